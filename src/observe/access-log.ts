@@ -5,13 +5,13 @@ import { failureTable } from '../failures/kinds.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 
-/** Writes a line for each exchange. */
+/** Writes a log line for each exchange. */
 export const accessLog = (log: Log): ExchangeObserver => ({
   name: 'access-log',
   record: (record) => logAccess(log, record),
 })
 
-/** Writes the one line of an exchange: an allow-list, with never a field value, a query value or a body. */
+/** Writes the one line of an exchange. An allow-list: never a field value, a query value or a body. */
 export const logAccess = (log: Log, record: ExchangeRecord): void => {
   const { failure } = record
   if (failure === null) return logSuccess(log, record)
@@ -46,11 +46,12 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
   else log.warn(fields, 'exchange')
 }
 
-// One for every exchange that goes well, so it is rendered here: pino walks over an object to the same end in three times the time. No
-// value can hold what JSON would have to escape: an id is a sane token, the rest are addresses, names of ours and numbers.
+// Rendered here, because every exchange that goes well writes one: pino takes three times as long to walk over an
+// object to the same end. No value needs escaping in JSON: an id is a sane token, the rest are addresses, the gateway's
+// own names, and numbers.
 const logSuccess = (log: Log, record: ExchangeRecord): void => {
   const { totalMs, exchange } = record
-  if (exchange === null || !log.isLevelEnabled('info')) return // what is none of the nine does not go well
+  if (exchange === null || !log.isLevelEnabled('info')) return // a request for no operation never succeeds
   const { operation, attempt, upstreamMs, cache } = exchange
   getLogDestination(log).write(
     `{"level":30,"time":${epochMs()},"requestId":"${record.requestId}","client":"${record.client}"` +
@@ -61,14 +62,14 @@ const logSuccess = (log: Log, record: ExchangeRecord): void => {
   )
 }
 
-// A line of each would be one for every attempt; and the exchange's own failure is said by the line itself.
+// Bounds a line however many attempts there were. The exchange's own failure has its own members in the line.
 const maxFailedAttempts = 8
 
-/** Lists the first attempts that failed, but for the one that the client was answered with; undefined: there is none. */
+/** Lists the first failed attempts, without the one whose result the client got. Undefined: there are none. */
 const earlierFailures = ({ exchange, failure, status }: ExchangeRecord): readonly FailedAttempt[] | undefined => {
-  const all = exchange?.failedAttempts ?? null
-  if (all === null) return undefined
-  const found = all.at(-1)?.errorOrStatus === (failure ?? status) ? all.slice(0, -1) : all
+  const failed = exchange?.failedAttempts ?? null
+  if (failed === null) return undefined
+  const found = failed.at(-1)?.errorOrStatus === (failure ?? status) ? failed.slice(0, -1) : failed
   return found.length === 0 ? undefined : found.slice(0, maxFailedAttempts)
 }
 
@@ -80,16 +81,16 @@ const failedAttemptsJson = (record: ExchangeRecord): string => {
 const identityJson = (identity: ClientIdentity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`
 
-// As OpenTelemetry has it, so that whoever reads both finds one by the other.
+// The name that OpenTelemetry uses, so that a log and its trace can be joined.
 const traceJson = (trace: ExchangeTrace | null): string => (trace === null ? '' : `,"trace_id":"${trace.traceId}"`)
 
 const stringOrNull = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 
 /** Renders a duration to a tenth. Two whole numbers are cheaper to write than one with a fraction. */
 const formatTenths = (ms: number): string => {
-  const all = Math.round(Math.max(0, ms) * 10)
-  const whole = Math.trunc(all / 10)
-  return `${whole}.${all - whole * 10}`
+  const rounded = Math.round(Math.max(0, ms) * 10)
+  const whole = Math.trunc(rounded / 10)
+  return `${whole}.${rounded - whole * 10}`
 }
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10

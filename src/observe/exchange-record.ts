@@ -2,30 +2,33 @@ import type { Exchange } from '../exchange.ts'
 import type { GatewayError } from '../failures/errors.ts'
 
 /**
- * The record of a request whose answer has ended: what the log, the audit, the counts, the last refusals and spans read. Durations are
- * milliseconds.
+ * The record of a request whose response has ended: what the log, the audit, the metrics, the recent errors and the
+ * spans read. Durations are milliseconds.
  */
 export interface ExchangeRecord {
   readonly requestId: string
-  /** Its address. */
+  /** The client's address. */
   readonly client: string
   /** Null: no request could be parsed. */
   readonly method: string | null
-  /** The start of its target as it came, without a query, where it is none of the nine; null: it is one, or there was none. Never shown. */
+  /**
+   * The start of the target as it came, without its query, when it names no operation. Null: it names one, or there was
+   * none. Never shown.
+   */
   readonly path: string | null
   readonly status: number
   readonly totalMs: number
-  /** Until the head of the answer was written; null: none was. */
+  /** Milliseconds until the response head was written; null: none was. */
   readonly firstByteMs: number | null
   readonly bytesIn: number
   readonly bytesOut: number
   readonly configHash: string
   readonly failure: GatewayError | null
-  /** What is known of one of the nine; null: it is none of them. */
+  /** Null: the request was for no operation. */
   readonly exchange: ExchangeFacts | null
 }
 
-/** What the layers and the upstream side note of an exchange, and recorders read. */
+/** What the layers and the upstream side note of an exchange, and observers read. */
 export type ExchangeFacts = Pick<
   Exchange,
   | 'operation'
@@ -40,7 +43,7 @@ export type ExchangeFacts = Pick<
   | 'upstreamMs'
 >
 
-/** Hears of every exchange once its body has ended. Never waits, and never throws. */
+/** An observer of every exchange, called once its response body has ended. Never waits, and never throws. */
 export interface ExchangeObserver {
   readonly name: string
   record(record: ExchangeRecord): void

@@ -9,15 +9,15 @@ const flushIntervalMs = 100
 const newline = 10
 const emptyBuffer = Buffer.alloc(0)
 
-// Of a character in UTF-8, as strings count them: what is beyond U+FFFF counts as two, and takes four.
+// UTF-8 bytes of one UTF-16 code unit, at most: a character beyond U+FFFF is two units and takes four bytes.
 const maxBytesPerCodeUnit = 3
 
-/** Is what a queue of lines writes to, one batch after another. */
+/** What a queue of lines writes to, one batch after another. */
 export type LogDestination = Pick<Writable, 'write' | 'on'>
 
 /**
- * Queues lines for a reader that may be slow. At most `maxBytes` of them wait, the batch under way included; what comes
- * beyond is dropped and counted. Never waits, and never throws.
+ * A queue of log lines for a reader that may be slow. At most `maxBytes` wait, the batch being written included; lines
+ * beyond that are dropped and counted. Never waits, and never throws.
  */
 export class LogQueue {
   readonly #sink: LogDestination
@@ -26,7 +26,7 @@ export class LogQueue {
   readonly #onDrain: () => void
   #batches: Buffer[] = []
   #waitingBytes = 0
-  /** The batch that lines are added to, and how much of it they take. */
+  /** The batch that lines are added to, and how much of it they fill. */
   #current = emptyBuffer
   #currentBytes = 0
   #writing = false
@@ -35,13 +35,13 @@ export class LogQueue {
   #onEmpty: (() => void)[] = []
   dropped = 0
 
-  /** `onDrain` is told whenever a batch has been written and half the room is free. */
+  /** `onDrain` is called whenever a batch has been written and half the room is free. */
   constructor(sink: LogDestination, maxBytes: number, onDrain: () => void) {
     this.#sink = sink
     this.#maxBytes = maxBytes
     this.#batchBytes = Math.min(batchBytes, maxBytes / 4)
     this.#onDrain = onDrain
-    // The reader has gone: there is nobody to tell, and nothing is kept for it.
+    // The reader has gone: nothing is kept for it.
     sink.on('error', () => {
       this.#broken = true
       this.#writing = false
@@ -53,7 +53,7 @@ export class LogQueue {
     })
   }
 
-  /** Takes a line. */
+  /** Queues a line. */
   write(line: string): void {
     if (this.#broken || this.#waitingBytes + line.length > this.#maxBytes) return void this.dropped++
     const room = maxBytesPerCodeUnit * line.length
@@ -61,8 +61,8 @@ export class LogQueue {
       if (this.#currentBytes > 0) this.#endBatch()
       this.#current = Buffer.allocUnsafeSlow(this.#batchBytes + room)
     }
-    // At once: as one long string of the pieces of two hundred lines, they would be gathered from all over the memory in
-    // the end.
+    // Encoded at once: as one long string of two hundred pieces, they would be gathered from all over the memory in the
+    // end.
     const bytes = this.#current.write(line, this.#currentBytes)
     this.#currentBytes += bytes
     this.#waitingBytes += bytes
@@ -70,7 +70,7 @@ export class LogQueue {
     this.#timer ??= setTimeout(this.#flush, flushIntervalMs)
   }
 
-  /** Takes lines that another process has batched already. */
+  /** Queues lines that another process has batched already. */
   forward(lines: Buffer): void {
     const room = this.#broken ? 0 : this.#maxBytes - this.#waitingBytes
     const end = room >= lines.length ? lines.length : room <= 0 ? 0 : lines.lastIndexOf(newline, room - 1) + 1
@@ -82,7 +82,7 @@ export class LogQueue {
     this.#next()
   }
 
-  /** Writes what waits, and resolves when all of it is written or the reader has gone. */
+  /** Writes what waits. Resolves when all of it is written or the reader has gone. */
   end(): Promise<void> {
     return new Promise((resolve) => {
       this.#onEmpty.push(resolve)
@@ -100,7 +100,7 @@ export class LogQueue {
   /** Ends the batch that lines are added to. */
   #endBatch(): void {
     const batch = this.#current.subarray(0, this.#currentBytes)
-    // One that is hardly filled would hold on to the rest of its room for as long as the reader takes.
+    // A batch that is hardly filled would hold on to the rest of its buffer for as long as the reader takes.
     const isFull = 2 * batch.length >= this.#current.length
     this.#batches.push(isFull ? batch : Buffer.from(batch))
     if (isFull) this.#current = emptyBuffer
@@ -114,7 +114,7 @@ export class LogQueue {
     if (batch === undefined) return
     this.#writing = true
     this.#sink.write(batch, (error) => {
-      if (error) return // told to the listener above
+      if (error) return // the `error` listener has it
       this.#writing = false
       this.#waitingBytes -= batch.length
       this.#next()
@@ -139,10 +139,10 @@ export const openStdout = (fd = 1): LogDestination => {
   return new Socket({ fd, readable: false, writable: true }).unref()
 }
 
-// No line is nearly as long. What has no end is not kept for ever.
+// No line is nearly as long. A line without an end must not grow for ever.
 const maxLineBytes = 1024 ** 2
 
-/** Passes on what a process writes, whole lines only: what it leaves without an end, because it died, is no line. */
+/** Forwards what a process writes, whole lines only: what a process that died leaves without a line end is no line. */
 export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
   let rest: Buffer[] = []
   let restBytes = 0
@@ -163,5 +163,5 @@ export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => vo
     restBytes = 0
     skipping = true
   })
-  from.on('error', () => {}) // its end says it
+  from.on('error', () => {}) // the end of the stream follows
 }

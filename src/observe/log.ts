@@ -4,18 +4,18 @@ import { settlesWithin } from '../clock.ts'
 import type { LogConfig } from '../config/config.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
-/** Writes events with their fields. */
+/** The log: events with their fields. */
 export type Log = Logger
 
-/** A log and what must be known of its queue. */
+/** A log, and what callers need to know of its queue. */
 export type LogSink = Awaited<ReturnType<typeof openLog>>
 
 const closeTimeoutMs = 1000
 
 /**
- * Makes the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own destination: it
- * keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, and then a process with a
- * stalled reader does not exit.
+ * Opens the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own
+ * destination. It keeps whatever a stalled reader does not take (63 MB became 292 in 10 s); or it writes from the
+ * thread pool, and then a process with a stalled reader does not exit.
  */
 export const openLog = async (config: LogConfig) => {
   const options = { level: config.level, base: null, serializers: { err: serializeError } }
@@ -36,14 +36,14 @@ export const openLog = async (config: LogConfig) => {
     log,
     /** Lines dropped because the reader was too slow. */
     dropped: () => queue.dropped,
-    /** Takes whole lines that another process has written. */
+    /** Queues whole lines that another process has written. */
     passOn: (lines: Buffer): void => queue.forward(lines),
-    /** Writes what waits, giving up when the reader takes nothing. */
+    /** Writes what waits, for at most a second: a stalled reader takes nothing. */
     close: async (): Promise<void> => void (await settlesWithin(closeTimeoutMs, queue.end())),
   }
 }
 
-/** Finds what a log writes its lines to. */
+/** Gets the stream that a log writes its lines to. */
 export const getLogDestination = (log: Log): DestinationStream =>
   (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
 
@@ -52,21 +52,22 @@ const openPrettyStream = async (): Promise<DestinationStream> => {
   return prettyStream({ sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
 }
 
-/** Is an error as a line of the log shows it. */
+/** An error as a log line shows it. */
 interface SerializedError {
   readonly type: string
   readonly message: string
   readonly code?: string
-  /** Its own, and below it those of its causes. */
+  /** Its own stack, followed by those of its causes. */
   readonly stack: string
 }
 
-// A chain may be a ring.
+// A chain of causes may be circular.
 const maxCauses = 8
 
 /**
- * Writes what may be shown of an error, and nothing that else hangs on it: those of Node and of libraries carry the bytes, the request or the
- * options that they are about, credentials among them. pino's own serializer copies all of that.
+ * Serializes what may be shown of an error, and no other property of it. Errors of Node and of libraries carry the
+ * bytes, the request or the options that they are about, credentials among them. pino's own serializer copies all of
+ * that.
  */
 export const serializeError = (thrown: unknown): SerializedError | string => {
   if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
@@ -76,13 +77,13 @@ export const serializeError = (thrown: unknown): SerializedError | string => {
 }
 
 const causeStacks = (error: Error): readonly string[] => {
-  const found: string[] = []
-  for (let at: unknown = error; at instanceof Error && found.length < maxCauses; at = at.cause)
-    found.push(at.stack ?? `${at.name}: ${at.message}`)
-  return found
+  const stacks: string[] = []
+  for (let at: unknown = error; at instanceof Error && stacks.length < maxCauses; at = at.cause)
+    stacks.push(at.stack ?? `${at.name}: ${at.message}`)
+  return stacks
 }
 
-/** Has the process end with 1 when nobody catches an error, once the log has it. `fields` say whose it is. */
+/** Ends the process with 1 on an uncaught error, once the log has it. `fields` say which process it is. */
 export const exitOnUncaughtException = (
   log: Log,
   closeLog: () => Promise<void>,

@@ -2,7 +2,7 @@ import { type ELDHistogram, monitorEventLoopDelay, performance } from 'node:perf
 import { getHeapStatistics } from 'node:v8'
 import { now } from '../clock.ts'
 
-/** How a process does, as plain data. */
+/** The state of one process, as plain data. */
 export type ProcessStatsReport = ProcessStats['report']
 
 /** How late timers were, in milliseconds. */
@@ -12,17 +12,17 @@ interface EventLoopDelay {
   readonly max: number
 }
 
-// Long enough for a hundredth to mean something, short enough for what has just happened to be seen.
+// Long enough for a 99th percentile to mean something, short enough for what has just happened to be seen.
 const windowMs = 5000
 const resolutionMs = 20
 
-/** Measures the process that it is made in. */
+/** Measures the process that it runs in. */
 export class ProcessStats {
   #histogram: ELDHistogram | null = null
   #windowStartedAt = 0
   #lastWindow: EventLoopDelay | null = null
 
-  /** Measures how late timers are from now on, or does so no longer: that alone costs something. */
+  /** Switches the measuring of timer delays on or off: it costs something of its own. */
   monitorEventLoop(on: boolean): void {
     if (on === (this.#histogram !== null)) return
     this.#histogram?.disable()
@@ -39,21 +39,21 @@ export class ProcessStats {
     return {
       pid: process.pid,
       uptimeSeconds: process.uptime(),
-      /** Of all its threads, since it started. */
+      /** CPU time of all threads since the start. */
       cpuSeconds: { user: user / 1e6, system: system / 1e6 },
       residentBytes: rss,
       heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },
-      /** Of buffers. */
+      /** Memory of buffers. */
       externalBytes: external,
       /**
-       * How long it has been at work, and idle; how late timers were over the last seconds, null: it is not measured,
+       * Time at work and idle since the start, and how late timers were in the last window of 5 s. Null: not measured,
        * or not yet.
        */
       eventLoop: { activeSeconds: active / 1000, idleSeconds: idle / 1000, delayMs: this.#delay() },
     }
   }
 
-  /** Tells of the last window that is over; who asks often must not have each answer be of the moment before. */
+  /** Reads the last window that has ended: a client that polls often must not shorten the window. */
   #delay(): EventLoopDelay | null {
     const histogram = this.#histogram
     if (histogram === null) return null

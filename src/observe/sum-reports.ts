@@ -1,7 +1,7 @@
 /**
- * Adds up what several processes report, member by member: numbers are sums, in lists of numbers place by place, in lists of entries
- * with a `count` for each that differs in anything else, and in objects the same again. What is none of these is as in `like`.
- * So a count that is new needs no rule; what is a number and no count needs one, at the caller's.
+ * Sums what several processes report, member by member. Numbers are added; lists of numbers place by place; lists of
+ * entries with a `count` per distinct entry; objects recursively. Everything else is taken from `template`. A new
+ * counter therefore needs no rule here; a number that is no counter needs one at the caller's.
  */
 export const sumReports = <T>(template: T, each: readonly T[]): T => sumMembers(template, each) as T
 
@@ -28,7 +28,7 @@ const sumLists = (template: readonly unknown[], each: readonly (readonly unknown
 }
 
 const sumEntries = (all: readonly CountEntry[]): readonly CountEntry[] =>
-  // None of the words that are counted by has a line break in it.
+  // No word of an entry has a line break in it.
   [...Map.groupBy(all, ({ count: _, ...words }) => Object.values(words).join('\n')).values()].map((same) => ({
     ...(same[0] as CountEntry),
     count: sum(same.map(({ count }) => count)),
@@ -38,11 +38,11 @@ interface CountEntry {
   readonly count: number
 }
 
-/** Lists what each says under a key, without those that say nothing. */
+/** Lists the values of a key, without null and undefined. */
 export const pluck = <T, K extends keyof T>(each: readonly T[], key: K): readonly NonNullable<T[K]>[] =>
   each.map((one) => one[key]).filter((value) => value != null)
 
-/** Adds up; 0 for none. */
+/** Adds numbers up; 0 for none. */
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
@@ -52,7 +52,10 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isCountEntry = (value: unknown): value is CountEntry => isObject(value) && isNumber(value.count)
 
-/** Tells the worst of several workers as the one does that says so first, and in how many it is so; null: there is no worker. */
+/**
+ * Picks the worker that has been bad for longest (of all, where none is bad), and says in how many workers it is so.
+ * Null: there is no worker.
+ */
 export const worstWorker = <T extends { readonly since: number }>(
   workers: readonly T[],
   isBad: (worker: T) => boolean,
@@ -63,6 +66,6 @@ export const worstWorker = <T extends { readonly since: number }>(
   return first === undefined ? null : { ...first, where: workerShareText(candidates.length, workers.length) }
 }
 
-/** Says of how many workers something is true; null: of all. */
-export const workerShareText = (are: number, all: number): string | null =>
-  are === all ? null : `in ${are} of ${all} workers`
+/** Formats how many workers something is true of; null: of all. */
+export const workerShareText = (count: number, all: number): string | null =>
+  count === all ? null : `in ${count} of ${all} workers`

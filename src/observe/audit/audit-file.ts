@@ -17,8 +17,8 @@ const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')
 
 /**
- * Opens the file that lines are appended to, and finds where the chain in it stands; a new file goes on with the chain of the one that was
- * rotated last. Throws with what is wrong with it.
+ * Opens the file that lines are appended to, and finds the end of its chain. A new file continues the chain of the file
+ * that was rotated last. Throws with what is wrong with the file.
  */
 export const openAuditFile = async (
   path: string,
@@ -36,7 +36,7 @@ export const openAuditFile = async (
   }
 }
 
-/** Finds where the chain stands: in this file, or where it has no line yet in the one before, which lies beside it. */
+/** Finds the end of the chain: in this file, or, where it has no line yet, in the rotated file beside it. */
 const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   const { size } = await handle.stat()
   const own = size === 0 ? null : await readTail(handle, size, key)
@@ -49,15 +49,15 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   }
 }
 
-/** Says where a file is. */
+/** The names of a file. */
 interface FileLocation {
   /** As the configuration has it, perhaps a symbolic link. */
   readonly name: string
-  /** Without links: old files stay beside it, on the disk that was made for them. */
+  /** Without links: rotated files stay beside it, on the disk that was made for them. */
   readonly real: string
 }
 
-/** Is a file that lines are appended to, by one process at a time. */
+/** A file that lines are appended to, by one process at a time. */
 class AuditFile implements AuditOutput {
   readonly name: string
   readonly #real: string
@@ -65,7 +65,7 @@ class AuditFile implements AuditOutput {
   rotateBytes: number | null
   #size: number
   isUnlinked = false
-  /** Whether the next line begins a line. */
+  /** Whether the file ends in a line feed. */
   #isEnded: boolean
 
   constructor(
@@ -91,7 +91,7 @@ class AuditFile implements AuditOutput {
     const { size, nlink } = await this.#handle.stat()
     this.isUnlinked = nlink === 0
     if (this.isUnlinked) throw new Error('it was removed')
-    // Whoever else writes there breaks the chain, and whoever truncates it has broken it.
+    // A second writer breaks the chain, and truncation has broken it.
     if (size !== this.#size)
       throw new Error(`it has ${size} bytes where this process left ${this.#size}: who else writes to it?`)
     if (!this.#isEnded) {
@@ -126,7 +126,7 @@ class AuditFile implements AuditOutput {
     return this.#handle.close()
   }
 
-  /** Tells whether the name stands for another file by now, or for none: somebody has moved this one away. */
+  /** Checks whether the name stands for another file by now, or for none: this one was moved away. */
   async #wasMoved(): Promise<boolean> {
     const [own, there] = await Promise.all([this.#handle.stat(), stat(this.name).catch(ignoreMissing)])
     return there === null || there.ino !== own.ino || there.dev !== own.dev
@@ -157,7 +157,7 @@ const ignoreMissing = (error: NodeJS.ErrnoException): null => {
   throw error
 }
 
-/** Names a rotated file by its last line, so that a list of them by name is in order. */
+/** Names a rotated file after its last line, so that sorting by name is sorting by time. */
 const rotatedName = (path: string, lastNumber: number): string => `${path}.${String(lastNumber).padStart(digits, '0')}`
 const digits = 12
 
@@ -180,14 +180,14 @@ const readLastRotated = async (path: string, key: AuditKey) => {
   }
 }
 
-// No line is nearly as long, and what is torn is less than a line.
+// No line is nearly as long, and a torn line is shorter than a line.
 const windowBytes = 256 * 1024
 
 /**
- * Finds where the chain in a file stands. What is behind its last line and is none is left of a crash. Throws when
- * there is no line, or the last was not sealed with this key: a chain cannot be gone on with by whoever could not have
- * begun it. `link`: null, a crash tore its first line off. `isEnded`: the last byte ends a line; else whoever appends
- * has to do that first.
+ * Finds the end of the chain in a file. Bytes after the last line that form no line were left by a crash. Throws when
+ * the file holds no line, or when its last line was not sealed with this key: a chain is continued only with the key
+ * that could have begun it. `link` null: a crash tore off the first line. `isEnded`: the last byte is a line feed;
+ * otherwise the next append has to write one first.
  */
 const readTail = async (file: FileHandle, size: number, key: AuditKey) => {
   const from = Math.max(0, size - windowBytes)
@@ -230,10 +230,10 @@ const splitLines = (bytes: Buffer): readonly Line[] => {
 const joinLines = (lines: readonly Line[]): Buffer =>
   Buffer.concat(lines.flatMap(({ bytes }, at) => (at === 0 ? [bytes] : [Buffer.from('\n'), bytes])))
 
-/** Throws unless the last line can have been sealed by whoever has this key. */
+/** Throws unless the last line can have been sealed with this key. */
 const checkSeal = (last: ParsedAuditLine, before: ParsedAuditLine | null, key: AuditKey): void => {
   const fields = parseChainFields(last)
-  // Its own key is over: it says which follows.
+  // A `key` line ends the use of its own key: it names the one that follows.
   if (fields?.event === 'key' && fields.next === key.id) return
   const previous = fields?.previous ?? before?.mac
   if (previous !== undefined && computeMac(key, previous, last.sealed) === last.mac) return

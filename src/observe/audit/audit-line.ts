@@ -2,18 +2,19 @@ import { epochMs } from '../../clock.ts'
 import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
-/** Is what is written of an exchange. */
+/** What is written of an exchange. */
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
   readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempt' | 'digests'> | null
 }
 
-/** The SHA-256 of what went through whole, in hex; null: it was not asked for, there was none, or it did not. */
+/** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
 export type BodyDigests = NonNullable<ExchangeFacts['digests']>
 
 /**
- * Writes what a line says of an exchange: a list of what may be there, with never a query, a field value or a body. An id is a sane token,
- * the rest are addresses, names of ours and numbers; who the client is comes from elsewhere, and is escaped.
+ * Renders what a line says of an exchange. An allow-list, never with a query, a field value or a body. An id is a sane
+ * token; the rest are addresses, the gateway's own names, and numbers. The identity of the client comes from elsewhere,
+ * and is escaped.
  */
 export const exchangeLine = (time: number, record: AuditedExchange): string => {
   const { exchange } = record
@@ -26,16 +27,16 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
   )
 }
 
-/** Takes what operators did, or had done: the event by the name that the log has, and what it was about. */
+/** Records what operators did, or had done: the event by its name in the log, and its fields. */
 export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void
 
 type AdminEventFields = Readonly<Record<string, string | number | boolean | null>>
 
-/** Writes what a line says of an operator. */
+/** Renders what a line says of an operator's action. */
 export const adminLine = (time: number, event: string, fields: AdminEventFields): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)}`
 
-/** Writes the first line of a process, or of a file: what it follows, and the key that it is sealed with. */
+/** Renders the first line of a process or of a file: what it follows, and the key that it is sealed with. */
 export const headLine = (
   time: number,
   event: 'start' | 'file',
@@ -46,17 +47,17 @@ export const headLine = (
 ): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)},"previous":"${before.mac}","key":"${key.id}"${torn === null ? '' : jsonMembers({ torn })}`
 
-/** Writes the last line with a key: those behind it are sealed with another. */
+/** Renders the last line with a key: the lines after it are sealed with another. */
 export const keyLine = (time: number, next: AuditKey): string => `${timeAndEvent(time, 'key')},"next":"${next.id}"`
 
-/** Writes the last line of a process, or of a file that lines no longer go to. */
+/** Renders the last line of a process, or of a file that lines no longer go to. */
 export const endLine = (time: number, reason: AuditEndReason): string =>
   `${timeAndEvent(time, 'end')}${jsonMembers({ reason })}`
 
-/** Says why nothing follows: the process stops, another one goes on, or a reload says otherwise. */
+/** Why no line follows: the process stops, or a reload changes the configuration. */
 export type AuditEndReason = 'stopped' | 'reconfigured'
 
-/** Writes that so many lines were lost here, while none could be written. */
+/** Renders how many lines were lost here, while none could be written. */
 export const lostLine = (time: number, lines: number): string =>
   `${timeAndEvent(time, 'lost')}${jsonMembers({ lines })}`
 
@@ -71,18 +72,18 @@ const jsonMembers = (fields: Readonly<Record<string, unknown>>): string => {
 const plain = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 const quoted = (name: string | undefined): string => (name === undefined ? 'null' : JSON.stringify(name))
 
-/** Takes the lines of one process, and tells whether they can be written. There is one for all snapshots. */
+/** The destination of the lines of one process. One for all snapshots. */
 export interface AuditSink {
   /** Whether lines wait, or are lost, because they cannot be written. */
   readonly failing: boolean
-  /** Takes what a line says. Never waits, and never throws. */
+  /** Records what a line says. Never waits, and never throws. */
   record(content: string): void
 }
 
-/** Takes nothing. */
+/** Records nothing. */
 export const nullAuditSink: AuditSink = { failing: false, record() {} }
 
-/** Has a line of each exchange taken. */
+/** Creates the observer that records a line of each exchange. */
 export const auditObserver = (sink: AuditSink): ExchangeObserver => ({
   name: 'audit',
   record: (record) => sink.record(exchangeLine(epochMs(), record)),

@@ -7,7 +7,7 @@ import { createStdoutOutput, type OpenedAuditOutput, type StdoutQueue } from './
 import { AuditWriter, type AuditWriterState } from './audit-writer.ts'
 import { genesis, toAuditKey } from './chain.ts'
 
-/** Is what a reload changes here, when all of it can be: exactly one of the two is called. */
+/** The change that a reload makes here, prepared: exactly one of the two is called. */
 export interface PreparedAuditChange {
   commit(): void
   discard(): Promise<void>
@@ -18,23 +18,23 @@ export interface AuditLogOptions {
   readonly stdout: StdoutQueue
 }
 
-// For what is there to be written. A disk that hangs does not keep the process.
-const closeWithinMs = 2000
+// For writing what waits. A disk that hangs does not keep the process.
+const closeTimeoutMs = 2000
 
 // Clients are let in a turn or two before the file is written.
 const maxEarlyLines = 20_000
 
-/** Is the audit log of the whole gateway: the only one who writes it, as the configuration says by now. */
+/** The audit log of the whole gateway, as the configuration in effect says. The only writer of its file. */
 export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions
   #config: AuditConfig | null = null
   #writer: AuditWriter | null = null
-  /** What waits until this process has begun to write. */
+  /** Lines that came before this process has begun to write; null: it has begun. */
   #early: string[] | null = []
   #earlyLost = 0
-  /** What is open for a configuration that is not in effect yet. */
+  /** The output of a configuration that is not in effect yet. */
   #opened: OpenedAuditOutput | null = null
-  /** Hears that lines cannot be written, and that they can be again. */
+  /** Called when lines cannot be written, and when they can be again. */
   onChange: (failing: boolean) => void = () => {}
 
   constructor(options: AuditLogOptions) {
@@ -45,7 +45,7 @@ export class AuditLog implements AuditSink {
     return this.#writer?.failing ?? false
   }
 
-  /** Tells how it stands; null: there is none. */
+  /** The state of the writer; null: there is none. */
   get state(): AuditWriterState | null {
     return this.#writer?.state ?? null
   }
@@ -56,12 +56,12 @@ export class AuditLog implements AuditSink {
     else this.#countLost(1)
   }
 
-  /** Takes what operators did, or had done. */
+  /** Records what operators did, or had done. */
   readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
     if (this.#config !== null) this.record(adminLine(epochMs(), event, fields))
   }
 
-  /** Takes the lines of another process, and how many it has lost. */
+  /** Records the lines of a worker, and how many it has lost. */
   recordFromWorker(lines: readonly string[], lost: number): void {
     for (const content of lines) this.record(content)
     if (lost > 0) this.#countLost(lost)
@@ -85,7 +85,7 @@ export class AuditLog implements AuditSink {
     return { commit: () => this.#startWriter(next, opened), discard }
   }
 
-  /** Looks whether the file was moved away. */
+  /** Checks whether the file was moved away. */
   reopen(): void {
     void this.#writer?.reopen()
   }
@@ -95,7 +95,7 @@ export class AuditLog implements AuditSink {
     await this.#opened?.output.close()
     let lines: number | null = null
     await settlesWithin(
-      closeWithinMs,
+      closeTimeoutMs,
       this.#closeWriter('stopped').then((left) => {
         lines = left.length
       }),
@@ -103,7 +103,7 @@ export class AuditLog implements AuditSink {
     if (lines !== 0) log.error({ lines }, 'audit lines lost')
   }
 
-  /** Takes over what changes without another file. */
+  /** Applies the changes that need no other file. */
   #update(next: AuditConfig | null): void {
     const previous = this.#config
     this.#config = next
@@ -127,7 +127,7 @@ export class AuditLog implements AuditSink {
     if (this.#earlyLost > 0) writer.countLost(this.#earlyLost)
     this.#earlyLost = 0
     this.onChange(this.failing)
-    // What the file before could not take.
+    // Lines that the previous file could not take.
     void ended.then((left) => {
       for (const content of left) this.record(content)
     })

@@ -1,40 +1,43 @@
 import type { ChainPosition } from './chain.ts'
 
-/** Is what lines are written to, one batch after another. */
+/** A destination of lines, written one batch after another. */
 export interface AuditOutput {
-  /** Where lines go, as the configuration says it. */
+  /** The destination as the configuration names it. */
   readonly name: string
-  /** At how many bytes it is full; null: never. */
+  /** The size from which it is full; null: never. */
   rotateBytes: number | null
-  /** Whether it holds as much as it shall, so that {@link openNext} is due. */
+  /** Whether it is full, so that {@link openNext} is due. */
   readonly isFull: boolean
-  /** Whether nobody could read what is appended, so that nothing is: {@link openNext} is due. */
+  /** Whether the file was removed: appended bytes would be lost, so none are appended, and {@link openNext} is due. */
   readonly isUnlinked: boolean
-  /** Appends bytes, perhaps not all; tells how many. Rejects when it took none. */
+  /** Appends bytes, perhaps not all, and resolves with how many. Rejects when it took none. */
   append(bytes: Buffer): Promise<number>
-  /** Has what was appended survive a crash of the machine. */
+  /** Makes the appended bytes survive a crash of the machine. */
   sync(): Promise<void>
-  /** Opens what lines go to from now on; null: this one still. Whoever asks closes this one then. */
+  /** Opens the output of the next lines; null: this one still. The caller then closes this one. */
   openNext(lastNumber: number): Promise<AuditOutput | null>
   close(): Promise<void>
 }
 
-/** Is a target that is open, and where the chain in it stands. */
+/** An open output, and the end of the chain in it. */
 export interface OpenedAuditOutput {
   readonly output: AuditOutput
   readonly link: ChainPosition
-  /** What stands behind its last line and is none. */
+  /** Bytes after its last line that form no line. */
   readonly torn: Buffer | null
 }
 
-/** Is what lines for standard output go through: the queue of the main log, which never waits. */
+/** The queue of the main log, which lines for standard output go through. Never waits. */
 export interface StdoutQueue {
   write(line: string): void
-  /** Counts the lines for which it had no room. */
+  /** The number of lines for which it had no room. */
   dropped(): number
 }
 
-/** Makes a target of standard output. Who reads it keeps it: nothing is known of a line but that there was room for it. */
+/**
+ * Creates an output to standard output. Its reader keeps the lines: the gateway knows only that there was room for
+ * them.
+ */
 export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput => ({
   name: 'stdout',
   rotateBytes: null,

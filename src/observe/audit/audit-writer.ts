@@ -6,19 +6,22 @@ import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } fro
 import type { AuditKey, ChainPosition } from './chain.ts'
 import { defaultWriterOptions, WriterHealth } from './writer-health.ts'
 
-/** How it stands with a writer. */
+/** The state of a writer. */
 export type AuditWriterState = AuditWriter['state']
 
-/** Writes lines to one chain: gathers, seals and appends them, and tries again what could not be written. All that it does is done in turn. */
+/**
+ * Writes lines to one chain: gathers, seals and appends them, and retries those that could not be written. All its work
+ * runs in a queue, one step at a time.
+ */
 export class AuditWriter {
   readonly #log: Log
   readonly #options: typeof defaultWriterOptions
   readonly #health: WriterHealth
   #output: AuditOutput
-  /** What is written: the batch under way begins behind it. */
+  /** The end of what is written: the current batch begins after it. */
   #position: ChainPosition
   #key: AuditKey
-  /** What stands behind what is written. */
+  /** The torn bytes after what is written. */
   #tornTail: TornTail
   readonly #backlog: Backlog
   #batch: SealedBatch | null = null
@@ -35,10 +38,10 @@ export class AuditWriter {
         this.#checkpointTimer.set(this.#isClosed ? null : this.#options.checkpointIntervalMs),
       ),
   )
-  /** Where it failed it is tried again by the next checkpoint, not after each batch. */
+  /** After a failure the next checkpoint tries again, not each batch. */
   #mayRollOver = true
 
-  /** Begins with a line that says what it goes on with. */
+  /** Begins with a line that says what it follows. */
   constructor(
     { output, link, torn }: OpenedAuditOutput,
     key: AuditKey,
@@ -64,8 +67,8 @@ export class AuditWriter {
   }
 
   /**
-   * How it stands, for /status: how many lines the chain has that are written, the HMAC of the last, and why none can
-   * be written now.
+   * The state for /status: how many lines of the chain are written, the HMAC of the last, and why none can be written
+   * now.
    */
   get state() {
     const { chain, count, mac: hash } = this.#position
@@ -73,14 +76,14 @@ export class AuditWriter {
     return { file: this.#output.name, chain, count, hash, reason, since, waitingBytes: this.#backlog.bytes, lost }
   }
 
-  /** Takes what a line says. */
+  /** Records what a line says. */
   record(content: string): void {
     if (!this.#backlog.hasRoomFor(content)) return this.countLost(1)
     this.#backlog.addLostLine()
     this.#add({ content, bytes: content.length })
   }
 
-  /** Counts lines that were lost: a line tells of them in their place. */
+  /** Counts lost lines: a line reports them in their place. */
   countLost(lines: number): void {
     this.#backlog.countLost(lines)
     this.#health.lost += lines
@@ -88,22 +91,22 @@ export class AuditWriter {
     this.#schedule(this.#options.retryDelayMs)
   }
 
-  /** Has lines sealed with another key from now on, as a last line with this one says. */
+  /** Seals the following lines with another key, after a last line that announces it. */
   rekey(key: AuditKey): void {
     this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
   }
 
-  /** Has files rotated at another size. */
+  /** Sets the size from which files are rotated. */
   setRotateBytes(bytes: number | null): void {
     this.#output.rotateBytes = bytes
   }
 
-  /** Goes on in another file, if this one has been moved away or is full. */
+  /** Continues in another file if this one was moved away or is full. */
   reopen(): Promise<void> {
     return this.#enqueue(async () => void (await this.#rollOver()))
   }
 
-  /** Has what is written survive, and tells the log where the chain stands, if that is somewhere else than before. */
+  /** Makes what is written survive, and logs the end of the chain if it has moved. */
   checkpoint(): Promise<void> {
     return this.#enqueue(async () => {
       await this.#rollOver()
@@ -119,7 +122,7 @@ export class AuditWriter {
       await this.#write()
       await this.#checkpoint()
       this.#isClosed = true
-      for (const alarm of [this.#writeTimer, this.#checkpointTimer]) alarm.clear()
+      for (const timer of [this.#writeTimer, this.#checkpointTimer]) timer.clear()
       this.#health.close()
       const left = [...(this.#batch?.unwritten().waiting ?? []), ...this.#backlog.lines]
       await this.#output.close().catch(() => {})
@@ -127,19 +130,19 @@ export class AuditWriter {
     })
   }
 
-  #add(waiting: PendingLine): void {
-    this.#backlog.add(waiting)
+  #add(line: PendingLine): void {
+    this.#backlog.add(line)
     this.#schedule(this.#options.batchDelayMs)
   }
 
-  /** Sees that it is written after that time; when that is seen to already, it stays so. */
+  /** Schedules a write after `ms`. A write that is scheduled already keeps its time. */
   #schedule(ms: number): void {
     if (this.#isScheduled || this.#isClosed) return
     this.#isScheduled = true
     this.#writeTimer.set(ms)
   }
 
-  /** Tries again, though not for each line that comes meanwhile. */
+  /** Retries after a delay, not at each line that comes meanwhile. */
   #retryLater(): void {
     this.#writeTimer.clear()
     this.#isScheduled = false
@@ -157,8 +160,8 @@ export class AuditWriter {
   }
 
   /**
-   * Writes what waits, unless that fails. What comes meanwhile has a turn of its own: under load there is always something, and a checkpoint,
-   * or the news that lines can be written again, would wait for ever.
+   * Writes what waits, unless that fails. Lines that come meanwhile take a later turn: under load there are always
+   * some, and a checkpoint, or the news that lines can be written again, would wait for ever.
    */
   async #write(): Promise<void> {
     if (this.#isClosed) return
@@ -203,7 +206,7 @@ export class AuditWriter {
     }
   }
 
-  /** Goes on in another file where this one is full or not where it was; tells whether it does. */
+  /** Continues in another file where this one is full or was moved. Returns whether it does. */
   async #rollOver(): Promise<boolean> {
     if (this.#isClosed) return false
     try {
@@ -214,7 +217,7 @@ export class AuditWriter {
       return next !== null
     } catch (error) {
       this.#mayRollOver = false
-      // Where nothing can be written meanwhile, that is what is told.
+      // Where nothing can be written meanwhile, that is what the state reports.
       if (this.#output.isUnlinked) this.#health.update(message(error))
       else this.#log.error({ file: this.#output.name, reason: message(error) }, 'audit file cannot be changed')
       return false
@@ -232,7 +235,7 @@ export class AuditWriter {
       this.#batch = null
       this.#tornTail = this.#tornTail.extend(unwritten.link, unwritten.torn)
     }
-    // A head line that did not get to the old file would be followed by this one: both say what they follow.
+    // A head line that did not get into the old file follows this one: both say what they follow.
     this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])
     await old.sync().catch(() => {})
     await old.close().catch(() => {})

@@ -3,11 +3,11 @@ import { epochMs } from '../../clock.ts'
 import { headLine, lostLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain.ts'
 
-/** Is a line that waits: what it says, which may depend on what it follows, and the key of those behind it where that is another. */
+/** A line that waits: its content, which may depend on the line before it, and the next key where it announces one. */
 export interface PendingLine {
   readonly content: string | ((before: ChainPosition, key: AuditKey) => string)
   readonly nextKey?: AuditKey
-  /** By how much it counts against what may wait. */
+  /** How much it counts against the limit of what may wait. */
   readonly bytes: number
 }
 
@@ -22,17 +22,17 @@ interface BatchEntry {
 
 const maxBatchBytes = 256 * 1024
 
-/** Is lines that are sealed and on their way to the target, in one write unless that takes fewer bytes. */
+/** Sealed lines on their way to the output, in one write unless that takes fewer bytes. */
 export class SealedBatch {
   readonly bytes: Buffer
-  /** How many of them the target has taken. */
+  /** How many bytes the output has taken. */
   writtenBytes = 0
-  /** What follows the last one. */
+  /** The end of the chain after the last line. */
   readonly link: ChainPosition
   readonly key: AuditKey
   readonly #entries: readonly BatchEntry[]
 
-  /** Seals as many lines off the front of those that wait as a write takes, at least one. */
+  /** Seals as many lines off the front of `waiting` as one write takes, at least one. */
   constructor(link: ChainPosition, key: AuditKey, waiting: PendingLine[]) {
     const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
     let end = 0
@@ -68,12 +68,15 @@ export class SealedBatch {
     return this.writtenBytes === this.bytes.length
   }
 
-  /** Counts what its lines count against what may wait. */
+  /** What its lines count against the limit of what may wait. */
   get waitingBytes(): number {
     return this.#entries.reduce((sum, { waiting }) => sum + waiting.bytes, 0)
   }
 
-  /** Takes it apart where the target is given up in the midst of it: which lines are whole there, what of another, and which are not. */
+  /**
+   * Takes the batch apart where the output is given up in the middle of it: the end of the whole lines there, the torn
+   * rest of another, and the lines that are not there.
+   */
   unwritten() {
     const first = this.#entries.find(({ end }) => end > this.writtenBytes)
     if (first === undefined) return { link: this.link, key: this.key, waiting: [], torn: null }
@@ -90,12 +93,12 @@ export class SealedBatch {
   }
 }
 
-/** Is the lines that wait to be written, up to a bound, and the number of those that were lost because there was no room. */
+/** The lines that wait to be written, up to a limit, and the number of lines lost because there was no room. */
 export class Backlog {
   readonly lines: PendingLine[] = []
   readonly #maxBytes: number
   #bytes = 0
-  /** How many lines were lost that no line tells of yet. */
+  /** Lost lines that no line reports yet. */
   #unreportedLost = 0
 
   constructor(maxBytes: number) {
@@ -121,7 +124,7 @@ export class Backlog {
     this.#bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
   }
 
-  /** Has lines count no longer: they are written. */
+  /** Stops counting lines that are written. */
   release(bytes: number): void {
     this.#bytes -= bytes
   }
@@ -130,7 +133,7 @@ export class Backlog {
     this.#unreportedLost += lines
   }
 
-  /** Has a line tell of those that were lost, in their place; false: there are none. */
+  /** Adds a line that reports the lost ones, in their place. False: there are none. */
   addLostLine(): boolean {
     const lines = this.#unreportedLost
     if (lines === 0) return false
@@ -140,40 +143,45 @@ export class Backlog {
   }
 }
 
-/** Is what stands behind a whole line and is none: pieces of lines that a crash, a full disk or a change of files cut off. The next line tells of them. */
+/**
+ * The bytes after a whole line that form no line: pieces that a crash, a full disk or a change of files cut off. The
+ * next line reports them.
+ */
 export class TornTail {
   readonly #afterCount: number
   readonly #pieces: readonly Buffer[]
 
-  /** `piece`: null, there is nothing. */
+  /** `piece` null: there is none. */
   constructor({ count }: ChainPosition, piece: Buffer | null, earlier: readonly Buffer[] = []) {
     this.#afterCount = count
     this.#pieces = piece === null ? earlier : [...earlier, piece]
   }
 
-  /** Adds what is left behind a line: to what stood there already, or instead of what stood behind an earlier one. */
+  /**
+   * Adds a piece left after a line: to the pieces that stood there already, or in place of those after an earlier line.
+   */
   extend(link: ChainPosition, piece: Buffer | null): TornTail {
     return new TornTail(link, piece, link.count === this.#afterCount ? this.#pieces : [])
   }
 
-  /** Says what the line that follows another one tells of them; null: nothing stands between the two. */
+  /** Describes what stands between a line and the next one; null: nothing. */
   describeAfter({ count }: ChainPosition): TornLine | null {
     if (count !== this.#afterCount || this.#pieces.length === 0) return null
     return toTornLine(Buffer.concat(this.#pieces.flatMap((piece, at) => (at === 0 ? [piece] : [lineEnd, piece]))))
   }
 }
 
-/** Tells of a piece of a line what a later line says of it. */
+/** Describes a torn piece as a later line reports it. */
 export const toTornLine = (bytes: Buffer): TornLine => ({
   bytes: bytes.length,
   sha256: createHash('sha256').update(bytes).digest('hex'),
 })
 
-/** Makes the first line of a process or of a file, which tells of what remains before it when it is sealed. */
+/** Creates the first line of a process or of a file. It reports the torn tail before it, as known when it is sealed. */
 export const pendingHeadLine = (event: 'start' | 'file', tornTail: () => TornTail, more = {}): PendingLine => ({
   content: (before, key) => headLine(epochMs(), event, before, key, tornTail().describeAfter(before), more),
   bytes: 0,
 })
 
-// Each piece is ended before anything is written behind it.
+// Each piece is ended before anything is written after it.
 const lineEnd = Buffer.from('\n')

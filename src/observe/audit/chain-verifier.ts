@@ -13,25 +13,28 @@ import {
   type TornLine,
 } from './chain.ts'
 
-/** Is a place in the files that are verified. */
+/** A position in the files that are verified. */
 export interface AuditLinePosition {
   readonly file: string
   readonly line: number
 }
 
-/** Is something that is not as it was written, and what was expected there. */
+/** What differs from what was written, and what was expected there. */
 export interface AuditFinding extends AuditLinePosition {
   readonly message: string
 }
 
-/** Says where a chain stood once: whoever cuts off its end cannot change that. The chain is null where it was not told. */
+/**
+ * The end of a chain at an earlier time: an attacker who cuts off the end cannot change that. `chain` null: the
+ * checkpoint did not name it.
+ */
 export interface Checkpoint {
   readonly chain: string | null
   readonly count: number
   readonly hash: string
 }
 
-/** Is what stands behind a line and is none: the first piece of it, and of all how many there are and what they come to. */
+/** Bytes after a line that form no line: the first piece, and the number, the hash and the size of all. */
 interface TornPieces extends AuditLinePosition {
   readonly first: Buffer
   readonly hash: Hash
@@ -40,37 +43,38 @@ interface TornPieces extends AuditLinePosition {
   isEnded: boolean
 }
 
-// Of a file of another format there are as many as lines.
+// A file of another format has as many findings as lines.
 const maxFindings = 1000
 
 interface ChainProgress {
   link: ChainPosition
   readonly first: number
   lines: number
-  /** What its next lines are sealed with, as far as they say; null: they do not. */
+  /** The id of the key of its next lines; null: unknown. */
   keyId: string | null
   place: AuditLinePosition
 }
 
 /**
- * Follows the lines of an audit log and finds what is not as it was written: a line that was edited, dropped, inserted or moved, and by
- * checkpoints an end that was cut off. Each file goes on where the one before ended; the first begins where it says.
+ * Follows the lines of an audit log and finds what is not as it was written: a line that was edited, dropped, inserted
+ * or moved, and, by checkpoints, an end that was cut off. Each file continues the chain of the one before; the first
+ * begins where it says.
  */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
   /** What is worth a word and no fault. */
   readonly notes: AuditFinding[] = []
-  /** How many findings there are beyond those that are kept. */
+  /** The number of findings beyond those that are kept. */
   omittedFindings = 0
   readonly #keys: readonly AuditKey[]
   readonly #checkpoints: readonly Checkpoint[]
   readonly #isMixed: boolean
   readonly #chains = new Map<string, ChainProgress>()
   readonly #matched = new Set<Checkpoint>()
-  /** The keys that were not given, each found fault with once: of what it seals, nothing more can be said. */
+  /** The keys that were not given, each reported once: of the lines that they seal, nothing more can be said. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
-  /** What stands behind the last line and is none. */
+  /** What stands after the last line and forms no line. */
   #torn: TornPieces | null = null
 
   /** `isMixed`: the lines stand among others, perhaps of several chains. */
@@ -85,7 +89,7 @@ export class ChainVerifier {
     return [...this.#chains.values()].map(({ first, link, lines }) => ({ first, last: link, lines }))
   }
 
-  /** Takes the next line, without its end; `isEnded`: it has one. */
+  /** Verifies the next line, given without its end; `isEnded`: it has one. */
   verifyLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
     if (this.#isMixed && !bytes.toString('latin1', 0, linePrefix.length).startsWith(linePrefix)) return
     const read = parseAuditLine(bytes)
@@ -99,7 +103,7 @@ export class ChainVerifier {
     if (fields?.event === 'key') chain.keyId = fields.next
   }
 
-  /** Judges what only the end tells. */
+  /** Checks what only the end can show. */
   finish(): void {
     const torn = this.#torn
     if (torn !== null) {
@@ -122,7 +126,8 @@ export class ChainVerifier {
   }
 
   #onMalformedLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
-    // Of one that was cut off in a stream nobody can say more; the number of the next one of its chain tells whether it is missing.
+    // Of a line cut off in a stream no more can be said; the number of the next one of its chain shows whether it is
+    // missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
     const torn = this.#torn ?? { ...place, first: bytes, hash: createHash('sha256'), bytes: -1, count: 0, isEnded }
     this.#torn = torn
@@ -133,13 +138,16 @@ export class ChainVerifier {
     torn.isEnded = isEnded
   }
 
-  /** Tells whether a piece at the very end can be the beginning of the line that is due. One that holds a whole line had its end edited. */
+  /**
+   * Checks whether a piece at the very end can be the beginning of the line that is due. A piece that holds a whole line
+   * had its end edited.
+   */
   #mayBeInProgress({ first, count, isEnded }: TornPieces): boolean {
     if (isEnded || count > 1 || /,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1'))) return false
     return couldStartWith(first, this.#last === null ? linePrefix : nextLinePrefix(this.#last.link))
   }
 
-  /** A piece of a line is in order where the next line, written after the crash, tells of exactly that. */
+  /** Accepts a torn piece where the next line, written after the crash, reports exactly that. */
   #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition): void {
     const torn = this.#torn
     this.#torn = null
@@ -158,7 +166,7 @@ export class ChainVerifier {
     this.#addFinding(torn, `this is no line of an audit log; expected line ${next}`)
   }
 
-  /** Finds the chain that a line is of; null: it cannot be told. */
+  /** Finds the chain that a line belongs to; null: unknown. */
   #findChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
     const known = this.#isMixed ? this.#chains.get(read.chain) : this.#last
     if (known != null) {
@@ -215,7 +223,7 @@ export class ChainVerifier {
   #matchCheckpoints({ chain, count, mac }: ChainPosition, place: AuditLinePosition): void {
     for (const checkpoint of this.#checkpoints) {
       if (checkpoint.count !== count || (checkpoint.chain ?? chain) !== chain) continue
-      // Which of several chains it is of is told by its hash alone.
+      // The hash alone says which of several chains it belongs to.
       if (checkpoint.hash !== mac && checkpoint.chain === null && this.#isMixed) continue
       this.#matched.add(checkpoint)
       if (checkpoint.hash === mac) continue
@@ -227,7 +235,7 @@ export class ChainVerifier {
     const all = [...this.#chains.values()]
     const seen = chain === null ? all.at(-1) : this.#chains.get(chain)
     if (seen === undefined) {
-      if (chain === null) return // that there is no line at all is told
+      if (chain === null) return // that there is no line at all is reported
       const message = `no line is of chain ${chain}, of which the checkpoint expects ${count}: where that is another log, leave its checkpoints out`
       return this.#addFinding({ file: '', line: 0 }, message)
     }

@@ -1,23 +1,23 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
-/** Is where a chain stands: what the next line follows. */
+/** The end of a chain: what the next line follows. */
 export interface ChainPosition {
-  /** Names the chain, so that two in one stream are told apart. */
+  /** The name of the chain, which tells two in one stream apart. */
   readonly chain: string
-  /** How many lines it has; the next one has one more as its number. */
+  /** The number of its lines; the next line has one more as its number. */
   readonly count: number
   /** The HMAC of the last line. */
   readonly mac: string
 }
 
-/** Is a key that lines are sealed with. */
+/** A key that lines are sealed with. */
 export interface AuditKey {
-  /** Tells keys apart, and tells nothing of the key. */
+  /** The id that tells keys apart, and reveals nothing of the key. */
   readonly id: string
   readonly secret: KeyObject
 }
 
-/** A line as read, before anything of it is believed; `sealed` is all of it but its HMAC. */
+/** A parsed line, before anything of it is believed; `sealed` is all of it but its HMAC. */
 export type ParsedAuditLine = NonNullable<ReturnType<typeof parseAuditLine>>
 
 const macLength = 64
@@ -32,13 +32,15 @@ export const genesis = (): ChainPosition => ({
   mac: '0'.repeat(macLength),
 })
 
-/** Makes a key of the text that a file holds. */
+/** Creates a key from the text of a file. */
 export const toAuditKey = (text: string): AuditKey => {
   const secret = createSecretKey(Buffer.from(text, 'utf8'))
   return { id: createHmac('sha256', secret).update('lender-gateway audit key').digest('hex').slice(0, 16), secret }
 }
 
-/** Seals what a line says as the next one of a chain. The HMAC is over the one before, then the bytes of the line up to its own. */
+/**
+ * Seals content as the next line of a chain. The HMAC is over the one before, then the bytes of the line up to its own.
+ */
 export const seal = (
   key: AuditKey,
   before: ChainPosition,
@@ -50,17 +52,17 @@ export const seal = (
   return { line: `${sealed}${beforeMac}${mac}${afterMac}\n`, link: { chain: before.chain, count, mac } }
 }
 
-/** What every line begins with, and none of the main log. */
+/** The beginning of every audit line, and of no line of the main log. */
 export const linePrefix = '{"audit":"'
 
-/** What the next line of a chain begins with. */
+/** The beginning of the next line of a chain. */
 export const nextLinePrefix = ({ chain, count }: ChainPosition): string => `${linePrefix}${chain}","seq":${count + 1},`
 
-/** Tells whether a piece can be the beginning of what begins so, however short it is. */
+/** Checks whether a piece can be the beginning of a text with this prefix, however short it is. */
 export const couldStartWith = (piece: Buffer, prefix: string): boolean =>
   prefix.startsWith(piece.toString('latin1', 0, prefix.length))
 
-/** Reads a line without its end; null: it has not the form of one. */
+/** Parses a line given without its end; null: it has not the form of one. */
 export const parseAuditLine = (line: Buffer) => {
   const at = line.length - tailLength
   if (at <= 0) return null
@@ -80,13 +82,13 @@ export const computeMac = ({ secret }: AuditKey, before: string, sealed: string 
 /** What a line says of the chain itself. */
 export type ChainFields = NonNullable<ReturnType<typeof parseChainFields>>
 
-/** Is what stands in a file and is no line: a crash or a full disk cut it off. Its bytes are told without a line end. */
+/** A torn line: what a crash or a full disk left of one. Its bytes are counted without a line end. */
 export interface TornLine {
   readonly bytes: number
   readonly sha256: string
 }
 
-/** Reads what a line says of the chain; null: it is no JSON, so nobody sealed it. */
+/** Parses what a line says of the chain; null: it is no JSON, so no gateway sealed it. */
 export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
   try {
     const members: unknown = JSON.parse(`${sealed.toString('utf8')}}`)
@@ -98,7 +100,7 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
       previous: text(previous),
       /** The key that it is sealed with. */
       key: text(key),
-      /** The key of the lines behind it. */
+      /** The key of the lines after it. */
       next: text(next),
       torn: typeof torn === 'object' && torn !== null ? (torn as TornLine) : null,
     }

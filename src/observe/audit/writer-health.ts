@@ -1,17 +1,17 @@
 import { CoalescedTimer, epochMs, now } from '../../clock.ts'
 import type { Log } from '../log.ts'
 
-/** How long a line of the log is the last one of its kind. */
+/** The least time between two log lines about the health, in ms. */
 const minLogIntervalMs = 10_000
 
-/** Knows whether lines can be written, and tells the log, though not each time: a full disk may be full again in a moment. */
+/** Knows whether lines can be written, and logs changes, though not each: a full disk may be full again in a moment. */
 export class WriterHealth {
   readonly #log: Log
   readonly #onChange: (failing: boolean) => void
   readonly #logTimer = new CoalescedTimer(() => this.#logChange())
   /** Why lines cannot be written; null: they can. */
   reason: string | null = null
-  /** Since when that is so, in ms since the epoch. */
+  /** The time of the last change, in ms since the epoch. */
   since = epochMs()
   /** How many lines were lost in all. */
   lost = 0
@@ -24,7 +24,7 @@ export class WriterHealth {
     this.#onChange = onChange
   }
 
-  /** Takes what came of trying; null: it went well. */
+  /** Notes the result of a try; null: it went well. */
   update(reason: string | null): void {
     const changed = (reason === null) !== (this.reason === null)
     this.reason = reason
@@ -34,7 +34,7 @@ export class WriterHealth {
     this.#logChange()
   }
 
-  /** Has a write that takes longer than this count as one that failed, until it is done. */
+  /** Counts a write that takes longer than `ms` as failed, until it is done. */
   async timed(ms: number, write: Promise<number>): Promise<number> {
     const slow = new CoalescedTimer(() => this.update('a write takes too long'))
     slow.set(ms)
@@ -53,7 +53,7 @@ export class WriterHealth {
     const failing = this.reason !== null
     if (this.#loggedFailing === failing) return
     const quiet = this.#loggedAt + minLogIntervalMs - now()
-    // What turned back in the meantime is not told; in the end the log says what is.
+    // A change that is undone in the meantime is not logged; in the end the log has the last state.
     if (quiet > 0) return this.#logTimer.set(quiet)
     this.#loggedFailing = failing
     this.#loggedAt = now()
@@ -63,15 +63,15 @@ export class WriterHealth {
   }
 }
 
-/** How lines are gathered, and how long is waited for what, unless a test says otherwise. */
+/** How lines are gathered, and the timeouts. Tests set others. */
 export const defaultWriterOptions = {
   /** How long a line waits for others to be written with. */
   batchDelayMs: 5,
-  /** Most bytes of lines that wait; what comes beyond is lost, and counted. */
+  /** The most bytes of lines that wait; lines beyond that are lost, and counted. */
   maxPendingBytes: 16 * 1024 * 1024,
-  /** How long after a write that failed the next is tried. */
+  /** The delay between a failed write and the next. */
   retryDelayMs: 250,
-  /** How long a write may take before it counts as one that failed. */
+  /** How long a write may take before it counts as failed. */
   writeTimeoutMs: 5000,
   checkpointIntervalMs: 60_000,
 }

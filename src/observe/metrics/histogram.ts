@@ -1,13 +1,16 @@
-/** How many durations fell between which bounds, as plain data. */
+/** How many durations fell into each bucket, as plain data. */
 export type HistogramReport = Histogram['report']
 
 const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const
 const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
 
-/** Lists upper bounds, themselves included, in milliseconds: ten in each decade, so that a quantile read between two is off by an eighth at most. */
+/**
+ * Upper bounds of the buckets, inclusive, in milliseconds. Ten in each decade, so that an interpolated quantile is off
+ * by an eighth at most.
+ */
 export const bucketBoundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
 
-/** Counts durations between bounds: an array and a sum, no object for each. */
+/** Counts durations by bucket: an array and a sum, no object for each. */
 export class Histogram {
   /** One for each of {@link bucketBoundsMs}, and one for what is above the last. */
   readonly #counts: number[] = new Array(bucketBoundsMs.length + 1).fill(0)
@@ -24,7 +27,7 @@ export class Histogram {
   }
 }
 
-/** Finds the first bound that is not below. */
+/** Finds the first bucket whose bound is not below the duration. */
 const bucketIndex = (ms: number): number => {
   let low = 0
   let high = bucketBoundsMs.length
@@ -36,17 +39,17 @@ const bucketIndex = (ms: number): number => {
   return low
 }
 
-/** Takes away what had been counted at an earlier time. */
+/** Subtracts what had been counted at an earlier time. */
 export const histogramDelta = (later: HistogramReport, earlier: HistogramReport): HistogramReport => ({
   counts: later.counts.map((count, i) => Math.max(0, count - (earlier.counts[i] ?? 0))),
   sumMs: Math.max(0, later.sumMs - earlier.sumMs),
 })
 
-/** Tells below what a share of the durations lie (0.99: the slowest hundredth is above), in ms; null: there are none. */
+/** Estimates a quantile in ms (0.99: the slowest hundredth is above it). Null: there are no durations. */
 export const quantile = ({ counts }: HistogramReport, share: number): number | null => {
-  const all = counts.reduce((sum, count) => sum + count, 0)
-  if (all === 0) return null
-  const rank = share * all
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return null
+  const rank = share * total
   let below = 0
   for (const [i, count] of counts.entries()) {
     if (count === 0 || below + count < rank) {
@@ -54,7 +57,7 @@ export const quantile = ({ counts }: HistogramReport, share: number): number | n
       continue
     }
     const from = i === 0 ? 0 : (bucketBoundsMs[i - 1] as number)
-    const to = bucketBoundsMs[i] ?? from // above the last bound nothing is known
+    const to = bucketBoundsMs[i] ?? from // nothing is known above the last bound
     return Math.min(to, from + ((to - from) * (rank - below)) / count) // a sum of floats may be a trifle more
   }
   return bucketBoundsMs.at(-1) as number

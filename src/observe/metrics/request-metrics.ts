@@ -7,19 +7,19 @@ import { sumReports } from '../sum-reports.ts'
 import { emptySpanCounts, type SpanCounts } from '../tracing/export-stats.ts'
 import { Histogram } from './histogram.ts'
 
-/** Names an operation, or `none`: what was turned away before it was one of the nine. */
+/** The label of an operation; `none`: the request was rejected before it matched one. */
 export type OperationLabel = OperationId | 'none'
 
 /** What a process has counted since it started, as plain data. */
 export type RequestMetricsReport = RequestMetrics['report']
 
-/** Says why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
+/** Why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
 export type AttemptFailureReason = FailureReason | FailureKind | 'status'
 
 /** What was counted of one operation, as plain data. */
 export type OperationMetricsReport = OperationMetrics['report']
 
-/** Takes out what is so just now, of a process that is gone. */
+/** Drops the gauges of a process that has exited: only its counters still count. */
 export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
   ...rest,
   spans: { ...spans, trouble: null },
@@ -28,7 +28,7 @@ export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsRepo
   ) as unknown as RequestMetricsReport['operations'],
 })
 
-/** Adds up what several processes have counted; null: none has counted anything. */
+/** Sums what several processes have counted; null: no process has counted anything. */
 export const mergeRequestMetrics = (each: readonly RequestMetricsReport[]): RequestMetricsReport | null => {
   const [first] = each
   if (first === undefined) return null
@@ -43,17 +43,17 @@ const failureKinds: readonly (FailureKind | null)[] = [null, ...allFailureKinds]
 const failureIndex: ReadonlyMap<FailureKind | null, number> = new Map(failureKinds.map((kind, i) => [kind, i]))
 const statusClassCount = 10
 
-/** Counts what becomes of one operation's requests: numbers in arrays, whose length does not depend on who calls. */
+/** Counts the outcomes of one operation's requests: numbers in arrays, whose length does not depend on the clients. */
 export class OperationMetrics {
   inFlight = 0
-  /** By failure, and within that by class of status. */
+  /** By failure, and within that by status class. */
   readonly #requests: number[] = new Array(failureKinds.length * statusClassCount).fill(0)
   /** By a key of bounded words. */
   readonly #reasons = new Map<
     string,
     { failure: FailureKind; reason: FailureReason; method: AuthMethod | null; count: number }
   >()
-  /** Attempts that failed, by what was wrong: every one of them, whatever became of its exchange. */
+  /** Failed attempts by reason: every one of them, whatever became of its exchange. */
   readonly #attemptFailures = new Map<AttemptFailureReason, number>()
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
@@ -81,13 +81,13 @@ export class OperationMetrics {
     if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
   }
 
-  /** Counts an attempt that failed, when it does. */
+  /** Counts a failed attempt, at the moment it fails. */
   countFailedAttempt({ errorOrStatus }: FailedAttempt): void {
     const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
     this.#attemptFailures.set(reason, (this.#attemptFailures.get(reason) ?? 0) + 1)
   }
 
-  /** What was counted; what was never seen is not there. */
+  /** What was counted; entries that would be zero are left out. */
   get report() {
     return {
       inFlight: this.inFlight,
@@ -103,12 +103,12 @@ export class OperationMetrics {
               },
             ],
       ),
-      /** Of the failures, those that have a reason, and of whose credential they are. */
+      /** The failures that have a reason, with the auth method whose credential it was. */
       reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
       attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),
-      /** How many were let in by each way to prove who calls. */
+      /** Clients let in, by auth method. */
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
-      /** How many attempts there were after the first. */
+      /** Attempts after the first. */
       retries: this.#retries,
       bytesIn: this.#bytesIn,
       bytesOut: this.#bytesOut,
@@ -126,20 +126,20 @@ export class OperationMetrics {
   }
 }
 
-/** Takes the first digit of a status. */
+/** Gets the first digit of a status. */
 export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
 
-/** Counts what one process serves, all its snapshots together. */
+/** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
   readonly operations = Object.fromEntries(
     [...allOperations.map(({ id }) => id), 'none' as const].map((name) => [name, new OperationMetrics()]),
   ) as Readonly<Record<OperationLabel, OperationMetrics>>
-  /** What became of spans. */
+  /** The fate of spans. */
   readonly spans: SpanCounts = emptySpanCounts()
-  /** By id, then by class of status. Ids are those of the file. */
+  /** By client id, then by status class. Ids are those of the configuration. */
   readonly #clients = new Map<string, number[]>()
 
-  /** Makes what counts for a snapshot: for each client as well, if asked to. */
+  /** Creates the observer of a snapshot. `clients`: it counts by client too. */
   observer(clients: boolean): ExchangeObserver {
     return {
       name: 'metrics',
@@ -156,9 +156,9 @@ export class RequestMetrics {
       operations: Object.fromEntries(
         Object.entries(this.operations).map(([name, each]) => [name, each.report]),
       ) as unknown as Readonly<Record<OperationLabel, OperationMetricsReport>>,
-      /** What became of spans. */
+      /** The fate of spans. */
       spans: { ...this.spans },
-      /** Requests by the id of the client and the class of the status; empty unless asked for. */
+      /** Requests by client id and status class; empty unless counted by client. */
       clients: [...this.#clients].flatMap(([client, counts]) =>
         counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
       ),
@@ -168,7 +168,7 @@ export class RequestMetrics {
   #count(client: string, { status }: ExchangeRecord): void {
     let counts = this.#clients.get(client)
     if (counts === undefined) {
-      counts = new Array<number>(10).fill(0)
+      counts = new Array<number>(statusClassCount).fill(0)
       this.#clients.set(client, counts)
     }
     const at = toStatusClass(status)

@@ -2,14 +2,14 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { OperationId } from '../../operations.ts'
 
-/** How often something went wrong of late. Times are milliseconds since the epoch. */
+/** How often one error came of late. Times are milliseconds since the epoch. */
 export type ErrorCount = ReturnType<typeof toErrorCount>
 
-/** Is what went wrong once. Every part that it is told from others by is one of a bounded number of words. */
+/** One occurrence of an error. Every member of its key is one of a bounded number of words. */
 export interface ErrorOccurrence {
-  /** Null: the requests were none of the nine. */
+  /** Null: the request was for no operation. */
   readonly operation: OperationId | null
-  /** Where the last attempt went; null: it went nowhere. */
+  /** The endpoint of the last attempt; null: there was none. */
   readonly endpoint: string | null
   readonly kind: FailureKind
   /** A bounded word; null: the kind says it all. */
@@ -18,6 +18,7 @@ export interface ErrorOccurrence {
   readonly cause: string | null
 }
 
+/** The most distinct errors that one pool keeps. */
 const maxErrors = 200
 
 interface CountedError {
@@ -26,9 +27,9 @@ interface CountedError {
   lastAt: number
 }
 
-/** Counts causes over a quarter of an hour. */
+/** Counts errors over fifteen minutes. */
 export class ErrorCounts {
-  // Apart, or a client that is refused in every way there is would leave no room for an upstream that is dead.
+  // Kept apart: a client that is rejected in every possible way would leave no room for an upstream that is dead.
   readonly #clientErrors = new ErrorPool()
   readonly #otherErrors = new ErrorPool()
 
@@ -37,32 +38,32 @@ export class ErrorCounts {
     pool.add(at, occurrence)
   }
 
-  /** Tells of those that came within the last quarter of an hour, the most frequent first. */
+  /** Lists the errors of the last fifteen minutes, the most frequent first. */
   report(at: number): readonly ErrorCount[] {
     return mostFrequentFirst(
-      [...this.#clientErrors.at(at), ...this.#otherErrors.at(at)].map((cause) => toErrorCount(cause, at)),
+      [...this.#clientErrors.at(at), ...this.#otherErrors.at(at)].map((error) => toErrorCount(error, at)),
     )
   }
 }
 
-/** Keeps so many causes. */
+/** Keeps at most {@link maxErrors} errors. */
 class ErrorPool {
   readonly #errors = new Map<string, CountedError>()
-  /** In which ten seconds it was looked for old ones; whoever finds no room again and again must not cost that each time. */
+  /** The ten seconds of the last sweep: a full pool must not cost one for each error that finds no room. */
   #lastSweptSlot: number | null = null
 
   add(at: number, occurrence: ErrorOccurrence): void {
     const key = errorKey(occurrence)
-    let cause = this.#errors.get(key)
-    if (cause === undefined) {
+    let error = this.#errors.get(key)
+    if (error === undefined) {
       if (this.#errors.size >= maxErrors && this.#lastSweptSlot !== slotOf(at)) this.#sweep(at)
       if (this.#errors.size >= maxErrors) return
-      cause = { counter: new RollingCounter(), last: occurrence, lastAt: at }
-      this.#errors.set(key, cause)
+      error = { counter: new RollingCounter(), last: occurrence, lastAt: at }
+      this.#errors.set(key, error)
     }
-    cause.counter.count(at)
-    cause.last = occurrence
-    cause.lastAt = at
+    error.counter.count(at)
+    error.last = occurrence
+    error.lastAt = at
   }
 
   at(at: number): readonly CountedError[] {
@@ -87,12 +88,12 @@ const toErrorCount = ({ last, counter, lastAt }: CountedError, at: number) => ({
   detail: last.cause,
   lastMinute: counter.countWithin(at, 60_000),
   last15Min: counter.countWithin(at, 900_000),
-  /** When it came first in the last quarter of an hour, to ten seconds. */
+  /** When it came first in the last fifteen minutes, to ten seconds. */
   firstAt: counter.firstAt(at) ?? lastAt,
   lastAt,
 })
 
-/** Adds up what several processes have counted. */
+/** Sums what several processes have counted. */
 export const mergeErrorCounts = (each: readonly ErrorCount[]): readonly ErrorCount[] =>
   mostFrequentFirst([...Map.groupBy(each, errorKey).values()].map((same) => same.reduce(combine)))
 
@@ -103,16 +104,16 @@ const combine = (one: ErrorCount, other: ErrorCount): ErrorCount => ({
   firstAt: Math.min(one.firstAt, other.firstAt),
 })
 
-const mostFrequentFirst = (causes: readonly ErrorCount[]): readonly ErrorCount[] =>
-  causes.toSorted((a, b) => b.lastMinute - a.lastMinute || b.last15Min - a.last15Min)
+const mostFrequentFirst = (counts: readonly ErrorCount[]): readonly ErrorCount[] =>
+  counts.toSorted((a, b) => b.lastMinute - a.lastMinute || b.last15Min - a.last15Min)
 
 const slotMs = 10_000
 const slotCount = 90
 
-/** Tells which ten seconds since the epoch it is. */
+/** Numbers the ten seconds since the epoch. */
 const slotOf = (at: number): number => Math.trunc(at / slotMs)
 
-/** Counts over the last quarter of an hour, ten seconds to a slot. */
+/** Counts over the last fifteen minutes, ten seconds to a slot. */
 export class RollingCounter {
   readonly #counts: number[] = new Array(slotCount).fill(0)
   /** Which ten seconds since the epoch each slot counts. */
@@ -128,7 +129,7 @@ export class RollingCounter {
     this.#counts[slot] = (this.#counts[slot] as number) + 1
   }
 
-  /** Tells how many there were in the last `ms`, the running slot among them. */
+  /** Counts the events of the last `ms`, the running slot included. */
   countWithin(at: number, ms: number): number {
     const to = slotOf(at)
     const after = to - ms / slotMs
@@ -138,7 +139,7 @@ export class RollingCounter {
     )
   }
 
-  /** Tells when the first of the last quarter of an hour began, to ten seconds; null: there was none. */
+  /** Finds when the first event of the last fifteen minutes came, to ten seconds; null: there was none. */
   firstAt(at: number): number | null {
     const to = slotOf(at)
     const numbers = this.#slotNumbers.filter((number) => isBetween(number, to - slotCount, to))
@@ -146,5 +147,6 @@ export class RollingCounter {
   }
 }
 
-// What was counted by a clock that has been set back since would otherwise be of the last minute until it has come round.
+// Without the upper limit, events counted before the clock was set back would stay in the last minute until it has
+// caught up.
 const isBetween = (number: number, after: number, to: number): boolean => number > after && number <= to

@@ -5,21 +5,23 @@ import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
 import { ErrorCounts, mergeErrorCounts } from './error-counts.ts'
 
-/** What the gateway answered with an error of its own of late, as plain data. */
+/** The recent errors that the gateway itself responded with, as plain data. */
 export type RecentErrorsReport = RecentErrors['report']
 
 /**
- * One of them. Its `path` and `cause` are for reading, not for showing: what a client wrote is in the one, an upstream
- * in the other.
+ * One recent error. Its `path` and `cause` are never shown as they are: a client wrote the one, an upstream the other.
  */
 export type RecentError = ReturnType<typeof toRecentError>
 
 const maxKept = 100
 
-/** Keeps the last requests that one process answered with an error of its own, and how often each cause came of late. */
+/**
+ * Keeps the last requests that one process answered with an error of the gateway, and how often each error came of
+ * late.
+ */
 export class RecentErrors implements ExchangeObserver {
   readonly name = 'refusals'
-  // Apart, or whoever scans the internet would push out what operators look for.
+  // Kept apart: a scanner of the internet would push out what operators look for.
   readonly #matched = createFairList()
   readonly #unmatched = createFairList()
   readonly #counts = new ErrorCounts()
@@ -37,7 +39,7 @@ export class RecentErrors implements ExchangeObserver {
 
   get report() {
     return {
-      /** Newest first: at most 100 of the nine, and 100 that were none of them, and of each reason some. */
+      /** Newest first: at most 100 that matched an operation and 100 that matched none, some of each reason. */
       last: newestFirst([...this.#matched.all, ...this.#unmatched.all]),
       /** How many there were since the start. */
       total: this.#total,
@@ -46,7 +48,7 @@ export class RecentErrors implements ExchangeObserver {
   }
 }
 
-/** Makes one report of what several processes have refused. */
+/** Merges the reports of several processes. */
 export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentErrorsReport => {
   const matched = createFairList()
   const unmatched = createFairList()
@@ -59,14 +61,15 @@ export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentEr
   }
 }
 
-/** Makes a list that keeps some of each reason. */
+/** Creates a list that keeps some errors of each reason. */
 const createFairList = (): FairList<RecentError> => new FairList(maxKept, ({ kind, reason }) => `${kind} ${reason}`)
 
 const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
 
 /**
- * Makes what is kept of a refusal: none of the objects that it came of. An error of Node's parser has the whole packet, one of a library may have
- * what it was thrown in, a trace has where its spans go; and what a client sent is not for keeping.
+ * Copies what is kept of an error, and none of the objects that it came from. An error of Node's parser holds the whole
+ * packet, an error of a library may hold its context, a trace holds its exporter; and what a client sent is not for
+ * keeping.
  */
 const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   /** Milliseconds since the epoch. */
@@ -74,7 +77,7 @@ const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError
   requestId: record.requestId,
   /** The client's address. */
   client: copyText(record.client),
-  /** Null: nobody asked, or nobody knows. */
+  /** Null: no client was authenticated. */
   clientId: record.exchange?.identity?.client ?? null,
   /** Null: no request could be parsed. */
   method: record.method === null || knownMethods.has(record.method) ? record.method : 'another method',
@@ -86,7 +89,7 @@ const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError
   /** A bounded word; null: the kind says it all. */
   reason: failure.reason,
   cause: copyCause(failure),
-  /** The attempt because of which nothing was sent; null: something was, or it is not because of one. */
+  /** The failed attempt that kept the request from being sent on. Null: the error has another cause. */
   failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
   traceId: record.exchange?.trace ? copyText(record.exchange.trace.traceId) : null,
 })
@@ -96,14 +99,14 @@ const copyCause = (failure: GatewayError): string | null => {
   return cause === undefined ? null : copyText(cause.slice(0, 200))
 }
 
-/** Copies text: what was cut out of a field or a target keeps all of that in memory, which may be a megabyte. */
+/** Copies text: a string cut out of a field or a target keeps all of it in memory, which may be a megabyte. */
 const copyText = (text: string): string => Buffer.from(text).toString()
 
 const knownMethods: ReadonlySet<string> = new Set(METHODS)
 
 /**
- * Keeps the last of what is added, so many and no more, and some of each key: what is full gives up the oldest of the key that it has most
- * of. A flood of one key then pushes out only itself. Keys are bounded words.
+ * A list of the last `max` entries that keeps some of each key. A full list drops the oldest entry of its most frequent
+ * key, so a flood of one key pushes out only itself. Keys are bounded words.
  */
 class FairList<T> {
   readonly #max: number
@@ -126,13 +129,13 @@ class FairList<T> {
     else this.#drop(key, same)
   }
 
-  /** All that is kept, those of one key together. */
+  /** All entries, grouped by key. */
   get all(): readonly T[] {
     return [...this.#byKey.values()].flat()
   }
 
   #drop(added: string, same: T[] | undefined): void {
-    // One that has its share already gives up its own, so a flood looks no further.
+    // A key that has its share already gives up its own entry, so a flood searches no further.
     const hasShare = same !== undefined && same.length * this.#byKey.size > this.#max
     const key = hasShare ? added : this.#largest()
     const all = this.#byKey.get(key) ?? []

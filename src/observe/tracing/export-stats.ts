@@ -1,34 +1,37 @@
 import { epochMs, now } from '../../clock.ts'
 
-// A receiver that is gone is told of as long as it is, but not with every batch.
+// A collector that is down is logged for as long as it is, but not with every batch.
 const logIntervalMs = 60_000
 
-/** Hears what is to be said in the log. */
+/** Logs an event about spans. */
 export type LogSpanEvent = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
-/** Counts spans by what became of them: numbers that only ever grow. */
+/** Counts of spans by their fate: numbers that only ever grow. */
 export interface SpanCounts {
-  /** Taken by the receiver. */
+  /** Accepted by the collector. */
   exported: number
   /** Never sent, because too many were waiting. */
   dropped: number
-  /** Sent, and not taken. */
+  /** Sent, and not accepted. */
   failed: number
-  /** Since when they are lost, in ms since the epoch, and why; null: the last that were sent have arrived, or none were. */
+  /** Why spans are lost, and since when (ms since the epoch). Null: the last batch arrived, or none was sent. */
   trouble: { readonly since: number; readonly reason: string } | null
 }
 
-/** Makes the counts of a process that has sent none. */
+/** Creates the counts of a process that has sent no span. */
 export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, trouble: null })
 
-/** Counts the spans of one receiver, beside those of others in the same counts, and tells the log of those that are lost: at once, then once a minute, and when they arrive again. */
+/**
+ * Counts the spans sent to one collector, beside those of others in the same counts. Logs lost spans: at once, then
+ * once a minute, and when they arrive again.
+ */
 export class SpanExportStats {
   readonly #counts: SpanCounts
   readonly #logEvent: LogSpanEvent
   #pending = { dropped: 0, failed: 0 }
-  /** When it was told last; null: there is nothing to tell the end of. */
+  /** When a loss was last logged; null: there is none to report the end of. */
   #loggedAt: number | null = null
-  /** What it says of its receiver, as far as nobody has said anything since. */
+  /** The failure that it reported of its own collector. */
   #reported: SpanCounts['trouble'] = null
   #isRetired = false
 
@@ -46,12 +49,12 @@ export class SpanExportStats {
     this.#loggedAt = null
   }
 
-  /** `reason` is a word of ours or of Node's: nothing that a receiver says. */
+  /** `reason` is a word of the gateway or of Node, never of the collector. */
   onLost(how: 'dropped' | 'failed', spans: number, reason: string): void {
     this.#counts[how] += spans
     this.#pending[how] += spans
     const { trouble } = this.#counts
-    // Why they are not taken says more than that there is no more room.
+    // Why spans are not accepted says more than that there is no more room.
     if (!this.#isRetired && (trouble === null || how === 'failed')) {
       this.#reported = { since: trouble?.since ?? epochMs(), reason }
       this.#counts.trouble = this.#reported
@@ -63,7 +66,10 @@ export class SpanExportStats {
     this.#pending = { dropped: 0, failed: 0 }
   }
 
-  /** Says no more of a receiver that is done with: what it still loses counts, and is no fault of whoever gets spans now. */
+  /**
+   * Reports no more of a collector that is no longer used: its losses still count, but are no failure of the one in
+   * use.
+   */
   retire(): void {
     this.#isRetired = true
     if (this.#counts.trouble === this.#reported) this.#counts.trouble = null

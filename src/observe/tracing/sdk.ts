@@ -7,7 +7,7 @@ type Sdk = Awaited<ReturnType<typeof load>>
 let loading: Promise<Sdk> | null = null
 let loaded: Sdk | null = null
 
-/** Loads the SDK, once: ten packages, 18 MB of memory and a tenth of a second, which only those pay who send spans. */
+/** Loads the SDK, once. Ten packages, 18 MB of memory and a tenth of a second: paid only where spans are sent. */
 export const loadSdk = (): Promise<Sdk> => {
   loading ??= load().then(
     (all) => {
@@ -22,7 +22,9 @@ export const loadSdk = (): Promise<Sdk> => {
   return loading
 }
 
-/** Gives the SDK that was loaded before. A snapshot is built in one go, and cannot wait. */
+/**
+ * Gets the SDK that was loaded before. A snapshot is built in one go, and cannot wait. Throws when it is not loaded.
+ */
 export const sdk = (): Sdk => {
   if (loaded === null) throw new Error('the SDK of OpenTelemetry is not loaded')
   return loaded

@@ -5,18 +5,19 @@ import type { Operation } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import { sdk } from './sdk.ts'
 
-/** Is where clients find the gateway, as far as its file says. */
+/** The address at which clients find the gateway, as far as its configuration says. */
 export interface ServerAddress {
   readonly scheme: 'http' | 'https'
-  /** Null: it listens on all addresses, and nobody has said what it is called. */
+  /** Null: it listens on all addresses, and the configuration names none. */
   readonly address: string | null
   /** 0: any. */
   readonly port: number
 }
 
 /**
- * Tells an exchange by the semantic conventions of HTTP, and by words of the gateway's own. An allow-list: the path is the catalog's, and
- * nothing is here that a client has chosen, so no query, no field, no Host, no request id, and not its address either.
+ * Describes an exchange by the semantic conventions of HTTP, and by the gateway's own words. An allow-list: the path is
+ * the catalog's, and nothing is here that a client has chosen. So no query, no field, no Host, no request id, and not
+ * its address either.
  */
 export const exchangeAttributes = (
   { id, group, method, path }: Operation,
@@ -32,7 +33,7 @@ export const exchangeAttributes = (
     [c.ATTR_URL_SCHEME]: server.scheme,
     ...(server.address === null ? {} : { [c.ATTR_SERVER_ADDRESS]: server.address }),
     ...(server.port === 0 ? {} : { [c.ATTR_SERVER_PORT]: server.port }),
-    // Who has gone was sent none.
+    // A client that has gone was sent none.
     ...(failure?.kind === 'client-gone' ? {} : { [c.ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
     ...errorType(failure, status, 500),
     'http.request.body.size': bytesIn,
@@ -46,7 +47,7 @@ export const exchangeAttributes = (
   }
 }
 
-/** Tells an attempt. `endpoint` is as the file names it; what was asked of it is told without its query. */
+/** Describes an attempt. `endpoint` is as the configuration names it; the target is given without its query. */
 export const attemptAttributes = (
   { method, path, group }: Operation,
   endpoint: string,
@@ -67,7 +68,7 @@ export const attemptAttributes = (
   }
 }
 
-/** Tells whether a span is of something that went wrong: to whoever served, what its client did is none of it. */
+/** Checks whether a span is an error. On the server's side, what the client did wrong is none. */
 export const isErrorSpan = (failure: GatewayError | null, status: number, from: 400 | 500): boolean =>
   failure === null ? status >= from : failureTable[failure.kind].fault !== 'client'
 

@@ -8,26 +8,26 @@ import { version } from '../../version.ts'
 import type { SpanExportStats } from './export-stats.ts'
 import { sdk } from './sdk.ts'
 
-/** How many spans wait, and for how long, unless a test says otherwise. */
+/** How many spans wait, and for how long. Tests set other limits. */
 const defaultLimits = {
-  /** Most spans that wait: about 1 KiB each. What is beyond is dropped. */
+  /** The most spans that wait: about 1 KiB each. Those beyond are dropped. */
   maxQueued: 2048,
   batchSize: 512,
   /** How long a span waits for others. */
   delayMs: 5000,
-  /** How long a batch is tried to be sent. */
+  /** How long the gateway tries to send a batch. */
   exportMs: 10_000,
-  /** How long what waits is tried to be sent at the end. */
+  /** How long it tries to send what waits at the end. */
   flushMs: 2000,
 }
 
-/** Is a span that is over: it is made when all that it tells is known. Times are milliseconds since the epoch. */
+/** A finished span: created when all of it is known. Times are milliseconds since the epoch. */
 export interface FinishedSpan {
   readonly name: string
   readonly kind: SpanKind
   readonly traceId: string
   readonly spanId: string
-  /** Null: it is the first of its trace. */
+  /** Null: the span is the first of its trace. */
   readonly parent: SpanContext | null
   readonly startedAt: number
   readonly endedAt: number
@@ -36,8 +36,8 @@ export interface FinishedSpan {
 }
 
 /**
- * Sends spans to one receiver, in batches, from this process. Nobody waits for it: what finds no room is dropped, before anything is made
- * of it.
+ * Sends spans to one collector, in batches, from this process. No request waits for it: a span that finds no room is
+ * dropped, before anything is allocated for it.
  */
 export class OtlpSpanExporter {
   readonly #limits: typeof defaultLimits
@@ -46,7 +46,7 @@ export class OtlpSpanExporter {
   readonly #batches: BatchSpanProcessor
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
-  /** Whose ids the span has that is being made. */
+  /** The ids of the span that is being created. */
   #currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
   #queued = 0
   #isClosed = false
@@ -63,7 +63,7 @@ export class OtlpSpanExporter {
       maxQueueSize: limits.maxQueued,
       maxExportBatchSize: limits.batchSize,
       scheduledDelayMillis: limits.delayMs,
-      exportTimeoutMillis: 3 * limits.exportMs, // the receiver's own comes first, and knows why
+      exportTimeoutMillis: 3 * limits.exportMs, // the transport's own timeout comes first, and knows the reason
     })
     this.#provider = new trace.TracerProvider({
       resource: resources.defaultResource().merge(
@@ -73,7 +73,7 @@ export class OtlpSpanExporter {
           [conventions.ATTR_SERVICE_INSTANCE_ID]: instanceId,
         }),
       ),
-      // What is told has been decided about.
+      // Only sampled spans get here.
       sampler: new trace.AlwaysOnSampler(),
       idGenerator: { generateTraceId: () => this.#currentIds.traceId, generateSpanId: () => this.#currentIds.spanId },
       spanProcessors: [this.#batches],
@@ -81,7 +81,7 @@ export class OtlpSpanExporter {
     this.#tracer = this.#provider.getTracer('lender-gateway', version())
   }
 
-  /** Takes a span that is over. Whatever goes wrong with it, whoever tells of it hears nothing. */
+  /** Queues a finished span. Never throws. */
   enqueue(finished: FinishedSpan): void {
     if (this.#isClosed || this.#queued >= this.#limits.maxQueued)
       return this.#stats.onLost('dropped', 1, 'too many spans wait')
@@ -99,11 +99,11 @@ export class OtlpSpanExporter {
     this.#currentIds = finished
     const span = this.#tracer.startSpan(name, { kind, attributes, startTime: startedAt }, context)
     if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR })
-    this.#queued++ // before it is over: a batch that is full goes out at once
+    this.#queued++ // before its end: a full batch goes out at once
     span.end(endedAt)
   }
 
-  /** Sends what waits, as far as that can be done in time, and takes nothing more. */
+  /** Sends what waits, within `flushMs`, and takes no more spans. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#stats.retire()
@@ -118,21 +118,22 @@ export class OtlpSpanExporter {
 // One at a time, and at the end all that wait: four batches, beside one that is under way.
 const maxConcurrentExports = 8
 
-/** Describes who is sent spans: `url` is the whole one that traces are posted to. */
+/** Where spans are sent: `url` is the whole URL that traces are posted to. */
 interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 'serviceName'> {
   readonly url: string
 }
 
-/** A receiver of spans. */
+/** A connection to a collector. */
 interface OtlpTransport extends SpanExporter {
-  /** Cuts what is under way, and connects no more. */
+  /** Cuts the exports under way, and connects no more. */
   destroy(): void
 }
 
 /**
- * Speaks to a receiver by OTLP/HTTP, and counts what it takes. `exportMs` is for one batch, its retries included;
- * `onSend` is called with how many spans are on their way. A redirect is not followed. Only what the file says is sent:
- * the exporter's own variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add to it what no operator sees in `effective`.
+ * Opens a transport to a collector by OTLP/HTTP, and counts what the collector accepts. `exportMs` is for one batch,
+ * its retries included; `onSend` is called with how many spans are on their way. A redirect is not followed. Only what
+ * the configuration says is sent: the exporter's own variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add what no
+ * operator sees in `effective`.
  */
 const openOtlpTransport = (
   { url, headers }: OtlpTransportOptions,
@@ -156,7 +157,7 @@ const openOtlpTransport = (
     export(spans: ReadableSpan[], done) {
       onSend(spans.length)
       let isLate = false
-      // The exporter's own bound is on silence: one that answers a byte at a time would hold a batch for ever.
+      // The exporter's own timeout is on silence: a collector that sends a byte at a time would hold a batch for ever.
       const settle = unrefTimeout(exportMs, () => {
         isLate = true
         agent.destroy()
@@ -170,7 +171,7 @@ const openOtlpTransport = (
     },
     shutdown: () => exporter.shutdown(),
     destroy() {
-      // What was cut would be tried again.
+      // An export that was cut would be retried.
       agent.createConnection = () => {
         throw new Error('nothing is sent any more')
       }
@@ -179,7 +180,7 @@ const openOtlpTransport = (
   }
 }
 
-/** Says why in words that the receiver has no part in: a status, or Node's name for what went wrong. */
+/** Names why spans were lost in words that the collector has no part in: a status, or Node's name of the error. */
 const toLossReason = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   if (typeof code === 'number') return `status ${code}`
@@ -194,7 +195,7 @@ const knownMessages = [
   { by: 'limit reached', reason: 'too many batches under way' },
 ] as const
 
-/** Makes something that looks for its settings in variables, and finds none; nothing else runs meanwhile. */
+/** Runs `make` without the variables of OpenTelemetry. Synchronous, so no other code sees them missing. */
 const withoutOtelVariables = <T>(make: () => T): T => {
   const hidden = Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_'))
   for (const [name] of hidden) delete process.env[name]

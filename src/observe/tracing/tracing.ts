@@ -9,33 +9,34 @@ import { sdk } from './sdk.ts'
 import { attemptAttributes, exchangeAttributes, isErrorSpan, type ServerAddress } from './span-attributes.ts'
 import type { OtlpSpanExporter } from './span-exporter.ts'
 
-/** What follows exchanges through several systems, as one snapshot has it. */
+/** The tracing of one snapshot. */
 export type Tracing = ReturnType<typeof createTracing>
 
 /**
- * Follows exchanges. Whoever began a trace decides whether it is sampled; of those that begin here it is a share, by the trace id alone, so
- * that several gateways decide alike. Of what is not sampled nothing is made but ids: no span, no context, nothing to be collected.
+ * Creates the tracing of a snapshot. The caller that began a trace decides whether it is sampled. Of the traces that
+ * begin here a share is sampled, by the trace id alone, so that several gateways decide alike. An unsampled exchange
+ * gets nothing but ids: no span, no context, nothing to be collected.
  */
 export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
   const { trace, api, core } = sdk()
   const ids = new trace.RandomIdGenerator()
   const sampler = new trace.ParentBasedSampler({ root: new trace.TraceIdRatioBasedSampler(sample) })
   return {
-    /** Gives an exchange its place in a trace: the one that its client says, or a new one. */
+    /** Places an exchange in a trace: the one that its client names, or a new one. */
     startTrace(exchange: Pick<Exchange, 'operation' | 'fields'>): ExchangeTrace {
       const { operation, fields } = exchange
-      const said = parseTraceContext(fields, core.parseTraceParent)
-      const parent = said === 'broken' ? null : said
+      const incoming = parseTraceContext(fields, core.parseTraceParent)
+      const parent = incoming === 'broken' ? null : incoming
       const traceId = parent?.traceId ?? ids.generateTraceId()
       const context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, parent)
       if (isSampled(sampler, context, traceId, operation)) {
         exchange.fields =
-          said === null ? fields : omitFields(fields, parent === null ? traceContextFields : traceparentField)
+          incoming === null ? fields : omitFields(fields, parent === null ? traceContextFields : traceparentField)
         return new SampledTrace({ exporter, ids, server, operation, traceId, parent })
       }
-      // W3C Trace Context §3.4: whoever records nothing may pass it on as it came.
+      // W3C Trace Context §3.4: a participant that records nothing may pass the fields on as they came.
       if (parent === null) {
-        const kept = said === null ? fields : omitFields(fields, traceContextFields)
+        const kept = incoming === null ? fields : omitFields(fields, traceContextFields)
         exchange.fields = [...kept, 'traceparent', formatTraceparent(traceId, ids.generateSpanId(), false)]
       }
       return new UnsampledTrace(traceId)
@@ -43,7 +44,7 @@ export const createTracing = (exporter: OtlpSpanExporter, sample: number, server
   }
 }
 
-/** Follows nothing, for whoever serves nothing: to tell of a configuration, say. */
+/** Traces nothing: for a snapshot that serves nothing, built to describe a configuration. */
 export const noopTracing: Tracing = { startTrace: () => new UnsampledTrace('') }
 
 class UnsampledTrace implements ExchangeTrace {
@@ -69,23 +70,28 @@ const isSampled = (
   return decision === trace.SamplingDecision.RECORD_AND_SAMPLED
 }
 
-/** Is what a sampled trace stands on. */
+/** What a sampled trace is made of. */
 interface SampledTraceInit {
   readonly exporter: OtlpSpanExporter
   readonly ids: IdGenerator
   readonly server: ServerAddress
   readonly operation: Operation
   readonly traceId: string
-  /** The span of whoever called; null: the trace begins here. */
+  /** The span of the caller; null: the trace begins here. */
   readonly parent: SpanContext | null
 }
 
-/** Is an exchange that spans are told of: its own, and one an attempt. They are made when they are over, from what is known then. */
+/**
+ * A sampled exchange, which exports a span of its own and one for each attempt. They are created when they have ended,
+ * from what is known then.
+ */
 export class SampledTrace implements ExchangeTrace {
   readonly traceId: string
   readonly #init: SampledTraceInit
   readonly #spanId: string
-  /** What is to be added to the monotonic clock to have the time of day: it is asked once, so that the spans of an exchange fit together. */
+  /**
+   * The offset from the monotonic clock to the time of day. Read once, so that the spans of an exchange fit together.
+   */
   readonly #clockOffsetMs = epochMs() - now()
   #attempts = 0
 
@@ -120,7 +126,7 @@ export class SampledTrace implements ExchangeTrace {
     }
   }
 
-  /** Tells the exchange itself, which began `totalMs` ago. */
+  /** Exports the span of the exchange itself, which began `totalMs` ago. */
   end(record: ExchangeRecord, exchange: ExchangeFacts): void {
     const { exporter, operation, parent, server } = this.#init
     const endedAt = this.#clockOffsetMs + now()
@@ -138,18 +144,18 @@ export class SampledTrace implements ExchangeTrace {
   }
 }
 
-// There are nine of them, so that the path makes no more names.
+// The path comes from the catalog, so there are nine names at most.
 const spanName = ({ method, path }: Operation): string => `${method} ${path}`
 
-/** Lists the fields of W3C Trace Context. Neither is of use without the other's being sound. */
+/** The fields of W3C Trace Context. Neither is of use unless the other is sound. */
 export const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
-/** Is the field that says which trace a request belongs to. */
+/** The field that names the trace of a request. */
 export const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
 
 /**
- * Reads which trace a request belongs to. `broken`: it says so in no way that counts, or more than once, and a new trace begins without
- * what is said of the old (W3C Trace Context §3.2, §4.3). Null: it says nothing.
+ * Parses the trace that a request belongs to. `broken`: the fields are invalid, or come twice; a new trace begins
+ * without anything of the old (W3C Trace Context §3.2, §4.3). Null: there are no such fields.
  */
 export const parseTraceContext = (
   fields: HeaderFields,
@@ -169,11 +175,11 @@ export const parseTraceContext = (
   return context === null ? 'broken' : { ...context, isRemote: true }
 }
 
-/** Writes which trace a request belongs to, and whose child it is. */
+/** Formats a traceparent. */
 export const formatTraceparent = (traceId: string, spanId: string, isSampled: boolean): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`
 
-/** Tells the span of each exchange that is sampled, from the facts that the access log has. */
+/** Exports the span of each sampled exchange, from the facts that the access log has. */
 export const spanObserver: ExchangeObserver = {
   name: 'tracing',
   record(record) {
