@@ -6,36 +6,37 @@ import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.
 import type { ResolveCommand } from './findings/finding.ts'
 import type { RateHistory } from './rate-history.ts'
 
-/** Is what the operator's listener shows and moves. */
+/** What the operator's listener shows and changes. */
 export interface AdminContext {
   readonly reloader: Reloader
   readonly overrides: Overrides
-  /** Takes what operators do. */
+  /** Records what operators do. */
   readonly audit: Pick<AuditLog, 'recordAdminEvent' | 'state' | 'failing'>
-  /** Tells whether the gateway is on its way down. */
+  /** Whether the gateway is shutting down. */
   draining(): boolean
-  /** Tells why no client is served just now; null: clients are. */
+  /** Why no client is served just now; null: clients are. */
   notServing(): NotServingReason | null
-  /** Tells how many log lines were dropped because their reader was too slow. */
+  /** Log lines dropped because their reader was too slow. */
   droppedLines(): number
-  /** Tells what is known of the traffic, by whoever serves it. */
+  /** Collects what is known of the traffic, from the processes that serve it. */
   report(): Promise<StatusReport>
-  /** Tells how the workers do, by what the last report found; none: this process serves. */
+  /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
-  /** Has the commands of findings run on this machine. */
+  /** Completes the commands of findings, so that they run on this machine. */
   readonly resolveCommand: ResolveCommand
-  /** What has been served of late. */
+  /** The traffic of the last fifteen minutes. */
   readonly history: RateHistory
-  /** Has a command carried out where clients are served. */
+  /** Runs a command in every process that serves clients. */
   readonly runEverywhere: RunInAllProcesses
 }
 
-/** Why this gateway can serve no new client, whatever stands behind it. */
+/** Why this gateway can serve no new client, whatever the state of its upstreams. */
 export type NotReadyReason = 'draining' | NotServingReason | 'audit-unavailable'
 
 /**
- * Tells why new clients are not welcome; null: they are. Upstreams do not count: a gateway whose upstream is down still answers best itself. One that
- * refuses every exchange because it cannot be recorded serves nobody, and another gateway, with room on its disk, does.
+ * Gets why new clients are not welcome; null: they are. Upstreams do not count: a gateway whose upstream is down is
+ * still the best one to say so. A gateway that rejects every exchange because it cannot be recorded serves no client;
+ * another one, with room on its disk, does.
  */
 export const getNotReadyReason = ({
   draining,

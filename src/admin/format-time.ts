@@ -1,9 +1,9 @@
 import { epochMs } from '../clock.ts'
 
-/** Writes a time as RFC 3339. */
+/** Formats a time as RFC 3339. */
 export const formatTime = (ms: number): string => new Date(ms).toISOString()
 
-/** Writes the time of day; of another day, with its date. UTC, as all times are. */
+/** Formats the time of day; of another day, with its date. UTC, as all times are. */
 export const formatTimeOfDay = (ms: number, at: number): string => {
   const [day = '', ofDay = ''] = formatTime(ms).slice(0, 19).split('T')
   return formatTime(at).startsWith(day) ? ofDay : `${day}T${ofDay}Z`
@@ -11,7 +11,7 @@ export const formatTimeOfDay = (ms: number, at: number): string => {
 
 const dayMs = 24 * 3_600_000
 
-/** Tells when a certificate ends; `daysLeft` is below 0 when it has. */
+/** Describes when a certificate expires; `daysLeft` is below 0 when it has. */
 export const toExpiry = (notAfter: number) => ({
   notAfter: formatTime(notAfter),
   daysLeft: Math.floor((notAfter - epochMs()) / dayMs),

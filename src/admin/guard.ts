@@ -4,19 +4,20 @@ import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
 import type { AdminError } from './admin-error.ts'
 
-/** Is what is known of a request before it is let in. */
+/** What is known of a request before it is let in. */
 interface GuardedRequest {
   readonly method?: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** Whether who asks has logged in. */
+  /** Whether the request belongs to a session. */
   readonly hasSession?: boolean
 }
 
-// Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They say yes or no and nothing else.
+// Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They get yes or no and
+// nothing else.
 const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
-/** Lets a request to the operator's listener in (null), or says why not. */
+/** Checks a request to the operator's listener. Null: it is let in. */
 export const guardRequest = (
   { method, path, headers, hasSession = false }: GuardedRequest,
   admin: AdminConfig,
@@ -32,8 +33,9 @@ export const guardRequest = (
 }
 
 /**
- * Tells whether a Host can only have been meant for this listener. A web page can have its own name resolve to this machine (DNS
- * rebinding) and then read answers as its own; an address, `localhost` or a configured name it cannot have.
+ * Checks whether a Host can only have been meant for this listener. A web page can have its own name resolve to this
+ * machine (DNS rebinding), and then read responses as its own; it cannot have an address, `localhost` or a configured
+ * name.
  */
 const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: AdminConfig): boolean => {
   if (host === undefined) return false
@@ -42,7 +44,10 @@ const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: Ad
   return isIP(bare) !== 0 || bare === 'localhost' || bare === configuredHost || hosts.includes(bare)
 }
 
-/** Tells whether a browser sends this for a page from elsewhere: Host is then ours, and a form needs no leave to POST. */
+/**
+ * Checks whether a browser sends this for a page of another origin: Host is then right, and a form may POST without
+ * CORS.
+ */
 const isCrossOrigin = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean => {
   if (typeof site === 'string' && site !== 'same-origin' && site !== 'none') return true
   return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
@@ -75,8 +80,8 @@ const unauthenticated: AdminError = {
   headers: { 'WWW-Authenticate': 'Bearer' },
 }
 
-// What a session may read. All else is left out on purpose: a cookie goes along with whatever a browser sends here,
-// so what it alone lets in changes nothing.
+// What a session may read. All else is left out on purpose: a cookie goes along with whatever a browser sends here, so
+// what it alone lets in changes nothing.
 const readablePaths: ReadonlySet<string> = new Set([
   '/',
   '/events',
@@ -87,22 +92,28 @@ const readablePaths: ReadonlySet<string> = new Set([
   '/metrics',
 ])
 
-/** Tells whether a path is a page of actions, which also take a form with its token. */
+/** Checks whether a path is a page of actions, which also takes a form with its token. */
 export const isActionPath = (path: string): boolean => path.startsWith('/actions/')
 
-/** Tells whether a session is enough for a request: to read, and to send the forms of the pages, which are believed with their token only. */
+/**
+ * Checks whether a session is enough for a request: to read, and to send the forms of the pages, which count only with
+ * their token.
+ */
 const sessionMay = (method: string | undefined, path: string): boolean => {
   if (isReadMethod(method)) return readablePaths.has(path) || isActionPath(path)
   return method === 'POST' && (path === '/logout' || isActionPath(path))
 }
 
-/** Tells whether a request asks for nothing but what everybody may have: the form that one logs in by, and how pages look. */
+/** Checks whether a request needs no credential: the login form, and the assets of the pages. */
 const isPublicPath = (method: string | undefined, path: string): boolean =>
   path === '/login' || (isReadMethod(method) && path.startsWith('/assets/'))
 
 const isReadMethod = (method: string | undefined): boolean => method === 'GET' || method === 'HEAD'
 
-/** Tells whether two secrets are the same. It compares digests, whose lengths are equal: neither the time nor the length of the comparison tells of them. */
+/**
+ * Compares two secrets. It compares digests of equal length: neither the time nor the length of the comparison reveals
+ * anything.
+ */
 export const constantTimeEqual = (given: string, secret: string): boolean =>
   timingSafeEqual(digest(given), digest(secret))
 

@@ -5,12 +5,12 @@ import type { OperationMetricsReport, RequestMetricsReport } from '../observe/me
 import { byOperation, type OperationId } from '../operations.ts'
 import { asNullable, asNumber, type Decoded } from '../shared/decode.ts'
 
-/** Reads what one operation did between two moments; rates are of a second. */
+/** Decodes what one operation did between two moments; rates are per second. */
 export const rateMembers = {
   perSecond: asNumber,
-  /** Answered with 5xx, or failed by the fault of the gateway or an upstream. */
+  /** Responses with 5xx, or failures of the gateway or an upstream. */
   errorsPerSecond: asNumber,
-  /** Answered with 4xx of the gateway's own. */
+  /** Responses with the gateway's own 4xx. */
   refusedPerSecond: asNumber,
   /** Null: there was no request. */
   p50Ms: asNullable(asNumber),
@@ -20,14 +20,14 @@ export const rateMembers = {
 /** What one operation did between two moments. */
 export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Decoded<(typeof rateMembers)[Name]> }
 
-/** Is how often an operation was asked lately, and answered with an error of its upstream's own. */
+/** Recent requests of an operation, and those answered with its upstream's own error. */
 export interface RecentTraffic {
   readonly requests: number
-  /** Answered with 5xx, which was passed on. */
+  /** Responses with 5xx, relayed from the upstream. */
   readonly passedOn: number
 }
 
-/** Is what had been counted of one operation at one moment. */
+/** What had been counted of each operation at one moment. */
 interface Sample {
   /** On the monotonic clock. */
   readonly at: number
@@ -46,23 +46,23 @@ interface Totals {
   readonly total: HistogramReport
 }
 
-/** How long each step of the charts is, and how many there are: a quarter of an hour. */
+/** The length of a step of the charts, and their number: fifteen minutes. */
 export const stepSeconds = 5
 const steps = 180
 
-/** Remembers what had been counted over the last quarter of an hour, so that rates can be told. */
+/** Samples the counters of the last fifteen minutes, to compute rates from. */
 export class RateHistory {
   readonly #count: () => Promise<RequestMetricsReport | null>
   #samples: readonly Sample[] = []
   #stop: () => void = () => {}
   #isOpen = true
 
-  /** `count` tells what has been counted so far; null: nothing is. */
+  /** `count` resolves with what has been counted so far; null: nothing is. */
   constructor(count: () => Promise<RequestMetricsReport | null>) {
     this.#count = count
   }
 
-  /** Begins to look, every few seconds. */
+  /** Starts to sample, every few seconds. */
   async start(): Promise<void> {
     const counted = await this.#count().catch(() => null)
     if (!this.#isOpen) return
@@ -75,7 +75,10 @@ export class RateHistory {
     this.#stop()
   }
 
-  /** Tells how an operation has done of late: its rates over ten seconds, its latency over a minute; null: nothing is known yet. */
+  /**
+   * Computes the recent rates of an operation: the rates over ten seconds, the latency over a minute. Null: nothing is
+   * known yet.
+   */
   rates(id: OperationId, counted: RequestMetricsReport): OperationRates | null {
     const at = now()
     const recent = this.#sampleBefore(at - 10_000)
@@ -86,7 +89,7 @@ export class RateHistory {
     return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms }
   }
 
-  /** Counts what an operation was asked in the last minute, or as long as is known. */
+  /** Counts the requests of an operation in the last minute, or for as long as is known. */
   recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
     const from = this.#sampleBefore(now() - 60_000)?.operations[id]
     if (from === undefined) return { requests: 0, passedOn: 0 }
@@ -97,7 +100,7 @@ export class RateHistory {
     }
   }
 
-  /** Tells how it did in each step of the last quarter of an hour, the oldest first. */
+  /** Lists its rates in each step of the last fifteen minutes, the oldest first. */
   steps(id: OperationId): readonly OperationRates[] {
     return this.#samples.slice(1).flatMap(({ step }) => step?.[id] ?? [])
   }
@@ -110,7 +113,7 @@ export class RateHistory {
     return { at, operations: totals, step }
   }
 
-  /** Finds the last sample that is at least so old, or else the oldest. */
+  /** Finds the last sample that is at least that old, or else the oldest. */
   #sampleBefore(at: number): Sample | undefined {
     return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
   }

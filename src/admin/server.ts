@@ -22,30 +22,37 @@ import { registerLogin } from './session/login.ts'
 import { getPrincipal, SessionStore, setPrincipal } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
 
-/** Is the operator's listener. */
+/** The operator's listener. */
 export interface AdminServer {
   readonly address: AddressInfo
-  /** Takes a renewed certificate; connections that are open keep theirs. Sessions end when the token is another. */
+  /**
+   * Applies a reload: a renewed certificate, which open connections do not get, and the token. Sessions end when the
+   * token is another.
+   */
   applyConfig(admin: AdminConfig): void
   close(): Promise<void>
 }
 
-/** Is the desk before its listener is open. */
+/** The context before the listener is open. */
 export type AdminContextInit = Omit<AdminContext, 'history' | 'resolveCommand'>
 
-/** Opens the operator's listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
-export const openAdminServer = async (init: AdminContextInit, log: Log, place?: BindTarget): Promise<AdminServer> => {
+/**
+ * Opens the operator's listener, at the configured address unless a target is given. Rejects when it cannot listen
+ * there.
+ */
+export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
   const history = new RateHistory(async () => (await init.report()).requestMetrics)
   let resolver: ResolveCommand = (found) => found
   const context: AdminContext = { ...init, history, resolveCommand: (found) => resolver(found) }
   const { admin } = context.reloader.config
   const sessions = new SessionStore()
-  /** Notes who asks for what, and says why he is not let in (null: he is). */
+  /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
   const authenticateAndLog = (request: FastifyRequest, { raw }: FastifyReply): AdminError | null => {
     const { method, url, ip } = request
     const rejection = authenticateAdmin(request, sessions, context.reloader.config.admin)
     const { session } = getPrincipal(request)
-    // At the close and not at the end of the answer: whoever leaves before it has given the order all the same.
+    // At the close and not at the end of the response: a client that leaves before it has given the command all the
+    // same.
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
         const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
@@ -68,7 +75,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, place?: 
     bodyLimit: 16 * 1024,
     return503OnClosing: false,
     serverFactory: (onRequest) => createAdminListener(admin, onRequest as RequestListener),
-    // A target that cannot be decoded comes here instead of to the hooks.
+    // A target that cannot be decoded gets here instead of to the hooks.
     frameworkErrors: (_, request, reply) => void sendProblem(reply, authenticateAndLog(request, reply) ?? notDecoded),
   })
   app.removeAllContentTypeParsers()
@@ -92,7 +99,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, place?: 
     sendProblem(reply, { status: code, code: 'failed', detail })
   })
   await app.ready()
-  await listenAt(app.server, place ?? admin)
+  await listenAt(app.server, target ?? admin)
   resolver = createCommandResolver(context.reloader, admin, app.server.address() as AddressInfo)
   void history.start()
 
@@ -140,7 +147,7 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   })
 }
 
-const clientClosedStatus = 499 // as on the access line
+const clientClosedStatus = 499 // as in the access log
 const notDecoded = {
   status: 400,
   code: 'bad-request',
@@ -150,8 +157,8 @@ const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
 
 /**
- * Lets a request in (null), or says why not, and notes who sends it. Whatever is kept open asks again and again: a session ends, a token is
- * replaced.
+ * Checks a request (null: it is let in), and notes its principal. A stream checks again and again while it is open: a
+ * session ends, a token is replaced.
  */
 export const authenticateAdmin = (
   { method, url, headers, raw }: FastifyRequest,
@@ -163,7 +170,7 @@ export const authenticateAdmin = (
   return guardRequest({ method, path: targetPath(url), headers, hasSession: principal.session !== null }, admin)
 }
 
-/** Answers whoever is not let in: a person is sent to where one logs in, or reads why. */
+/** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
 export const sendUnauthorized = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply => {
   const path = targetPath(request.url)
   const isPage = path === '/' || path === '/login' || path === '/logout' || isActionPath(path)
@@ -174,15 +181,16 @@ export const sendUnauthorized = (request: FastifyRequest, reply: FastifyReply, r
     : sendAdminError(request, reply, rejection)
 }
 
-// Operators and probes are few. What floods this listener would otherwise take the descriptors that clients of the public one need.
+// Operators and probes are few. A flood of this listener would otherwise take the descriptors that clients of the
+// public one need.
 const maxConnections = 256
 const requestTimeoutMs = 10_000
 // Longer than a reload may take, behind one that is under way.
 const idleMs = 60_000
 
 /**
- * Makes the server of the operator's listener. Not Fastify's own: for `localhost` that opens a second one, which keeps the certificate
- * it began with.
+ * Creates the server of the operator's listener. Not Fastify's own: for `localhost` that opens a second one, which
+ * keeps the certificate it began with.
  */
 export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestListener): Server => {
   const options = {
@@ -198,11 +206,11 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
       : createTlsServer({ ...options, ...tlsOptions(tls), handshakeTimeout: requestTimeoutMs }, onRequest)
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
-  server.on('drop', () => server.closeIdleConnections()) // whoever comes next finds room, a probe among them
+  server.on('drop', () => server.closeIdleConnections()) // makes room for the next connection, a probe's among them
   return server
 }
 
-/** Has a listener present a renewed certificate to whoever connects from now on. */
+/** Sets the certificate that new connections get. */
 export const reloadAdminTls = (server: Server, { tls }: AdminConfig): void => {
   if (tls !== null && 'setSecureContext' in server && typeof server.setSecureContext === 'function')
     server.setSecureContext(tlsOptions(tls))

@@ -24,13 +24,13 @@ const parseProblem = asObject({
   hint: asNullable(asText),
 })
 
-/** Reads what is wrong with a configuration file. */
+/** Decodes what is wrong with a configuration file. */
 export const problemShape: Decoder<ConfigProblem> = (value, path) => {
   const { hint, ...problem } = parseProblem(value, path)
   return hint === null ? problem : { ...problem, hint }
 }
 
-/** Reads one value that differs between two configurations. */
+/** Decodes one value that differs between two configurations. */
 export const changeShape = asObject({
   part: asText,
   group: asNullable(asWord<Group>()),
@@ -39,7 +39,7 @@ export const changeShape = asObject({
   to: asUnknown,
 })
 
-/** Reads what `POST /reload` and `POST /rollback` answer when they are not refused. */
+/** Decodes the response of `POST /reload` and `POST /rollback`. */
 export const reloadResponseShape = asObject({
   result: asText,
   from: asText,
@@ -48,15 +48,21 @@ export const reloadResponseShape = asObject({
   warnings: asList(problemShape),
 })
 
-/** What came of a reload or a rollback that was not refused. */
+/** The result of a reload or a rollback that was not rejected. */
 export type ReloadResponse = Decoded<typeof reloadResponseShape>
 
-/** Reads what they answer when they are: the hash of what runs on, and when it is tried again; null: it is not. */
+/**
+ * Decodes their response when they are rejected: the hash of the running configuration, and when the edit is tried
+ * again (null: it is not).
+ */
 export const reloadRejectionShape = asObject({
   hash: asText,
   problems: asList(problemShape),
   nextTry: asNullable(asText),
 })
 
-/** Reads what `GET /config` answers, left as it is to be compared: the configuration with its secrets masked, and the digest of each. */
+/**
+ * Decodes the response of `GET /config`, left as it is to be compared: the configuration with its secrets masked, and
+ * the digest of each.
+ */
 export const configShape = asObject({ hash: asText, config: asMap(asUnknown), digests: asMap(asText) })

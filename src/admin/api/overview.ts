@@ -17,7 +17,7 @@ import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from 
 import { changeShape, problemShape } from './config-responses.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 
-/** Reads one of the nine. Rates are of a second, over the last ten; latencies are of the last minute. */
+/** Decodes an operation. Rates are per second, over the last ten; latencies are of the last minute. */
 const operationShape = asObject({
   id: asWord<OperationId>(),
   state: asWord<'serve' | 'refuse'>(),
@@ -27,7 +27,7 @@ const operationShape = asObject({
   history: asNullable(
     asObject({
       stepSeconds: asNumber,
-      /** Oldest first; each list has one for each step. */
+      /** Oldest first; each list has one entry for each step. */
       perSecond: asList(asNumber),
       errorsPerSecond: asList(asNumber),
       p99Ms: asList(asNullable(asNumber)),
@@ -36,37 +36,40 @@ const operationShape = asObject({
   group: asWord<Group>(),
   method: asText,
   path: asText,
-  /** Whether every request of the last ten seconds that was let in has failed; without any, whether no endpoint of its group serves. */
+  /**
+   * Whether every request of the last ten seconds that was let in has failed; without requests, whether no endpoint of
+   * its group serves.
+   */
   failing: asBoolean,
-  /** When an operator's word on that ends; null: the file's holds. */
+  /** The end of an operator's override; null: the configuration's state holds. */
   until: asNullable(asText),
 })
 
-/** Reads what came of a reload. */
+/** Decodes the result of a reload. */
 const reloadShape = asObject({
   at: asText,
   trigger: asText,
   result: asWord<'applied' | 'unchanged' | 'refused'>(),
-  /** Of the configuration that runs since. */
+  /** The hash of the configuration that has run since. */
   hash: asText,
   groups: asList(asWord<Group>()),
   changes: asList(changeShape),
   problems: asList(problemShape),
-  /** Whether it waits for what it brings to be reached. */
+  /** Whether it waits until its new endpoints are reached. */
   held: asBoolean,
 })
 
-/** Reads of a request that the gateway answered with an error of its own. Nothing in it is what the client wrote, but for the id. */
+/** Decodes a recent error. Nothing in it is what the client wrote, but for the request's id. */
 export const recentErrorShape = asObject({
   at: asText,
   requestId: asText,
   /** The client's address. */
   client: asText,
-  /** As `clients` names it; null: it was not asked, or is not known. */
+  /** The id in `clients`; null: not asked for, or unknown. */
   clientId: asNullable(asText),
   /** Null: no request could be parsed. */
   method: asNullable(asText),
-  /** Null: it was none of the nine. */
+  /** Null: the request was for no operation. */
   operation: asNullable(asWord<OperationId>()),
   /** Null: it was sent nowhere. */
   endpoint: asNullable(asText),
@@ -80,39 +83,39 @@ export const recentErrorShape = asObject({
 /** A request that the gateway answered with an error of its own. */
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
-/** Reads all that an operator on call wants to see at once: what the page shows, and `top`. Times are RFC 3339. */
+/** Decodes what an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
 export const overviewShape = asObject({
-  /** What /status says. */
+  /** The same as /status. */
   status: statusShape,
-  /** The nine, in the order of the catalog. */
+  /** In the order of the catalog. */
   operations: asList(operationShape),
   at: asText,
   /** Newest first. */
   reloads: asList(reloadShape),
-  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
+  /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: asList(recentErrorShape),
 })
 
-/** Reads what /refused says: the last refusals alone. */
+/** Decodes the response of /refused: the recent errors alone. */
 export const recentErrorsShape = asObject({
   refusals: asList(recentErrorShape),
-  /** Those since the start: who asks again sees how many there were meanwhile. */
+  /** Errors since the start, from which a client that polls sees how many there were meanwhile. */
   total: asNumber,
 })
 
-/** What the page shows, and `top`. */
+/** What the page and `top` show. */
 export type Overview = Decoded<typeof overviewShape>
 
-/** One of the nine. */
+/** One operation. */
 export type OperationView = Decoded<typeof operationShape>
 
-/** What came of a reload. */
+/** The result of a reload. */
 export type ReloadView = Decoded<typeof reloadShape>
 
-/** What /refused says. */
+/** The response of /refused. */
 export type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
 
-/** Tells all at once. */
+/** Collects the overview. */
 export const getOverview = async (context: AdminContext): Promise<Overview> => {
   const report = await context.report()
   const status = await statusFromReport(context, report)
@@ -126,7 +129,7 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
   }
 }
 
-/** Tells of the last refusals alone. */
+/** Collects the recent errors alone. */
 export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {
   const all = await report()
   return { refusals: toRecentErrorViews(all, reloader.config), total: all.recentErrors.total }
@@ -153,7 +156,10 @@ const toOperationView = (
   }
 }
 
-/** Tells whether every request failed that was not refused for what its client did. Rates are of one time: an epsilon is for their rounding. */
+/**
+ * Checks whether every request failed that was not rejected for its client's fault. The rates are of the same time: an
+ * epsilon makes up for their rounding.
+ */
 const everyRequestFails = ({ perSecond, errorsPerSecond, refusedPerSecond }: OperationRates): boolean =>
   errorsPerSecond > 0 && errorsPerSecond + refusedPerSecond > perSecond - 1e-6
 
@@ -178,7 +184,7 @@ const toReloadView = ({ at, trigger, outcome }: ReloadEntry): ReloadView => {
   return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
 }
 
-/** Tells of a refusal, as far as it may be shown. */
+/** Renders a recent error, as far as it may be shown. */
 export const toRecentErrorView = (entry: RecentError, listen: ListenConfig): RecentErrorView => {
   const { requestId, client, clientId, method, operation, endpoint, status, kind, traceId } = entry
   const members = { requestId, client, clientId, method, operation, endpoint, status, kind, traceId }
@@ -201,5 +207,5 @@ const describeReason = ({ kind, reason, failedAttempt, method, path }: RecentErr
   return failureText(kind, null)
 }
 
-/** What a client wrote may be a secret in the wrong place. */
+/** Text of a client may be a secret in the wrong place. */
 const redactText = (): string => '…'

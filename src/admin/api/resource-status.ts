@@ -1,4 +1,6 @@
-/** What /status says of limits, tokens and the cache: how full each is, and how it stands with the servers behind it. */
+/**
+ * The members of /status about limits, tokens and the cache: how full each is, and the health of the servers behind it.
+ */
 import { zeroCacheOutcomes } from '../../exchange.ts'
 import { zeroRedisCacheCounts } from '../../layers/cache/redis/redis-cache-store.ts'
 import type { CacheReport } from '../../runtime/report/cache-report.ts'
@@ -18,9 +20,9 @@ import {
 } from '../../shared/decode.ts'
 import { formatTime, roundToTenths } from '../format-time.ts'
 
-/** How near the gateway is to the bounds of what it takes on. */
+/** How near the gateway is to its limits. */
 export const limitsShape = asObject({
-  /** Null: nothing is counted by rate. */
+  /** Null: there is no rate limit. */
   rate: asNullable(
     asObject({
       store: asWord<'memory' | 'redis'>(),
@@ -32,13 +34,13 @@ export const limitsShape = asObject({
     }),
   ),
   concurrency: asList(asObject({ key: asText, inFlight: asNumber, limit: asNumber })),
-  /** Null: its bound is off. */
+  /** Null: this limit is off. */
   eventLoop: asNullable(
     asObject({ delayMs: asNumber, limitMs: asNumber, sheds: asBoolean, since: asText, where: asNullable(asText) }),
   ),
 })
 
-/** How it stands with a server that tokens are checked by; `where` names some of several workers. */
+/** The health of a server that tokens are checked with; `where` names some of several workers. */
 const dependencyHealthMembers = {
   error: asNullable(asText),
   since: asText,
@@ -46,15 +48,15 @@ const dependencyHealthMembers = {
   where: asNullable(asText),
 }
 
-/** What tokens are checked by. Null: what it stands for is not used. */
+/** What tokens are checked with. Null: not used. */
 export const tokensShape = asObject({
   jwt: asNullable(asObject({ source: asWord<'url' | 'file'>(), keys: asNumber, ...dependencyHealthMembers })),
   introspection: asNullable(asObject(dependencyHealthMembers)),
-  /** How full the memory of proofs is. */
+  /** How full the replay cache of proofs is. */
   proofs: asNullable(asObject({ remembered: asNumber, room: asNumber })),
 })
 
-/** What is stored of responses, and how often it is of use. */
+/** What the cache stores, and how often it is of use. */
 export const cacheShape = asObject({
   bytes: asNumber,
   maxBytes: asNumber,
@@ -69,13 +71,13 @@ export const cacheShape = asObject({
       where: asNullable(asText),
     }),
   ),
-  /** `hitRatio` is of the requests that did not pass the cache by; null: there was none. */
+  /** `hitRatio` is of the requests that did not bypass the cache; null: there was none. */
   operations: asMap(
     asObject({ bytes: asNumber, entries: asNumber, hitRatio: asNullable(asNumber), ...asNumbers(zeroCacheOutcomes) }),
   ),
 })
 
-/** Makes it of what has been counted. */
+/** Renders the limits. */
 export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): Decoded<typeof limitsShape> => ({
   rate: rate && { ...rate, since: formatTime(rate.since) },
   concurrency,
@@ -86,7 +88,7 @@ export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): De
   },
 })
 
-/** Makes it of what is known of the servers. */
+/** Renders what tokens are checked with. */
 export const tokensStatus = ({ jwt, introspection, proofs }: TokensReport): Decoded<typeof tokensShape> => ({
   jwt: jwt && { source: jwt.source, keys: jwt.keys, ...dependencyHealth(jwt) },
   introspection: introspection && dependencyHealth(introspection),
@@ -100,15 +102,15 @@ const dependencyHealth = ({ error, since, lastSuccess, where }: NonNullable<Toke
   where,
 })
 
-/** Makes it of what the store and Redis report. */
+/** Renders the cache. */
 export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decoded<typeof cacheShape> => ({
   ...store,
   redis: redis && redisStatus(redis),
   operations: Object.fromEntries(
     operations.map(({ operation, bytes, entries, outcomes }) => {
-      const { bypass, ...asked } = outcomes
-      const all = Object.values(asked).reduce((sum, count) => sum + count, 0)
-      const hitRatio = all === 0 ? null : Math.round(((outcomes.hit + outcomes.stale) / all) * 1000) / 1000
+      const { bypass, ...lookups } = outcomes
+      const total = Object.values(lookups).reduce((sum, count) => sum + count, 0)
+      const hitRatio = total === 0 ? null : Math.round(((outcomes.hit + outcomes.stale) / total) * 1000) / 1000
       return [operation, { bytes, entries, hitRatio, ...outcomes }]
     }),
   ),

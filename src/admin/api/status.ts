@@ -29,7 +29,7 @@ import { problemShape } from './config-responses.ts'
 import { cacheShape, cacheStatus, limitsShape, limitsStatus, tokensShape, tokensStatus } from './resource-status.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
-/** Reads a certificate that the gateway shows. */
+/** Decodes a certificate that the gateway presents or trusts. */
 const certificateShape = asObject({
   key: asText,
   names: asList(asText),
@@ -38,7 +38,7 @@ const certificateShape = asObject({
   daysLeft: asNumber,
 })
 
-/** Reads one of several processes that serve. What is not known of it is null. */
+/** Decodes one of several workers. Null: not known. */
 const workerShape = asObject({
   worker: asNumber,
   pid: asNullable(asNumber),
@@ -46,14 +46,14 @@ const workerShape = asObject({
   startedAt: asNullable(asText),
   restarts: asNumber,
   inFlight: asNullable(asNumber),
-  /** The hash of what it runs. */
+  /** The hash of its configuration. */
   config: asNullable(asText),
 })
 
 const auditShape = asObject({
   file: asText,
   chain: asText,
-  /** How many lines the chain has that are written, and the HMAC of the last. */
+  /** How many lines of the chain are written, and the HMAC of the last. */
   count: asNumber,
   hash: asText,
   /** Why nothing can be written; null: it can. */
@@ -64,7 +64,7 @@ const auditShape = asObject({
   state: asWord<'written' | 'failing'>(),
 })
 
-/** Reads what /status says: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
+/** Decodes /status: what was loaded, what was rejected or is doubtful, and the upstreams. Times are RFC 3339. */
 export const statusShape = asObject({
   version: asText,
   state: asWord<'draining' | 'serving' | 'not serving'>(),
@@ -83,26 +83,26 @@ export const statusShape = asObject({
     loadedBy: asWord<ReloadTrigger>(),
     fileDiffers: asBoolean,
     lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
-    /** When an edit that brings what was not reached is tried again. */
+    /** When an edit whose new endpoints or keys were not reached is tried again. */
     nextTry: asNullable(asText),
-    /** The hash of what a rollback brings back. */
+    /** The hash of the configuration that a rollback returns to. */
     previous: asNullable(asText),
   }),
   warnings: asList(problemShape),
-  /** What the gateway shows, and the authorities that it asks clients by. */
+  /** The certificates of the listeners, and the authorities that client certificates are checked against. */
   certificates: asList(certificateShape),
-  /** None: one process does all. */
+  /** None: one process serves. */
   workers: asList(workerShape),
   upstreams: asMap(upstreamShape),
   limits: limitsShape,
-  /** How clients prove who they are, and how many there are; null: none is asked. */
+  /** How clients authenticate, and how many there are; null: they do not. */
   clients: asNullable(asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })),
   tokens: tokensShape,
   /** Null: no operation is cached. */
   cache: asNullable(cacheShape),
-  /** Those that do not serve, or only for now. */
+  /** Operations out of service, or in service by an override. */
   operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText) })),
-  /** How many earlier snapshots still finish requests. */
+  /** Earlier snapshots that still finish requests. */
   retiring: asNumber,
   /** Null: there is no audit log, or another process writes it. */
   audit: asNullable(auditShape),
@@ -112,11 +112,11 @@ export const statusShape = asObject({
 /** What /status says. */
 export type Status = Decoded<typeof statusShape>
 
-/** Makes it of what is so now. */
+/** Collects the status now. */
 export const getStatus = async (context: AdminContext): Promise<Status> =>
   statusFromReport(context, await context.report())
 
-/** Makes it of a report that is there already. */
+/** Renders the status from a report. */
 export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
   const { upstreams, limits, tokens, cache, retiring } = report
   const { reloader, overrides, droppedLines } = context
@@ -168,7 +168,7 @@ const workerStatus = (worker: WorkerStatus): Decoded<typeof workerShape> => ({
   startedAt: worker.startedAt === null ? null : formatTime(worker.startedAt),
 })
 
-/** Tells how clients prove who they are. Operations that differ are in /config. */
+/** Renders how clients authenticate. Operations that differ are in /config. */
 export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>): Status['clients'] =>
   auth === null && clients.length === 0
     ? null

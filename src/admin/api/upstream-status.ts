@@ -18,7 +18,7 @@ import { emptyEndpointCounts } from '../../upstream/health/endpoint-health.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
 import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 
-/** The certificate that an endpoint has shown; of several addresses, the first to end. */
+/** The certificate that an endpoint has presented; of several addresses, the first to expire. */
 const certificateShape = asObject({
   notAfter: asText,
   /** Below 0: it has expired. */
@@ -27,7 +27,7 @@ const certificateShape = asObject({
   seenAt: asText,
 })
 
-/** Reads how an endpoint does. */
+/** Decodes the state of an endpoint. */
 const endpointShape = asObject({
   url: asText,
   weight: asNumber,
@@ -40,9 +40,9 @@ const endpointShape = asObject({
   ...asNumbers(emptyEndpointCounts),
   ejectedForSeconds: asNullable(asNumber),
   latencyMs: asNullable(asNumber),
-  /** Null: it has shown none. */
+  /** Null: it has presented none. */
   certificate: asNullable(certificateShape),
-  /** Until when an operator has it drained, or ready. */
+  /** The end of an operator's override: drained, or ready. */
   drainUntil: asNullable(asText),
   readyUntil: asNullable(asText),
 })
@@ -50,14 +50,14 @@ const endpointShape = asObject({
 const breakerShape = asObject({
   state: asWord<NonNullable<UpstreamReport['breaker']>['state']>(),
   since: asText,
-  /** In which of several workers it is so; null: in all. */
+  /** The workers in which it is so; null: all. */
   where: asNullable(asText),
   outageSince: asNullable(asText),
-  /** What the upstream failed last; null: it is closed. */
+  /** The last failure of the upstream; null: the breaker is closed. */
   reason: asNullable(asText),
 })
 
-/** Reads what stands behind a group: each endpoint with its state, and what holds for all of them. */
+/** Decodes the upstream of a group: the state of each endpoint, and what holds for all of them. */
 export const upstreamShape = asObject({
   inFlight: asNumber,
   balance: asNullable(asWord<NonNullable<UpstreamReport['balance']>>()),
@@ -66,13 +66,13 @@ export const upstreamShape = asObject({
   endpoints: asList(endpointShape),
 })
 
-/** What stands behind a group. */
+/** The upstream of a group. */
 export type UpstreamStatus = Decoded<typeof upstreamShape>
 
 /** An endpoint of a group. */
 export type EndpointStatus = Decoded<typeof endpointShape>
 
-/** Makes it of a report. */
+/** Renders a report. */
 export const upstreamStatus = (
   { balance, breaker, retryBudget, endpoints }: UpstreamReport,
   overrides: OverridesView['endpoints'],

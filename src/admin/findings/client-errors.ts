@@ -3,25 +3,25 @@ import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { createFinding, type Finding } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-// A share of fewer says little.
+// The share of fewer requests says little.
 const minRequests = 20
 
 // Less is of no consequence, however certain it is.
 const minExcess = 0.2
 
-// Standard errors: chance names hardly one of a thousand endpoints that are all alike in a day of windows.
+// In standard errors: in a day of windows, chance singles out hardly one of a thousand endpoints that are all alike.
 const minCertainty = 5
 
 /**
  * Finds the endpoints that answer far more of their requests with a 4xx than the others of their group. That is no
- * failure, and takes none of them out: each such answer may be the client's fault. But clients do not choose the
+ * failure, and ejects none of them: each such response may be the client's fault. But clients do not choose the
  * endpoint, so all have the same share of those.
  */
 export const clientErrorFindings = (group: Group, { report }: FindingInputs): readonly Finding[] => {
-  const taking = report.upstreams[group].endpoints.filter(({ state }) => state.name !== 'draining')
-  return taking.flatMap((each) => {
+  const active = report.upstreams[group].endpoints.filter(({ state }) => state.name !== 'draining')
+  return active.flatMap((each) => {
     const own = each.recentResponses
-    const others = sumResponses(taking.filter((other) => other !== each))
+    const others = sumResponses(active.filter((other) => other !== each))
     if (!isOutlier(own, others)) return []
     const cause = `${each.url} answers ${percent(own)} of its requests with a 4xx, the other endpoints of ${group} ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`
     const command = `lender-gateway endpoint drain ${group} ${each.url}`
@@ -36,7 +36,9 @@ const sumResponses = (endpoints: readonly EndpointReport[]): ResponseCounts => (
   clientErrors: endpoints.reduce((sum, { recentResponses: responses }) => sum + responses.clientErrors, 0),
 })
 
-/** Compares two shares as a test of proportions does: by the deviation that chance alone would have, were they one. */
+/**
+ * Compares two shares as a test of proportions does: by the deviation that chance alone would cause if they were equal.
+ */
 const isOutlier = (own: ResponseCounts, others: ResponseCounts): boolean => {
   if (own.requests < minRequests || others.requests < minRequests) return false
   const excess = clientErrorShare(own) - clientErrorShare(others)

@@ -10,13 +10,16 @@ import type { FindingInputs } from './finding-inputs.ts'
 
 const fullShare = 0.9
 
-/** Finds what is wrong with certificates, and with what tokens are checked by. */
+/** Finds what is wrong with certificates, and with the sources of tokens' keys. */
 export const credentialFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...certificateFindings(inputs),
   ...tokenFindings(inputs),
 ]
 
-/** Lists what the gateway shows, and the first to end of the authorities that it asks clients by, by its key in the file. */
+/**
+ * Lists the listeners' certificates and, of the authorities that clients are checked against, the first to expire. By
+ * key in the configuration.
+ */
 export const listCertificates = (config: Config) =>
   [...listenerCertificates(config), ...clientAuthorities(config)].map(({ path, ...facts }) => ({
     key: formatKeyPath(path),
@@ -55,7 +58,7 @@ const tokenFindings = ({
   return found
 }
 
-/** Finds certificates of endpoints that have expired, or soon will, as their last handshakes have shown them. */
+/** Finds certificates of endpoints that have expired, or soon will, as their last handshakes have shown. */
 export const upstreamCertificateFindings = (inputs: FindingInputs): readonly Finding[] =>
   mergeByGroup(
     groups.flatMap((group) =>

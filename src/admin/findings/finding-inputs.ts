@@ -9,39 +9,39 @@ import type { NotServingReason, StatusReport, WorkerStatus } from '../../runtime
 import type { AdminContext } from '../admin-context.ts'
 import type { RecentTraffic } from '../rate-history.ts'
 
-/** Is all that is known of the gateway at one moment: what findings are made of. Times are milliseconds since the epoch. */
+/** The state of the gateway at one moment, which findings are computed from. Times are milliseconds since the epoch. */
 export interface FindingInputs {
   readonly at: number
   readonly config: Config
   readonly file: ConfigFileState
   readonly report: StatusReport
-  /** What each operation was asked in the last minute; null: nothing is counted. */
+  /** The requests of each operation in the last minute; null: nothing is counted. */
   readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
-  /** What operators have said for a while. */
+  /** The overrides of operators. */
   readonly overrides: OverridesView
   /** Null: there is no audit log, or another process writes it. */
   readonly audit: AuditWriterState | null
-  /** None: one process does all. */
+  /** None: one process serves. */
   readonly workers: readonly WorkerStatus[]
   /** Why no client is served; null: clients are. */
   readonly notServing: NotServingReason | null
   readonly draining: boolean
-  /** Log lines that were dropped since the start. */
+  /** Log lines dropped since the start. */
   readonly droppedLines: number
 }
 
-/** Is how the file stands to what runs. */
+/** The configuration file compared with the running configuration. */
 export interface ConfigFileState {
   readonly name: string
   readonly differs: boolean
-  /** Whether what runs was brought back. */
+  /** Whether a rollback returned to the running configuration. */
   readonly rolledBack: boolean
   readonly refusal: { readonly at: number; readonly problems: readonly ConfigProblem[] } | null
-  /** When an edit that is held back is tried again; null: none is. */
+  /** When a deferred edit is tried again; null: there is none. */
   readonly nextTryAt: number | null
 }
 
-/** Reads from the desk what findings are made of. `isUnread`: the file holds something else than when it was last read. */
+/** Collects the inputs of findings. `isDrifted`: the file has changed since it was last read. */
 export const collectFindingInputs = (
   context: AdminContext,
   report: StatusReport,

@@ -13,21 +13,26 @@ import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import { formatDuration } from '../../units.ts'
 import { formatTime } from '../format-time.ts'
 
-/** Says how bad it is: requests fail, or records are lost; something is wrong, and most requests are served all the same; worth knowing. */
+/**
+ * How bad a finding is. Critical: requests fail, or records are lost. Warning: something is wrong, but most requests
+ * are served. Notice: worth knowing.
+ */
 export type Severity = 'critical' | 'warning' | 'notice'
 
-/** Reads something that is wrong, with its cause in words. */
+/** Decodes something that is wrong, with its cause in words. */
 export const findingShape = asObject({
   severity: asWord<Severity>(),
-  /** What it is of: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
+  /** Its subject: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
   about: asText,
   /** One sentence, without a full stop. Nothing in it is what a client wrote. */
   cause: asText,
-  /** What it is made of, a line each: the endpoints of a group that does not serve, say. Empty: the cause says it all. */
+  /**
+   * Its parts, a line each: the endpoints of a group that does not serve, for example. Empty: the cause says it all.
+   */
   details: asList(asText),
-  /** RFC 3339; null: nobody knows. */
+  /** RFC 3339; null: unknown. */
   since: asNullable(asText),
-  /** What shows more; null: there is nothing more to show. */
+  /** The command that shows more; null: there is nothing more to show. */
   command: asNullable(asText),
 })
 
@@ -36,11 +41,11 @@ export type Finding = Decoded<typeof findingShape>
 
 const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
 
-/** Puts the worst first; of what is as bad, what was found first. */
+/** Sorts by severity; findings of the same severity keep their order. */
 export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
   found.toSorted((a, b) => ranks[a.severity] - ranks[b.severity])
 
-/** Makes one; `since` is in ms since the epoch. */
+/** Creates a finding; `since` is in ms since the epoch. */
 export const createFinding = (
   severity: Severity,
   about: string,
@@ -52,7 +57,7 @@ interface FindingOptions extends Partial<Pick<Finding, 'command' | 'details'>> {
   readonly since?: number | null
 }
 
-/** Is how often something came of late. Times are milliseconds since the epoch. */
+/** How often something failed of late. Times are milliseconds since the epoch. */
 export interface FailureTally {
   readonly lastMinute: number
   readonly last15Min: number
@@ -60,7 +65,7 @@ export interface FailureTally {
   readonly lastAt: number | null
 }
 
-/** Adds up causes. */
+/** Sums error counts. */
 export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
   lastMinute: causes.reduce((sum, { lastMinute }) => sum + lastMinute, 0),
   last15Min: causes.reduce((sum, { last15Min }) => sum + last15Min, 0),
@@ -68,7 +73,7 @@ export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
   lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
 })
 
-/** Writes how many requests it was, and when: `12 requests failed in the last minute`. */
+/** Formats how many requests it was, and when: `12 requests failed in the last minute`. */
 export const countPhrase = ({ lastMinute, last15Min }: FailureTally, what: 'failed' | 'refused'): string => {
   const count = lastMinute > 0 ? lastMinute : last15Min
   const verb = what === 'failed' ? 'failed' : count === 1 ? 'was refused' : 'were refused'
@@ -76,10 +81,10 @@ export const countPhrase = ({ lastMinute, last15Min }: FailureTally, what: 'fail
   return `${requestsPhrase(count)} ${verb} ${when}`
 }
 
-/** Writes `1 request`, `12 requests`. */
+/** Formats `1 request`, `12 requests`. */
 export const requestsPhrase = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
 
-/** Adds up what is refused for one kind of failure, of the operations of a group where one is given. */
+/** Sums the rejections of one kind of failure, of the operations of a group where one is given. */
 export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind, group?: Group): FailureTally =>
   tallyFailures(
     recentErrors.causes.filter(
@@ -89,14 +94,14 @@ export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind,
     ),
   )
 
-/** Says how many requests were refused, behind a colon; empty: none was of late. */
+/** Formats how many requests were rejected, after a colon; empty: none was of late. */
 export const rejectedPhrase = (refused: FailureTally): string =>
   refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
 
-/** Says in which of several workers it is so; empty: in all. */
+/** Formats in which of several workers it is so; empty: in all. */
 export const wherePhrase = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
 
-/** Says once what is the same behind several groups: findings about `upstreams.GROUP`. */
+/** Merges equal findings about several groups (`upstreams.GROUP`) into one. */
 export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
   groupByKey(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
     const [first] = same as readonly [Finding, ...Finding[]]
@@ -109,12 +114,15 @@ export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): rea
   ...Map.groupBy(all, keyOf).values(),
 ]
 
-/** Says in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
+/**
+ * Describes in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections
+ * (ECONNREFUSED)`.
+ */
 export const causePhrase = ({ kind, reason, operation }: ErrorCount, endpoint: string, config: Config): string =>
   lastFailurePhrase({ kind, reason, status: null }, endpoint) +
   (operation === null ? '' : limitPhrase(kind, groupOfOperation(operation), config, operation))
 
-/** Says in words why a request last failed at an endpoint. */
+/** Describes in words why a request last failed at an endpoint. */
 export const lastFailurePhrase = (
   { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
   endpoint: string,
@@ -126,7 +134,7 @@ export const lastFailurePhrase = (
 const withEndpointName = (words: string, endpoint: string): string =>
   words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
-/** Names the bound that was exceeded, with what it is set to. */
+/** Formats the limit that was exceeded. */
 export const limitPhrase = (
   kind: FailureKind | null,
   group: Group,
@@ -143,25 +151,26 @@ export const limitPhrase = (
   return limitMs == null ? '' : ` (${formatDuration(limitMs)})`
 }
 
-/** Finds the group of an operation. */
+/** Gets the group of an operation. */
 export const groupOfOperation = (id: NonNullable<ErrorCount['operation']>): Group =>
   (allOperations.find((each) => each.id === id) as (typeof allOperations)[number]).group
 
-/** Writes the command that shows what stands in the way of an operation. */
+/** Formats the command that shows what stands in the way of an operation. */
 export const explainCommandLine = (id: NonNullable<ErrorCount['operation']>): string => {
   const { method, path } = allOperations.find((each) => each.id === id) as (typeof allOperations)[number]
   return `lender-gateway explain ${method} ${path} --live`
 }
 
-/** Makes of the command of a finding one that runs in any folder of this machine. */
+/** Completes the command of a finding, so that it runs in any folder of this machine. */
 export type ResolveCommand = (found: Finding) => Finding
 
-// They read the file that they name, and find the gateway by it.
+// These commands read the file that they name, and find the gateway by it.
 const readsFile = /^lender-gateway (check|diff) /
 
 /**
- * Makes commands run where an operator reads them: by what runs this program here, with the place of the file, and asking this gateway and no other.
- * The file alone does not lead to it when its port is a variable of this process, or chosen by the system.
+ * Creates a resolver that makes commands run where an operator reads them: with the program that runs here, the
+ * absolute path of the file, and the address of this gateway. The file alone does not lead to it when its port is a
+ * variable of this process, or chosen by the system.
  */
 export const createCommandResolver = (
   { file, statedAdminPort }: Pick<Reloader, 'file' | 'statedAdminPort'>,

@@ -18,10 +18,10 @@ import { limitFindings, processFindings } from './limits-and-process.ts'
 import { operationFindings } from './operations.ts'
 import { upstreamFindings } from './upstreams.ts'
 
-// On one screen. Of more, the first tell what is wrong.
+// What fits on one screen. The first ones say what is wrong.
 const maxFindings = 50
 
-/** Says what is wrong, each with its cause in words, the worst first; none: nothing is. */
+/** Collects what is wrong, each with its cause in words, the worst first; none: nothing is. */
 export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
   worstFirst([
     ...processFindings(inputs),
@@ -36,7 +36,7 @@ export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
     ...clientFindings(inputs),
   ]).slice(0, maxFindings)
 
-// A client that errs once has erred; what comes again and again is worth a line.
+// A client may err once; an error that comes again and again is worth a line.
 const often = { inAMinute: 3, in15Minutes: 10 } as const
 
 /** Finds what clients do wrong again and again. */
@@ -56,11 +56,11 @@ const isClientFault = ({ kind }: ErrorCount): boolean => failureTable[kind].faul
 
 /** Names the operation, where it is always the same. */
 const subjectOf = (same: readonly ErrorCount[]): string => {
-  const [operation, ...others] = new Set(same.map((cause) => cause.operation))
+  const [operation, ...others] = new Set(same.map(({ operation }) => operation))
   return others.length > 0 || operation == null ? 'clients' : `operations.${operation}`
 }
 
-/** Says who it was, as far as the last of them tell: the client where it has proved who it is, else the address. */
+/** Names the client, as far as the last errors tell: its id where it was authenticated, else its address. */
 const clientPhrase = (kind: FailureKind, reason: ErrorCount['reason'], { report }: FindingInputs): string => {
   const last = report.recentErrors.last.filter((each) => each.kind === kind && each.reason === reason)
   const who = new Set(last.map(({ client, clientId }) => clientId ?? client))
@@ -71,7 +71,7 @@ const clientPhrase = (kind: FailureKind, reason: ErrorCount['reason'], { report 
 
 const tailCommand = 'lender-gateway tail --refused --since 15m'
 
-/** Finds why there is no record. */
+/** Finds why the audit log has gaps. */
 const auditFindings = ({ audit, config, report }: FindingInputs): readonly Finding[] => {
   const refused = tallyRejected(report, 'audit-unavailable')
   if (audit !== null && audit.reason !== null) {
@@ -96,7 +96,7 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
 
 const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
 
-/** Finds why the file does not say what runs. */
+/** Finds why the file differs from the running configuration. */
 const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
   const { name, differs, rolledBack, refusal, nextTryAt } = file
   const command = `lender-gateway check ${name}`

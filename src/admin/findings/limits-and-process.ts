@@ -15,7 +15,7 @@ import {
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/** Finds which bounds are full, and who counts by itself. */
+/** Finds limits that are full, and shared stores that are not reached. */
 export const limitFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...rejectingLimitFindings(inputs),
   ...fullLimitFindings(inputs),
@@ -31,7 +31,7 @@ const hasReason =
   (cause: ErrorCount): cause is LimitError =>
     cause.operation !== null && reasons.some((reason) => reason === cause.reason)
 
-/** Names the key of a bound that has refused a request. */
+/** Names the key of a limit that has rejected a request. */
 const limitKey = ({ reason, operation }: LimitError): string => {
   if (reason === 'limits-concurrency') return 'limits.concurrency'
   return reason === 'upstream-concurrency'
@@ -53,7 +53,7 @@ const rejectingLimitFindings = ({ report }: FindingInputs): readonly Finding[] =
     return createFinding(tally.lastMinute > 0 ? 'warning' : 'notice', key, cause, { since: tally.firstAt, command })
   })
 
-/** Finds bounds that are full, and have refused nobody yet. */
+/** Finds limits that are full, but have rejected no request yet. */
 const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
   const refused = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
   return report.limits.concurrency
@@ -63,7 +63,7 @@ const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
     )
 }
 
-/** Finds groups whose endpoints have no place for more. */
+/** Finds groups whose endpoints have no room for more. */
 const fullEndpointFindings = ({ report }: FindingInputs): readonly Finding[] =>
   groupByKey(report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
     groupOfOperation(operation),
@@ -77,7 +77,7 @@ const fullEndpointFindings = ({ report }: FindingInputs): readonly Finding[] =>
     return createFinding(severity, `upstreams.${group}`, cause, { since: tally.firstAt, command })
   })
 
-/** Finds bounds that close connections at once: whoever connects is told nothing, and leaves no line. */
+/** Finds limits that close connections at once: the client gets no response, and the access log has no line. */
 const connectionFindings = ({ report, config }: FindingInputs): readonly Finding[] =>
   report.rejectedConnections.map(({ setting, lastMinute, last15Min, firstAt }) => {
     const key = `listen.${setting}`
@@ -107,7 +107,7 @@ const redisFindings = ({ report: { limits, cache } }: FindingInputs): readonly F
 const redisReason = (store: { readonly reason: string | null; readonly where: string | null }): string =>
   `${wherePhrase(store)}${store.reason === null ? '' : ` (${store.reason})`}`
 
-// Far more than pauses of the garbage collector, or the hiccups of a machine that others use too: clients notice.
+// Far longer than pauses of the garbage collector, or the hiccups of a machine that is shared: clients notice.
 const lateMs = 500
 
 const fullHeap = 0.9

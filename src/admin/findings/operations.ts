@@ -16,7 +16,7 @@ import {
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
 
-/** Finds operations that an operator has taken out, errors of an upstream's own, and failures that are the gateway's or nobody's. */
+/** Finds operations out of service, drained endpoints, an upstream's own errors, and failures of the gateway itself. */
 export const operationFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...rejectedFindings(inputs),
   ...drainedFindings(inputs),
@@ -40,7 +40,7 @@ const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonl
     return [createFinding(override === null ? 'notice' : 'warning', `operations.${id}`, `${who}${suffix}`, { command })]
   })
 
-/** Finds endpoints that an operator keeps from new work: an order that was forgotten ends by itself, but later. */
+/** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
 const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
   overrides.endpoints.all.flatMap(([key, { state, until }]): readonly Finding[] => {
     if (state !== 'drain') return []
@@ -53,14 +53,14 @@ const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
     ]
   })
 
-// As for what fails at an endpoint: fewer in a minute may be a hiccup.
+// As for failures at an endpoint: fewer in a minute may be a hiccup.
 const minErrors = 3
 
-/** Finds operations that are answered, but with errors: the gateway passes on what an upstream says of itself. */
+/** Finds operations that are answered, but with errors: the gateway relays what an upstream says of itself. */
 const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
   allOperations.flatMap(({ id, group }): readonly Finding[] => {
     const { recent, report } = inputs
-    if (groupOutage(group, inputs) !== null) return [] // which says so itself
+    if (groupOutage(group, inputs) !== null) return [] // the outage is a finding of its own
     const { requests: all, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
     if (errors < minErrors) return []
     const failing = report.upstreams[group].endpoints

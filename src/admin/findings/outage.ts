@@ -18,25 +18,25 @@ import {
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-// On one screen. Of more endpoints, the first tell what is wrong.
+// What fits on one screen. The first ones say what is wrong.
 const maxEndpoints = 10
 
 /** A group of which no endpoint serves. */
 interface Outage {
   readonly group: Group
-  /** When the first request failed since the last that went well, in ms since the epoch; null: nobody knows. */
+  /** When the first request failed since the last success, in ms since the epoch; null: unknown. */
   readonly since: number | null
   /** Why, in a few words. */
   readonly fact: string
 }
 
-/** Finds the groups of which no endpoint serves. What is behind several of them is told once. */
+/** Finds the groups of which no endpoint serves. Endpoints that several groups share are reported once. */
 export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   const found = groups.flatMap((group) => groupOutage(group, inputs) ?? [])
   return groupByKey(found, ({ fact }) => fact).map((same) => outageFinding(same, inputs))
 }
 
-/** Tells whether no endpoint of a group serves; null: one does, or every endpoint drains. */
+/** Describes the outage of a group; null: an endpoint serves, or every endpoint drains. */
 export const groupOutage = (
   group: Group,
   { report, config }: Pick<FindingInputs, 'report' | 'config'>,
@@ -45,7 +45,7 @@ export const groupOutage = (
   const takers = endpoints.filter(({ state }) => state.name !== 'draining')
   const opened = breaker?.outageSince ?? null
   const { succeededAt, failingSince } = mergeOutageWindows(takers)
-  // Half-open is no change for the better until a request has gone well.
+  // Half-open is no change for the better until a request has succeeded.
   const isShut = opened !== null && (succeededAt ?? 0) <= opened
   if (takers.length === 0 || (!isShut && takers.some(isServing))) return null
   const since = earliest([failingSince, opened].filter((at) => at !== null)) ?? latestOutageStart(takers)
@@ -59,7 +59,10 @@ export const groupOutage = (
   }
 }
 
-/** Tells whether an endpoint answers. One that is out may do so all the same: it is the last resort where all are. */
+/**
+ * Checks whether an endpoint serves. An ejected one may serve all the same: it is the last resort where all are
+ * ejected.
+ */
 export const isServing = ({ state, succeededAt, failingSince }: EndpointReport): boolean =>
   state.name === 'up' ||
   (state.name !== 'failing' && failingSince === null && succeededAt !== null && succeededAt >= (state.since ?? 0))
@@ -69,7 +72,10 @@ const latestOutageStart = (takers: readonly EndpointReport[]): number | null => 
   return times.length === 0 ? null : Math.max(...times)
 }
 
-/** Says why a group fails, what is the same of several endpoints once: `ECONNREFUSED at http://risk-a:8080 and http://risk-b:8080`. */
+/**
+ * Describes why a group fails, naming once what several endpoints have in common: `ECONNREFUSED at http://risk-a:8080
+ * and http://risk-b:8080`.
+ */
 const describeFailures = (failed: readonly AttemptReport[], group: Group, config: Config): string => {
   const byCode = groupByKey([...new Map(failed.map((each) => [each.endpoint, each])).values()], (each) =>
     each.reason === null ? '' : (reasonTable[each.reason].code ?? ''),
@@ -109,7 +115,7 @@ const outageFinding = (same: readonly Outage[], inputs: FindingInputs): Finding 
   })
 }
 
-/** Names the operations that were asked for of late. */
+/** Names the operations with recent requests. */
 const failingOperations = (names: readonly Group[], { report, recent, config }: FindingInputs): string => {
   const asked = allOperations.filter(
     ({ id, group }) =>
@@ -126,7 +132,7 @@ const isUpstreamFault = ({ kind }: FindingInputs['report']['recentErrors']['caus
   failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
 const outageDetails = (names: readonly Group[], { report }: FindingInputs): readonly string[] => {
-  // What is behind several groups is behind each of them in the same way.
+  // Endpoints that several groups share are in the same state for each of them.
   const [group] = names as readonly [Group, ...Group[]]
   const { endpoints } = report.upstreams[group]
   const more = endpoints.length - maxEndpoints

@@ -29,13 +29,13 @@ const minFailures = 3
 
 const recentMs = 60_000
 
-// Where none has failed for so long, requests fail no more: it has come back, or others have its work.
+// Where none has failed for that long, requests fail no more: the endpoint has recovered, or others do its work.
 const quietMs = 15_000
 
-// Of the time after which its requests are given up.
+// Of the timeout of its requests.
 const slowShare = 0.5
 
-/** Finds what is wrong with what stands behind the groups. Of one that does not serve, that is all that is said. */
+/** Finds what is wrong with the upstreams. Of a group in an outage, that is all that is reported. */
 export const upstreamFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...outageFindings(inputs),
   ...mergeByGroup(
@@ -55,7 +55,7 @@ export const upstreamFindings = (inputs: FindingInputs): readonly Finding[] => [
   ),
 ]
 
-/** Lists what went wrong at the endpoints of a group, the most frequent first. */
+/** Lists the errors of a group's endpoints, the most frequent first. */
 const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly ErrorCount[] =>
   report.recentErrors.causes.filter(
     ({ operation, endpoint, kind }) =>
@@ -65,7 +65,10 @@ const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly Er
       (failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'),
   )
 
-/** Finds a breaker that is not closed though some requests go well. Half-open is as bad as open: it has not found out yet. */
+/**
+ * Finds a breaker that is not closed though some requests succeed. Half-open is as bad as open: it has not found out
+ * yet.
+ */
 const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: FindingInputs): readonly Finding[] => {
   const { report, config } = inputs
   const { breaker: state } = report.upstreams[group]
@@ -97,7 +100,7 @@ const endpointFindings = (
   const out = outagePhrase(each, inputs.at)
   const own = groupByKey(
     causes.filter((cause) => cause.endpoint === url),
-    // By what is said of it: a connection may be closed before the head of the answer and behind it.
+    // By its text: a connection may be closed before the response head and after it.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
   )
   const others = staleAddressFindings(about, each, command)
@@ -138,11 +141,14 @@ const endpointFindings = (
   ]
 }
 
-/** Tells when the last request of those that failed within a minute did, where none has for a while; null: they go on, or are long over. */
+/**
+ * Gets the time of the last failure within a minute, where none has come for a while. Null: failures go on, or are long
+ * over.
+ */
 const getQuietSince = ({ lastMinute, lastAt }: FailureTally, at: number): number | null =>
   lastMinute > 0 && lastAt !== null && at - lastAt >= quietMs ? lastAt : null
 
-/** Tells whether an endpoint is left alone while others serve: what failed there has failed, and does so no more. */
+/** Checks whether an endpoint gets no requests while others serve: its failures have ended. */
 const isOutOfRotation = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
 
 const staleAddressFindings = (
@@ -155,7 +161,7 @@ const staleAddressFindings = (
   return [createFinding('warning', about, cause, { since: since.since, command })]
 }
 
-/** Finds what failed at an endpoint and was answered all the same: by another one, or by its own error, which is passed on. */
+/** Finds failures at an endpoint that cost no request: another attempt was made, or its own error was relayed. */
 const recoveredFailureFindings = (
   about: string,
   { url, lastFailure }: EndpointReport,
@@ -167,7 +173,7 @@ const recoveredFailureFindings = (
   return [createFinding('notice', about, cause, { since: lastFailure.at, command: statusCommand })]
 }
 
-/** Says why an endpoint gets nothing, or as little as can be, or nothing good comes of it; null: it is up. */
+/** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is up. */
 const outagePhrase = (endpoint: EndpointReport, at: number): string | null => {
   const { state, ejectedForMs } = endpoint
   const although = isServing(endpoint) ? ', and answers all the same' : ''

@@ -5,7 +5,7 @@ import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
 import { listCertificates } from '../findings/credentials.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
 
-/** All that metrics are read from, of one moment: what findings are made of, and more. */
+/** The state that metrics are read from, of one moment: the inputs of findings, and more. */
 export interface MetricInputs extends FindingInputs {
   readonly requestMetrics: RequestMetricsReport
   /** Whether new clients are welcome. */
@@ -15,7 +15,7 @@ export interface MetricInputs extends FindingInputs {
   readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
 }
 
-/** Reads all of it; null: metrics are off. */
+/** Collects the inputs of metrics; null: metrics are off. */
 export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
   const { reloader } = context
   // First, so that all that follows is of one moment.

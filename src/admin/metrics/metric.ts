@@ -1,30 +1,32 @@
 import type { MetricInputs } from './metric-inputs.ts'
 
-/** A metric but for its name: what it says, and where that is read. */
+/** A metric without its name: its text, and how its value is read. */
 export interface MetricDefinition {
   /** One sentence, as Prometheus shows it. */
   readonly help: string
   readonly type: MetricType
-  /** Its labels. Every value of one comes from the catalog, from the file, or is one of a bounded number of words. */
+  /**
+   * Its labels. Every value of one comes from the catalog or the configuration, or is one of a bounded number of words.
+   */
   readonly labels: readonly string[]
-  read(reading: MetricInputs): readonly MetricSample[]
+  read(inputs: MetricInputs): readonly MetricSample[]
 }
 
-/** Metrics by their names, without the prefix that all have. */
+/** Metrics by name, without the prefix that all have. */
 export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>
 
-/** A thing that a metric has a series of, behind the values of its labels, in their order. */
+/** A thing that a metric has a series of, after the values of its labels, in their order. */
 type Row<Labels extends readonly string[], Thing> = readonly [...{ readonly [Label in keyof Labels]: string }, Thing]
 
 type Define<Thing, Value> = (
   help: string,
-  find: (thing: Thing, reading: MetricInputs) => Value | null | undefined,
+  find: (thing: Thing, inputs: MetricInputs) => Value | null | undefined,
 ) => MetricDefinition
 
-/** Defines metrics that have a series for each of some things: a counter only grows, true is 1, and what is null has no series. */
+/** Defines metrics with a series for each of some things. A counter only grows; true is 1; null has no series. */
 export const seriesFor = <const Labels extends readonly string[], Thing>(
   labels: Labels,
-  things: (reading: MetricInputs) => readonly Row<Labels, Thing>[],
+  things: (inputs: MetricInputs) => readonly Row<Labels, Thing>[],
 ) => {
   const defining =
     <Value extends MetricSample['value'] | boolean>(type: MetricType): Define<Thing, Value> =>
@@ -32,12 +34,12 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
       help,
       type,
       labels,
-      read: (reading) =>
-        things(reading).flatMap((row) => {
-          const value: MetricSample['value'] | boolean | null = find(row.at(-1) as Thing, reading) ?? null
+      read: (inputs) =>
+        things(inputs).flatMap((row) => {
+          const value: MetricSample['value'] | boolean | null = find(row.at(-1) as Thing, inputs) ?? null
           if (value === null) return []
-          const named = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
-          return [{ labels: named, value: typeof value === 'boolean' ? Number(value) : value }]
+          const labelled = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
+          return [{ labels: labelled, value: typeof value === 'boolean' ? Number(value) : value }]
         }),
     })
   return {
@@ -50,16 +52,18 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
 /** Define metrics without labels. */
 export const { counter, gauge } = seriesFor([], (inputs) => [[inputs]])
 
-/** Takes a number as it was counted. */
+/** Exports a number as it was counted. */
 export const asCounted = (count: number): number => count
 
-/** Has one series for each of the states that something may be in: 1 for the one that it is in, 0 for the others. */
+/** Creates a series for each possible state: 1 for the current one, 0 for the others. */
 export const stateSeries = <State extends string>(
   all: readonly State[],
   state: State,
 ): readonly (readonly [State, boolean])[] => all.map((each) => [each, each === state])
 
-/** Counts by reason: those that are expected from the first time on, because whoever reads a rate sees a first one only if there was none before. */
+/**
+ * Counts by reason, with 0 for the expected ones: a rate shows a first event only if the series was there before it.
+ */
 export const countByReason = (
   expected: readonly string[],
   seen: readonly { readonly reason: string; readonly count: number }[],
@@ -69,44 +73,44 @@ export const countByReason = (
   return [...counts]
 }
 
-/** Is what a family of metrics may be. */
+/** The type of a metric family. */
 export type MetricType = 'counter' | 'gauge' | 'histogram'
 
-/** Is a family with what was read for it, as Prometheus takes it. */
+/** A metric family with its samples, as Prometheus takes it. */
 export interface MetricFamily {
-  /** Of the alphabet of names, ours; nothing is escaped in it. */
+  /** In the gateway's own alphabet of names; nothing in it is escapeLabel. */
   readonly name: string
   readonly help: string
   readonly type: MetricType
   readonly samples: readonly MetricSample[]
 }
 
-/** Is one series, or those of one histogram. */
+/** One series, or those of one histogram. */
 export interface MetricSample {
-  /** By name; of two samples of a family, one value at least differs. */
+  /** By name. Two samples of a family differ in at least one value. */
   readonly labels: Readonly<Record<string, string>>
   readonly value: number | HistogramValue
 }
 
-/** Is what a histogram has counted. */
+/** The state of a histogram. */
 export interface HistogramValue {
-  /** Ascending, each with how many lie at or below it, those of the bounds before it among them; without +Inf. */
+  /** Ascending and cumulative: how many observations are at or below each bound. Without +Inf. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]
   readonly sum: number
   readonly count: number
 }
 
-/** Names the format, as `Content-Type` has it. */
+/** The format, as `Content-Type` has it. */
 export const expositionContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Writes families in the text format of Prometheus, version 0.0.4. One that has no sample is left out. */
+/** Renders families in the text format of Prometheus, version 0.0.4. A family without samples is left out. */
 export const renderExposition = (families: readonly MetricFamily[]): string => {
   const lines: string[] = []
   for (const { name, help, type, samples } of families) {
     if (samples.length === 0) continue
-    lines.push(`# HELP ${name} ${escapedHelp(help)}`, `# TYPE ${name} ${type}`)
+    lines.push(`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`)
     for (const { labels, value } of samples) {
-      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`)
+      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`)
       if (typeof value === 'number') lines.push(line(name, pairs, value))
       else renderHistogram(lines, name, pairs, value)
     }
@@ -129,7 +133,7 @@ const renderHistogram = (
 const line = (name: string, pairs: readonly string[], value: number): string =>
   `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${number(value)}`
 
-/** Writes a number as Go reads one. */
+/** Formats a number as Go reads one. */
 const number = (value: number): string => {
   if (value === Number.POSITIVE_INFINITY) return '+Inf'
   if (value === Number.NEGATIVE_INFINITY) return '-Inf'
@@ -137,7 +141,7 @@ const number = (value: number): string => {
 }
 
 // Half of a surrogate pair is no UTF-8.
-const escaped = (text: string): string =>
+const escapeLabel = (text: string): string =>
   text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
 
-const escapedHelp = (text: string): string => text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+const escapeHelp = (text: string): string => text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n')

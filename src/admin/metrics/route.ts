@@ -9,7 +9,7 @@ import { upstreamMetrics } from './families/upstreams.ts'
 import { expositionContentType, renderExposition } from './metric.ts'
 import { collectMetricInputs } from './metric-inputs.ts'
 
-/** Answers Prometheus at `/metrics`, as far as the file has anything counted. */
+/** Serves `/metrics` to Prometheus, as far as the configuration has anything counted. */
 export const registerMetricsRoute = (app: FastifyInstance, context: AdminContext): void => {
   app.get('/metrics', async (_, reply) => {
     const inputs = await collectMetricInputs(context)
@@ -36,7 +36,7 @@ const definitions = {
   ...recordingMetrics,
 }
 
-/** Lists every metric that there is, in the order of the answer. */
+/** All metric families, in the order of the response. */
 export const metricFamilies = Object.entries(definitions).map(([name, metric]) => ({
   name: `lender_gateway_${name}`,
   ...metric,

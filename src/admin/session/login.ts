@@ -26,7 +26,7 @@ import {
   sessionTtlMs,
 } from './session-store.ts'
 
-/** Lets operators log in by a form, and out again. */
+/** Registers the login and logout of operators. */
 export const registerLogin = (
   app: FastifyInstance,
   { reloader, audit }: AdminContext,
@@ -95,7 +95,10 @@ const loginUnavailable: AdminError = {
     'others on the network could read a token that is sent here, because this connection has no TLS and does not come by loopback: use a tunnel to 127.0.0.1, or set admin.tls',
 }
 
-/** Says why one who has just logged in is here again: whoever has the cookie is sent on from here to the overview. */
+/**
+ * Why an operator sees the form again right after logging in: with the cookie, the browser would have been sent on to
+ * the overview.
+ */
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
@@ -108,21 +111,21 @@ const tooManyAttempts = (seconds: number): AdminError => ({
   headers: { 'Retry-After': `${seconds}` },
 })
 
-// A person mistypes now and then. Of all who try together, because an address costs whoever guesses nothing.
+// People mistype now and then. One limit for all clients together, because an address costs an attacker nothing.
 const limit: RateLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 }
 
-/** Counts attempts at logging in, of all who try. */
+/** Throttles login attempts, those of all clients together. */
 export class LoginThrottle {
   readonly #bucket: TokenBucket = { used: 0, at: now() }
 
-  /** Takes one; tells after how many seconds another may be made (null: this one may). */
+  /** Takes an attempt. Returns after how many seconds another may be made (null: this one may). */
   tryAcquire(): number | null {
     const outcome = consumeToken(this.#bucket, limit, now())
     return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, limit) / 1000)
   }
 }
 
-/** What is known of a connection: a socket of Node's has it. */
+/** What the gateway knows of a connection: a socket of Node's has it. */
 interface LoginConnection {
   readonly encrypted?: boolean
   readonly localAddress?: string | undefined
@@ -130,16 +133,16 @@ interface LoginConnection {
 }
 
 /**
- * Says whether what a browser sends on a connection, a token and a cookie among it, stays unread on its way: TLS, or
+ * Checks whether what a browser sends on a connection, a token and a cookie among it, stays unread on its way: TLS, or
  * loopback at both ends. The connection decides, not the address that the listener binds: `kubectl port-forward` and
  * `ssh -L` carry it over their own encrypted one, and open it on the loopback of the pod or machine. Both ends, because
- * a sidecar of a service mesh brings what came over the network from 127.0.0.6 to the address of the pod. Not handled:
- * a proxy on the same loopback that itself takes plain HTTP.
+ * a sidecar of a service mesh passes on what came over the network from 127.0.0.6 to the address of the pod. Not
+ * handled: a proxy on the same loopback that itself takes plain HTTP.
  */
 export const isConfidential = ({ encrypted = false, localAddress, remoteAddress }: LoginConnection): boolean =>
   encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopbackHost(address))
 
-/** Shows the form that one logs in by, and why the last try was none. */
+/** Renders the login form, with the reason why the last attempt failed. */
 const loginPage = (principal: Principal, reason: string | null): Html =>
   renderLayout({
     title: 'Log in',
@@ -153,7 +156,7 @@ ${csrfTokenField(principal)}
 <p>A session lasts 30 minutes. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
   })
 
-/** Says why nobody can log in here, and what to do. */
+/** Renders why a login is not possible on this connection, and what to do. */
 const loginUnavailablePage = (): Html =>
   renderLayout({
     title: 'No login here',

@@ -6,29 +6,35 @@ import type { AdminError } from '../admin-error.ts'
 import { constantTimeEqual } from '../guard.ts'
 import { type Html, html } from '../page/html.ts'
 
-/** How long a session lasts, whatever is done in it: a page that is left open keeps itself up to date, and would never be idle. */
+/**
+ * The lifetime of a session, whatever is done in it: a page that is left open keeps itself up to date, and would never
+ * be idle.
+ */
 export const sessionTtlMs = 30 * 60_000
 
-// Operators are few; whoever knows the token must not fill the memory either.
+// Operators are few, and a client that knows the token must not fill the memory either.
 const maxSessions = 64
 
-/** Keeps who has logged in, in the memory of this process. Of what a cookie holds it knows the digest only. */
+/** Keeps the sessions of operators in the memory of this process. Of a cookie's content it knows the digest only. */
 export class SessionStore {
-  /** All who need no session, or have none. */
+  /** The principal of all requests without a session. */
   readonly #anonymous = new Principal(null, Number.POSITIVE_INFINITY)
   /** By the digest of the id; the oldest first. */
   readonly #sessions = new Map<string, Principal>()
-  /** The digest of the token that they were opened with. */
+  /** The digest of the token that the sessions were opened with. */
   #token: string | null = null
 
-  /** Tells who sends a request. */
+  /** Finds the principal of a request. */
   find(headers: IncomingHttpHeaders, token: string | null): Principal {
     this.syncToken(token)
     const id = parseSessionCookie(headers)
     return (id === null ? undefined : this.#findValid(digest(id))) ?? this.#anonymous
   }
 
-  /** Opens a session for whoever has shown the token; the id is made here, never taken over, and known to nobody else. */
+  /**
+   * Opens a session for a client that has shown the token. The id is made here, never taken over, and known only to
+   * that client.
+   */
   open(token: string): { readonly id: string; readonly principal: Principal } {
     this.syncToken(token)
     const id = randomBytes(32).toString('base64url')
@@ -44,7 +50,7 @@ export class SessionStore {
     for (const [id, each] of this.#sessions) if (each === principal) this.#sessions.delete(id)
   }
 
-  /** Ends what was opened with another token. */
+  /** Ends the sessions that were opened with another token. */
   syncToken(token: string | null): void {
     const next = token === null ? null : digest(token)
     if (next !== this.#token) this.#sessions.clear()
@@ -61,11 +67,16 @@ export class SessionStore {
 
 const digest = (text: string): string => hash('sha256', text)
 
-/** Is whoever visits the pages: by a session, or all who need none together. */
+/** An operator on the pages: by a session, or all without one together. */
 export class Principal {
-  /** Names the session in the log and in records: not what its cookie holds, and of no use to anybody. Null: there is none. */
+  /**
+   * The name of the session in logs and records: not the content of its cookie, and of no use to a reader. Null: no
+   * session.
+   */
   readonly session: string | null
-  /** Stands in every form that is made for the visitor: no other page knows it, so a form with it comes from here. */
+  /**
+   * The token in every form that is made for the operator. No other page knows it, so a form with it comes from here.
+   */
   readonly csrfToken = randomBytes(32).toString('base64url')
   readonly #endsAt: number
   #message: string | null = null
@@ -75,17 +86,17 @@ export class Principal {
     this.#endsAt = now() + lifeMs
   }
 
-  /** Tells whether the session has come to its end by itself. */
+  /** Whether the session has expired. */
   get isExpired(): boolean {
     return now() >= this.#endsAt
   }
 
-  /** Notes what was done, to be shown on the next page. */
+  /** Sets a message for the next page. */
   setFlash(message: string): void {
     this.#message = message
   }
 
-  /** Takes what was noted, which is shown once; null: nothing was. */
+  /** Takes the message, which is shown once; null: there is none. */
   takeFlash(): string | null {
     const message = this.#message
     this.#message = null
@@ -95,20 +106,20 @@ export class Principal {
 
 const principals = new WeakMap<IncomingMessage, Principal>()
 
-/** Notes who sends a request. */
+/** Notes the principal of a request. */
 export const setPrincipal = (request: IncomingMessage, principal: Principal): void =>
   void principals.set(request, principal)
 
-/** Tells who sends a request. Throws for one that nobody was noted for: that is a defect. */
+/** Gets the principal of a request. Throws where none was noted: that is a defect. */
 export const getPrincipal = ({ raw }: { readonly raw: IncomingMessage }): Principal => {
   const principal = principals.get(raw)
-  if (principal === undefined) throw new Error('nobody knows who sends this request')
+  if (principal === undefined) throw new Error('the principal of this request was not noted')
   return principal
 }
 
 /**
- * Takes the session's id from a request; null: there is none. Two of the name are none: a browser has one at most, since `__Host-` keeps
- * everybody but this host from setting it.
+ * Parses the session's id from a request; null: there is none. Two cookies of the name count as none: a browser has one
+ * at most, since `__Host-` keeps every other host from setting it.
  */
 export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null => {
   const start = `${cookieName(headers)}=`
@@ -117,16 +128,19 @@ export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null 
   return pair.slice(start.length)
 }
 
-/** Writes the cookie that a session is held by. A browser keeps it from scripts, from other sites, and from connections that others can read. */
+/**
+ * Formats the cookie that holds a session. A browser keeps it from scripts, from other sites, and from connections that
+ * others can read.
+ */
 export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
   `${cookieName(headers)}=${id}; Path=/; Max-Age=${lifeMs / 1000}; Secure; HttpOnly; SameSite=Strict`
 
-/** Writes what has a browser forget it. */
+/** Formats the cookie that makes a browser forget the session. */
 export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)
 
 /**
- * Names the cookie. A browser gives cookies of a host to all of its ports, so the port is part of the name, as the browser knows it: several
- * gateways that one reaches at localhost, by a tunnel each, would otherwise take each other's session away.
+ * Names the cookie. A browser sends a host's cookies to all of its ports, so the port as the browser knows it is part
+ * of the name: several gateways reached at localhost, by a tunnel each, would otherwise take each other's session away.
  */
 const cookieName = ({ host = '' }: IncomingHttpHeaders): string => {
   const [, port] = /:(\d{1,5})$/.exec(host) ?? []
@@ -135,11 +149,14 @@ const cookieName = ({ host = '' }: IncomingHttpHeaders): string => {
 
 const csrfFieldName = 'formToken'
 
-/** Writes what every form holds, so that it is believed. */
+/** Renders the hidden field that makes a form count. */
 export const csrfTokenField = ({ csrfToken }: Principal): Html =>
   html`<input type="hidden" name="${csrfFieldName}" value="${csrfToken}">`
 
-/** Takes what a form says. One that was not made here for who sends it is refused: another page may have had the browser send it. */
+/**
+ * Parses a form. A form that was not made here for this principal is rejected: another page may have had the browser
+ * send it.
+ */
 export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError => {
   const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
   const [given, another] = fields.getAll(csrfFieldName)
@@ -154,7 +171,7 @@ const forgedForm: AdminError = {
   detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
 }
 
-/** Shows how to end the session; null: there is none. */
+/** Renders the logout form; null: there is no session. */
 export const logoutForm = (principal: Principal): Html | null =>
   principal.session === null
     ? null

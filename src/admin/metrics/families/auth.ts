@@ -54,7 +54,10 @@ const sources = seriesFor(['source'], ({ report: { tokens } }) =>
   }),
 )
 
-/** Says who was let in, and who was not. Nothing, while nobody is asked. */
+/**
+ * Authentication: accepted and rejected credentials, and the sources of keys. No series while clients need no
+ * credential.
+ */
 export const authMetrics: MetricDefinitions = {
   authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
     'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',

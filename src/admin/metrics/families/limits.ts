@@ -13,7 +13,7 @@ const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
   ),
 )
 
-/** Says what is stored, and of how much use it is. Nothing, while no operation is cached. */
+/** The cache: what it stores, and of how much use it is. No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.', asCounted),
   cache_bytes: cached.gauge('Bytes of answers that are stored.', ({ bytes }) => bytes),
@@ -61,7 +61,7 @@ const countsOfKinds = (...kinds: readonly FailureKind[]) =>
 
 const concurrency = seriesFor(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))
 
-/** Says how near the gateway is to its bounds, and what they cost. */
+/** Limits: how near the gateway is to them, and what they reject. */
 export const limitMetrics: MetricDefinitions = {
   concurrency_in_flight: concurrency.gauge(
     'Requests that a bound of concurrency counts just now.',

@@ -24,7 +24,7 @@ const certificate = seriesFor(['certificate'], ({ certificates }) =>
   certificates.map(({ key, notAfter }) => [key, notAfter]),
 )
 
-/** Says what configuration runs, and until when what it brings is valid. */
+/** The running configuration, and how long its certificates are valid. */
 export const configurationMetrics: MetricDefinitions = {
   config_info: seriesFor(['hash'], ({ config }) => [[config.hash, 1]]).gauge(
     'Is 1; its label is the hash of the configuration that runs.',
@@ -69,7 +69,7 @@ const delays = seriesFor(['process', 'statistic'], ({ report }) =>
 
 const worker = seriesFor(['worker'], ({ workers }) => workers.map((each) => [String(each.worker), each]))
 
-/** Says how the processes do. */
+/** The processes of the gateway. */
 export const processMetrics: MetricDefinitions = {
   build_info: seriesFor(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
     'Is 1; its labels are the versions of the gateway and of Node.',
@@ -114,7 +114,7 @@ const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
   ['failed', spans.failed],
 ])
 
-/** Says whether all that is to be written of exchanges is: in the log, in the audit log, as spans. */
+/** Records of exchanges: whether the log, the audit log and the spans are written. */
 export const recordingMetrics: MetricDefinitions = {
   log_lines_dropped_total: counter(
     'Log lines that were dropped because their reader was too slow.',

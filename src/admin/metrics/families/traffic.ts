@@ -9,7 +9,7 @@ import { allOperations, type OperationId } from '../../../operations.ts'
 import { asCounted, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
-/** Lists whatever a request may be for, in the catalog's order; `none`: it was none of the nine. */
+/** The labels of requests, in the catalog's order; `none`: the request was for no operation. */
 const operationLabels: readonly OperationLabel[] = [...allOperations.map(({ id }) => id), 'none']
 
 const perOperation = seriesFor(['operation'], ({ requestMetrics }) =>
@@ -20,10 +20,10 @@ const perLabel = seriesFor(['operation'], ({ requestMetrics }) =>
   operationLabels.map((name) => [name, requestMetrics.operations[name]]),
 )
 
-/** Is two labels and how many there were. */
+/** Two labels and a count. */
 type LabelledCount = readonly [string, string, number]
 
-// Whoever reads a rate sees a first one only if there was a series with none before it.
+// A rate shows a first event only if the series was there, at 0, before it.
 const expected: readonly (readonly [statusClass: number, failure: FailureKind | null])[] = [
   ...[2, 3, 4, 5].map((statusClass) => [statusClass, null] as const),
   ...allFailureKinds.map((kind) => [toStatusClass(failureTable[kind].status), kind] as const),
@@ -32,22 +32,22 @@ const expected: readonly (readonly [statusClass: number, failure: FailureKind | 
 
 const requests = (operation: OperationMetricsReport): readonly LabelledCount[] => {
   const counts = new Map<string, LabelledCount>()
-  const count = (statusClass: number, failure: FailureKind | null, counted: number) =>
-    counts.set(`${statusClass} ${failure}`, [className(statusClass), failure ?? 'none', counted])
+  const count = (statusClass: number, failure: FailureKind | null, value: number) =>
+    counts.set(`${statusClass} ${failure}`, [className(statusClass), failure ?? 'none', value])
   for (const [statusClass, failure] of expected) count(statusClass, failure, 0)
-  for (const { statusClass, failure, count: counted } of operation.requests) count(statusClass, failure, counted)
+  for (const { statusClass, failure, count: value } of operation.requests) count(statusClass, failure, value)
   return [...counts.values()]
 }
 
 const clients = ({ config, requestMetrics }: MetricInputs): readonly LabelledCount[] => {
   if (config.metrics?.clients !== true) return []
   const counts = new Map<string, LabelledCount>()
-  const count = (client: string, statusClass: number, counted: number) =>
-    counts.set(`${statusClass} ${client}`, [client, className(statusClass), counted])
+  const count = (client: string, statusClass: number, value: number) =>
+    counts.set(`${statusClass} ${client}`, [client, className(statusClass), value])
   const known = new Set(config.clients.map(({ id }) => id))
   for (const id of known) for (const statusClass of [2, 4, 5]) count(id, statusClass, 0)
-  for (const { client, statusClass, count: counted } of requestMetrics.clients)
-    if (known.has(client)) count(client, statusClass, counted)
+  for (const { client, statusClass, count: value } of requestMetrics.clients)
+    if (known.has(client)) count(client, statusClass, value)
   return [...counts.values()]
 }
 
@@ -56,7 +56,7 @@ const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly 
 
 const className = (statusClass: number): string => `${statusClass}xx`
 
-// Some of the bounds that are counted by: of all sixty, each operation would have sixty series three times.
+// Some of the recorded bounds: with all sixty, each operation would have sixty series three times.
 const exportedBoundsMs: readonly number[] = [
   0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
 ]
@@ -65,7 +65,9 @@ const exportedBounds = bucketBoundsMs.flatMap((ms, at) =>
   exportedBoundsMs.includes(ms) ? [{ at, le: ms / 1000 }] : [],
 )
 
-/** Makes of what was counted in milliseconds what Prometheus takes, in seconds. Exact: a bound that is shown is one that was counted by. */
+/**
+ * Converts a histogram in milliseconds to Prometheus' form, in seconds. Exact: every exported bound is a recorded one.
+ */
 const toHistogramValue = ({ counts, sumMs }: HistogramReport): HistogramValue => {
   let below = 0
   const cumulative = counts.map((count) => {
@@ -87,7 +89,7 @@ const endedRequests = seriesFor(['operation', 'status_class', 'failure'], ({ req
   ),
 )
 
-/** Says what was, and what was sent and received. */
+/** Requests, responses and their bodies. */
 export const trafficMetrics: MetricDefinitions = {
   requests_total: endedRequests.counter(
     'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',

@@ -7,13 +7,13 @@ import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates
 import { asCounted, countByReason, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
-/** What a request fails by without an attempt that failed: nothing was sent, or what came could not be passed on. */
+/** Reasons of a request that fails without a failed attempt: nothing was sent, or the response could not be relayed. */
 const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
   ...reasonsFor('no-healthy-endpoint', 'circuit-open'),
   'answer-field',
 ])
 
-// What an attempt fails by has a reason, but for these: two kinds, and a status that counts as a failure.
+// A failed attempt has a reason, but for these: two kinds, and a status that counts as a failure.
 const expected: readonly AttemptFailureReason[] = [
   ...reasonsFor(...allFailureKinds.filter((kind) => failureTable[kind].fault === 'upstream')),
   'headers-timeout',
@@ -21,7 +21,7 @@ const expected: readonly AttemptFailureReason[] = [
   'status',
 ]
 
-/** Lists what stands behind a group. What the file names twice is one thing, and counted once. */
+/** Lists the endpoints of a group. One that the configuration names twice is counted once. */
 const uniqueEndpoints = ({ upstreams }: MetricInputs['report'], group: Group): readonly EndpointReport[] =>
   [
     ...new Map(upstreams[group].endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values(),
@@ -57,14 +57,14 @@ const failed = seriesFor(['group', 'reason'], ({ requestMetrics }) =>
       .filter((each) => each.group === group)
       .map(({ id }) => requestMetrics.operations[id])
     const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
-    const unasked = operations.flatMap(({ reasons }) =>
+    const unsent = operations.flatMap(({ reasons }) =>
       reasons.filter(({ reason }) => reasonsWithoutAttempt.has(reason)),
     )
-    return countByReason(expected, [...attempts, ...unasked]).map(([reason, count]) => [group, reason, count] as const)
+    return countByReason(expected, [...attempts, ...unsent]).map(([reason, count]) => [group, reason, count] as const)
   }),
 )
 
-/** Says how what stands behind the groups does. */
+/** Groups, their endpoints and breakers. */
 export const upstreamMetrics: MetricDefinitions = {
   endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.', (is) => is),
   endpoint_weight: endpoint.gauge(
