@@ -5,9 +5,9 @@ import type { AdminError } from '../admin-error.ts'
 import { formatTime } from '../format-time.ts'
 
 /**
- * Has an operator's word hold for a time in place of the file's, and tells until when. Without a time, from now on the
- * file's holds, which then says the same: `until` is null. When that cannot be put into effect, what held before does
- * again.
+ * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
+ * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
+ * override before is restored.
  */
 export const applyOverride = async <Key extends string, State extends string>(
   { reloader, draining }: AdminContext,
@@ -27,20 +27,20 @@ export const applyOverride = async <Key extends string, State extends string>(
   }
 }
 
-/** Refuses a command that comes too late. */
+/** Rejects a command that comes too late. */
 export const stoppingError: AdminError = {
   status: 503,
   code: 'stopping',
   detail: 'the gateway is stopping: nothing is put into effect any more',
 }
 
-/** What the help says of commands that hold for a time. */
+/** The help of commands that hold for a time. */
 export const overrideHelp = {
   help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
   exitCodes: '0 done, 1 the gateway does not accept the order, 2 it could not be asked',
 }
 
-/** How the answer of such a command is read and printed. */
+/** How the response of such a command is read and printed. */
 export const overrideDefaults = {
   method: 'POST',
   query: null,
@@ -49,6 +49,6 @@ export const overrideDefaults = {
   rejectedText: 'does not accept it',
 } as const
 
-/** Says on the command line until when it holds. */
+/** Formats for the command line until when it holds. */
 export const untilOrAsFile = (until: string | null): string =>
   until === null ? 'as the file says' : `until ${until}, then as the file says`

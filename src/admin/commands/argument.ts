@@ -3,35 +3,35 @@ import type { AdminError } from '../admin-error.ts'
 
 /** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
 export interface Argument<Value = unknown> {
-  /** How the help writes it: `<GROUP>`, `[OPERATION]`, `--client <ID>`. An option has the name of the argument. */
+  /** The syntax in the help: `<GROUP>`, `[OPERATION]`, `--client <ID>`. An option has the name of the argument. */
   readonly usage: string
   readonly help: string
   /** What is expected: `one of a, b`. */
   readonly expected: string
   readonly choices?: readonly string[]
-  /** What the command line gives when it is left out. */
+  /** The value on the command line when it is left out. */
   readonly default?: string
-  /** What a JSON body may say, shown to a script whose body cannot be read. */
+  /** A value in the example of a JSON body, shown to a script whose body cannot be parsed. */
   readonly example?: string
-  /** Whether the pages cannot say it. */
+  /** Whether the pages have no field for it. */
   readonly isOffPage?: true
-  /** Reads it; undefined: it is something else than expected. */
+  /** Parses it; undefined: it is something else than expected. */
   read(value: unknown): Value | undefined
 }
 
 export type Arguments = Readonly<Record<string, Argument>>
 
-/** What arguments were read as. */
+/** The parsed arguments. */
 export type ValuesOf<Args extends Arguments> = {
   readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
 }
 
-/** What was said of each argument, not checked yet. */
+/** The arguments as given, not checked yet. */
 export type RawArguments = Readonly<Record<string, unknown>>
 
 type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage'>
 
-/** Makes an argument that is one of several words. */
+/** Creates an argument that is one of several words. */
 export const choiceArgument = <Choice extends string>(
   choices: readonly Choice[],
   info: ArgumentInfo,
@@ -42,20 +42,20 @@ export const choiceArgument = <Choice extends string>(
   read: (value) => choices.find((each) => each === value),
 })
 
-/** Makes an argument that is any text; anything else is read as an empty one. */
+/** Creates an argument that is any text; anything else is parsed as an empty one. */
 export const textArgument = (info: ArgumentInfo): Argument<string> => ({
   ...info,
   expected: 'text',
   read: (value) => (typeof value === 'string' ? value : ''),
 })
 
-/** Makes an argument that may be left out: it is null then. */
+/** Creates an argument that may be left out: it is null then. */
 export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Value | null> => ({
   ...argument,
   read: (value) => (value === undefined ? null : argument.read(value)),
 })
 
-/** Makes an argument that is there or not; `expected` says so. */
+/** Creates an argument that is there or not; `expected` says so. */
 export const flagArgument = (info: ArgumentInfo & Pick<Argument, 'expected'>): Argument<boolean> => ({
   ...info,
   read: (value) => (value === undefined ? false : value === 'true' || undefined),
@@ -64,7 +64,7 @@ export const flagArgument = (info: ArgumentInfo & Pick<Argument, 'expected'>): A
 const defaultTtl = '15m'
 const maxTtlMs = 24 * 3_600_000
 
-/** For how long an override holds, in milliseconds. */
+/** How long an override holds, in milliseconds. */
 export const ttlArgument: Argument<number> = {
   usage: '--ttl <DURATION>',
   help: 'for how long, at least 1s and at most 24h',
@@ -77,7 +77,7 @@ export const ttlArgument: Argument<number> = {
   },
 }
 
-/** Reads what was given, argument by argument. */
+/** Parses the arguments one by one. */
 export const parseArguments = (args: Arguments, raw: RawArguments): object | AdminError => {
   const values = Object.entries(args).map(([name, argument]) => [name, argument.read(raw[name])] as const)
   const [wrong] = values.find(([, value]) => value === undefined) ?? []
@@ -86,7 +86,7 @@ export const parseArguments = (args: Arguments, raw: RawArguments): object | Adm
     : badRequest(`${wrong} is expected to be ${args[wrong]?.expected ?? ''}`)
 }
 
-/** Reads a JSON body: an object of the arguments, and of nothing else. */
+/** Parses a JSON body: an object of the arguments, and of nothing else. */
 export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | AdminError => {
   const shown = Object.fromEntries(Object.entries(args).map(([name, { example }]) => [name, example]))
   const raw = parseObject(body)
@@ -98,7 +98,7 @@ export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | Ad
     : badRequest(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
 }
 
-/** Reads a form or a query: fields of these names, each once at most; anything else is refused with `expected`. */
+/** Parses a form or a query: fields of these names, each once at most. Anything else is rejected with `expected`. */
 export const parseFields = (
   names: readonly string[],
   fields: URLSearchParams,
@@ -108,7 +108,7 @@ export const parseFields = (
   return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
 }
 
-/** Refuses a command that cannot be read. */
+/** Rejects a command that cannot be parsed. */
 export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))

@@ -7,18 +7,18 @@ import type { HtmlValue } from '../page/html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
 
 /**
- * Commands that share a name on the command line and take the same arguments. From it follow the subcommand, the
- * routes, the pages that ask first, their links, the line of the log and the record. It loads nothing that serves
+ * Commands that share a name on the command line and take the same arguments. The subcommand, the routes, the pages
+ * that ask first, their links, the log line and the audit record follow from it. It imports nothing that serves
  * clients: the command line reads it too.
  */
 export interface CommandGroup {
   /** `lender-gateway NAME`. */
   readonly name: string
   readonly description: string
-  /** The first argument, which chooses one of several commands; null: there is one, which has the name of the group. */
+  /** The first argument, which chooses one of several commands. Null: there is one, which has the name of the group. */
   readonly choice: Pick<Argument, 'usage' | 'help'> | null
   readonly args: Arguments
-  /** The paragraph of the help before who may ask. */
+  /** The paragraph of the help before the one about credentials. */
   readonly help: string | null
   readonly exitCodes: string
   readonly examples: readonly string[]
@@ -26,8 +26,8 @@ export interface CommandGroup {
 }
 
 /**
- * What an operator can have done, by a script, the command line or a page. Its methods are declared as methods, which
- * TypeScript compares both ways: the walks over all commands know no one’s arguments.
+ * A command that an operator can run, from a script, the command line or a page. Its methods are declared as methods,
+ * which TypeScript compares both ways: the walks over all commands know no command's arguments.
  */
 export interface Command<Values extends object = object, Plan extends object = object, Result extends object = object> {
   /** The first argument on the command line: `drain`. */
@@ -36,38 +36,40 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly page: string
   readonly method: 'POST' | 'DELETE'
   readonly path: string
-  /** Reads what a script says in the query; null: it says it as a JSON body. */
+  /** Parses the query of a script's request; null: the arguments come in a JSON body. */
   readonly query: ((query: string) => RawArguments | AdminError) | null
-  /** Whether it waits for the one before: what that one does may speak against it. */
+  /** Whether it waits for the command before it: the effect of that one may speak against it. */
   readonly isSerialized: boolean
-  /** Finds what it would do, or what speaks against it. Does nothing. */
+  /** Plans what it would do, or says what speaks against it. Changes nothing. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
-  /** What the page asks before it is done. */
+  /** Describes what the page asks before it is run. */
   confirmation(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /** Does it. The result is the JSON answer. */
+  /** Runs it. The result is the JSON response. */
   run(context: AdminContext, plan: Plan): Promise<Result | AdminError>
-  /** The line of the log, and the record; null: what it sets off writes its own. */
+  /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
-  /** The fields of both, where they are not those of the result. */
+  /** The fields of the event, where they are not those of the result. */
   fields?(result: Result): CommandEventFields
-  /** What the next page says once it is done. */
+  /** Formats what the next page says after it was run. */
   successText(result: Result): string
-  /** What the command line prints once it is done; `given` is what it was given. */
+  /** Formats what the command line prints after it was run; `given` holds its arguments. */
   cliText(given: Readonly<Record<string, string | undefined>>, result: Result): string
-  /** Reads of the answer what `printed` needs; `outcome`: what came of a reload, which is printed with its changes. */
+  /**
+   * Decodes what `cliText` needs of the response. `outcome`: the result of a reload, which is printed with its changes.
+   */
   readonly responseShape: Decoder<object> | 'outcome'
-  /** What the command line says of the gateway where it refuses: `does not accept it`. */
+  /** What the command line says of the gateway where it rejects the command: `does not accept it`. */
   readonly rejectedText: string
-  /** What the command line prints in place of a refusal, by its code. */
+  /** What the command line prints in place of an error's detail, by its code. */
   readonly errorTexts?: ReadonlyMap<string, string>
   /** Where the overview has a link to its page. */
   readonly links: CommandLinks
 }
 
-/** What a line of the log, and the record, says beside the event. */
+/** The fields of a command's event, in the log and the audit log. */
 export type CommandEventFields = Readonly<Record<string, string | number | boolean | null>>
 
-/** What a person is asked before a command is run. */
+/** What an operator is asked before a command is run. */
 export interface CommandConfirmation {
   /** What will be done: a question of a few words. */
   readonly title: string

@@ -21,10 +21,10 @@ const args = {
 
 interface Plan {
   readonly group: Group
-  readonly place: EndpointState
+  readonly target: EndpointState
   /** All endpoints of the group, this one included. */
-  readonly places: readonly EndpointState[]
-  /** For how long; null: from now on the file's word holds, which is the same. */
+  readonly endpoints: readonly EndpointState[]
+  /** For how long; null: from now on the configuration says the same. */
   readonly ttlMs: number | null
 }
 
@@ -32,13 +32,13 @@ interface EndpointCommandResult {
   readonly group: Group
   readonly url: string
   readonly state: EndpointOverrideState
-  /** Null: the file's word holds. */
+  /** Null: the configuration holds. */
   readonly until: string | null
 }
 
 type EndpointCommand = Command<ValuesOf<typeof args>, Plan, EndpointCommandResult>
 
-/** Makes what both commands do: the file is not touched, and holds again afterwards. */
+/** Creates what both commands have in common: the file is not touched, and holds again afterwards. */
 const stateCommand = (state: EndpointOverrideState) =>
   ({
     ...overrideDefaults,
@@ -46,25 +46,25 @@ const stateCommand = (state: EndpointOverrideState) =>
     page: state,
     path: `/endpoints/${state}`,
     async plan(context, { group, url, ttl }) {
-      const report = await context.report() // first, so that what follows is decided at once
-      const places = getEndpointStates(context, group, report.upstreams[group])
-      const place = places.find((each) => each.url === url)
-      if (place === undefined)
-        return badRequest(`url is expected to be one of ${listUrls(places)}, as /status shows them`)
+      const report = await context.report() // first, so that all that follows is decided at once
+      const endpoints = getEndpointStates(context, group, report.upstreams[group])
+      const target = endpoints.find((each) => each.url === url)
+      if (target === undefined)
+        return badRequest(`url is expected to be one of ${listUrls(endpoints)}, as /status shows them`)
       if (context.draining()) return stoppingError
-      const back = state === 'ready' && !place.drainedByFile
-      if (!back && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
-      const rejection = state === 'drain' ? rejectLastEndpoint(group, place, places) : null
-      return rejection ?? { group, place, places, ttlMs: back ? null : ttl }
+      const isReset = state === 'ready' && !target.drainedByFile
+      if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
+      const rejection = state === 'drain' ? rejectLastEndpoint(group, target, endpoints) : null
+      return rejection ?? { group, target, endpoints, ttlMs: isReset ? null : ttl }
     },
-    async run(context, { group, place: { url }, ttlMs }) {
+    async run(context, { group, target: { url }, ttlMs }) {
       const applied = await applyOverride(context, context.overrides.endpoints, {
         key: toEndpointKey(group, url),
         state,
         ttlMs,
       })
       if (isAdminError(applied)) return applied
-      // An endpoint that is said to be ready is believed: if traffic has taken it out, it is let in again at once.
+      // The operator is believed: an ejected endpoint is let in again at once.
       if (state === 'ready') await context.runEverywhere('uneject', { group, url })
       return { group, url, state, until: applied.until }
     },
@@ -74,13 +74,13 @@ const stateCommand = (state: EndpointOverrideState) =>
 
 const drainCommand: EndpointCommand = {
   ...stateCommand('drain'),
-  confirmation(_, { group, place, places, ttlMs }) {
-    const others = places.filter(({ url, takesWork }) => url !== place.url && takesWork)
+  confirmation(_, { group, target, endpoints, ttlMs }) {
+    const others = endpoints.filter(({ url, takesWork }) => url !== target.url && takesWork)
     return {
-      title: `Drain ${place.url}?`,
+      title: `Drain ${target.url}?`,
       what: paragraphs(
-        html`${place.url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. What it has in flight, ${pluralize(place.inFlight, 'request')} just now, it finishes.`,
-        place.takesWork ? null : 'It gets none at present either.',
+        html`${target.url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. What it has in flight, ${pluralize(target.inFlight, 'request')} just now, it finishes.`,
+        target.takesWork ? null : 'It gets none at present either.',
         others.length === 0
           ? null
           : html`${group} is then served by ${others.map(({ url, outage }) => (outage === null ? url : `${url} (${outage})`)).join(', ')}.`,
@@ -100,16 +100,16 @@ const drainCommand: EndpointCommand = {
 
 const readyCommand: EndpointCommand = {
   ...stateCommand('ready'),
-  confirmation: (_, { group, place, ttlMs }) => ({
-    title: `Make ${place.url} ready?`,
+  confirmation: (_, { group, target, ttlMs }) => ({
+    title: `Make ${target.url} ready?`,
     what: paragraphs(
       ttlMs === null
-        ? html`${place.url} of ${group} gets new requests again, from now on, as the file says.`
-        : html`The file drains ${place.url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
-      place.outage === 'ejected'
+        ? html`${target.url} of ${group} gets new requests again, from now on, as the file says.`
+        : html`The file drains ${target.url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
+      target.outage === 'ejected'
         ? 'Its requests have failed, which took it out. It is believed that this is over, and let in at once.'
         : null,
-      place.outage === 'down'
+      target.outage === 'down'
         ? 'Its health check fails, and that is not overruled: it stays down until the check goes well.'
         : null,
     ),
@@ -126,7 +126,7 @@ const readyCommand: EndpointCommand = {
   },
 }
 
-/** Has an endpoint take no new requests for a while, or take them again. */
+/** Drains an endpoint for a while, or makes it ready again. */
 export const endpointCommands: CommandGroup = {
   name: 'endpoint',
   description: 'Have one endpoint of a group take no new requests for a while, or take them again.',
@@ -140,13 +140,13 @@ export const endpointCommands: CommandGroup = {
   commands: [drainCommand, readyCommand],
 }
 
-/** An endpoint as it stands behind a group just now, with what was ordered but is not in effect yet. */
+/** An endpoint of a group just now, with overrides that are set but not in effect yet. */
 interface EndpointState {
   readonly url: string
   readonly inFlight: number
-  /** Whether the file has it drain. */
+  /** Whether the configuration drains it. */
   readonly drainedByFile: boolean
-  /** Whether it gets new work when it can. */
+  /** Whether it gets new requests when it can. */
   readonly takesWork: boolean
   /** Why it gets none at present, though it would; null: it does. */
   readonly outage: string | null
@@ -159,7 +159,7 @@ const getEndpointStates = (
 ): readonly EndpointState[] => {
   const { endpoints } = reloader.config.upstreams[group]
   return reported.map(({ url, inFlight, state: { name: state } }) => {
-    // One that stands there twice is ordered as one.
+    // An endpoint that the configuration names twice is overridden as one.
     const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
     const isReady = (drainedByFile: boolean): boolean =>
       !isDrained(overrides.endpoints, toEndpointKey(group, url), drainedByFile)
@@ -173,32 +173,32 @@ const getEndpointStates = (
   })
 }
 
-/** Refuses to drain the last endpoint that takes work, or the last healthy one; null: another one is there for it. */
+/** Rejects draining the last endpoint that takes requests, or the last healthy one; null: another one remains. */
 const rejectLastEndpoint = (
   group: Group,
-  place: EndpointState,
-  places: readonly EndpointState[],
+  target: EndpointState,
+  endpoints: readonly EndpointState[],
 ): AdminError | null => {
-  const others = places.filter(({ url, takesWork }) => url !== place.url && takesWork)
-  const enough = others.some(({ outage }) => outage === null) || (place.outage !== null && others.length > 0)
-  if (!place.takesWork || enough) return null
-  const out = others.map(({ url, outage }) => `${url} is ${outage}`).join(', ')
-  const drained = places.find(({ url, takesWork }) => url !== place.url && !takesWork)
+  const others = endpoints.filter(({ url, takesWork }) => url !== target.url && takesWork)
+  const enough = others.some(({ outage }) => outage === null) || (target.outage !== null && others.length > 0)
+  if (!target.takesWork || enough) return null
+  const unavailable = others.map(({ url, outage }) => `${url} is ${outage}`).join(', ')
+  const drained = endpoints.find(({ url, takesWork }) => url !== target.url && !takesWork)
   const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url})`
-  const refuse = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
+  const commands = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
   return {
     status: 409,
     code: 'last-endpoint',
-    detail: `no other endpoint of ${group} takes work${out === '' ? '' : ` (${out})`}: make another one ready first${ready}, add one in the file, or take its operations out of service (${refuse.join('; ')})`,
+    detail: `no other endpoint of ${group} takes work${unavailable === '' ? '' : ` (${unavailable})`}: make another one ready first${ready}, add one in the file, or take its operations out of service (${commands.join('; ')})`,
   }
 }
 
 // A group may have hundreds.
 const maxShown = 20
 
-const listUrls = (places: readonly EndpointState[]): string => {
-  const urls = places.slice(0, maxShown).map(({ url }) => url)
-  const more = places.length - urls.length
+const listUrls = (endpoints: readonly EndpointState[]): string => {
+  const urls = endpoints.slice(0, maxShown).map(({ url }) => url)
+  const more = endpoints.length - urls.length
   return [...urls, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 

@@ -7,7 +7,7 @@ const units = [
   ['second', 1000],
 ] as const
 
-/** Says a duration in words: `15 minutes`, `1 hour 30 minutes`. What is less than a second is left out. */
+/** Spells a duration: `15 minutes`, `1 hour 30 minutes`. What is less than a second is left out. */
 export const spellDuration = (ms: number): string => {
   let left = ms
   const parts = units.flatMap(([unit, length]) => {
@@ -18,17 +18,17 @@ export const spellDuration = (ms: number): string => {
   return parts.join(' ')
 }
 
-/** Says how many: `1 request`, `2 requests`. */
+/** Formats a count: `1 request`, `2 requests`. */
 export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-/** Writes paragraphs, those that say something. */
+/** Renders paragraphs, without empty ones. */
 export const paragraphs = (...each: readonly HtmlValue[]): HtmlValue =>
   each.filter((one) => one !== null && one !== false && one !== '').map((one) => html`<p>${one}</p>\n`)
 
-/** Says until when an order holds, once it does. */
+/** Formats until when an override holds. */
 export const untilPhrase = (until: string | null): string => (until === null ? '' : ` until ${until}`)
 
-/** Tells where the page of a command is. */
+/** Gets the URL of a command's page. */
 export const actionHref = (page: string, args: Readonly<Record<string, string>> = {}): string => {
   const query = new URLSearchParams(args).toString()
   return `/actions/${page}${query === '' ? '' : `?${query}`}`

@@ -10,7 +10,7 @@ import { paragraphs, pluralize } from './phrases.ts'
 const args = {
   operation: optionalArgument(
     choiceArgument(
-      allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id] : [])), // only what is read is ever stored
+      allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id] : [])), // only reads are ever stored
       { usage: '[OPERATION]', help: 'of which operation; without: of all' },
     ),
   ),
@@ -30,7 +30,7 @@ interface PurgeCommandResult {
   readonly removed: number
 }
 
-/** Removes what is stored. What is on its way from an upstream meanwhile is not stored. */
+/** Removes what is stored. A response on its way from an upstream meanwhile is not stored. */
 const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
   choice: 'clear',
   page: 'clear-cache',
@@ -53,11 +53,11 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
       button: 'Clear it',
     }
   },
-  async run(context, what) {
-    const { results, unanswered } = await context.runEverywhere('purge', what)
+  async run(context, scope) {
+    const { results, unanswered } = await context.runEverywhere('purge', scope)
     const removed = results.reduce((sum, each) => sum + each.removed, 0)
     if (unanswered > 0) return workersUnavailable(removed, unanswered)
-    return results.every(({ isSharedPurged: isTold }) => isTold) ? { ...what, removed } : redisUnavailable(removed)
+    return results.every(({ isSharedPurged }) => isSharedPurged) ? { ...scope, removed } : redisUnavailable(removed)
   },
   event: 'cache cleared',
   successText: ({ operation, removed }) =>
@@ -75,7 +75,7 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   },
 }
 
-/** Removes what is stored of responses: of all, of an operation, of a client. */
+/** Removes stored responses: all, those of an operation, those of a client. */
 export const cacheCommands: CommandGroup = {
   name: 'cache',
   description: 'Have a running gateway remove what it has stored of answers.',

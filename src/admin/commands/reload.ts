@@ -22,7 +22,7 @@ interface ReloadCommandResult extends Exclude<ReloadOutcome, { result: 'refused'
 
 const maxShownChanges = 20
 
-// What skips a safeguard is said in so many words: `force=0` would mean the contrary to whoever writes it.
+// Skipping a safeguard takes these very words: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
 const parseForce = (query: string): RawArguments | AdminError => {
@@ -32,7 +32,7 @@ const parseForce = (query: string): RawArguments | AdminError => {
     : badRequest('/reload takes ?force or ?force=true and nothing else; nothing was read')
 }
 
-/** Reads the file again; by force without trying what it brings. */
+/** Reads the file again; by force without checking that its new endpoints are reached. */
 const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, ReloadCommandResult> = {
   choice: 'reload',
   page: 'reload',
@@ -65,7 +65,7 @@ const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, Reloa
   links: { summary: () => ({ query: {}, words: 'Reload the file' }) },
 }
 
-/** Has the file read again. */
+/** Reads the file again. */
 export const reloadCommands: CommandGroup = {
   name: 'reload',
   description: 'Have a running gateway read its file again; tell what changed, or every problem.',
@@ -77,7 +77,7 @@ export const reloadCommands: CommandGroup = {
   commands: [reloadCommand],
 }
 
-/** Brings the configuration before this one back. */
+/** Returns to the configuration before this one. */
 const rollbackCommand: Command<object, object, ReloadCommandResult> = {
   choice: 'rollback',
   page: 'rollback',
@@ -128,7 +128,7 @@ const rollbackCommand: Command<object, object, ReloadCommandResult> = {
   },
 }
 
-/** Has the configuration before this one run again. */
+/** Returns to the configuration before this one. */
 export const rollbackCommands: CommandGroup = {
   name: 'rollback',
   description: 'Have a running gateway go back to the configuration that it ran before.',
@@ -141,7 +141,7 @@ export const rollbackCommands: CommandGroup = {
   commands: [rollbackCommand],
 }
 
-/** Answers with what came of a reload or a rollback. */
+/** Converts the outcome of a reload or a rollback to the response. */
 const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
   if (outcome.result !== 'refused') return { ...outcome, groups: await getChangedGroups(outcome.changes) }
   const { hash, problems, held } = outcome
@@ -149,7 +149,7 @@ const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResu
   return { ...endpointsUnreachable, problems, extensions: { hash, nextTry: formatTime(held.nextTryAt) } }
 }
 
-// The command line reads this file, and compares no configurations.
+// Imported late: the command line reads this file, and compares no configurations.
 const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 

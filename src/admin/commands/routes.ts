@@ -13,8 +13,8 @@ import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
 
 /**
- * Takes commands: from scripts by a method, a path and JSON; from people by a page that says what would happen, and
- * whose form has it done.
+ * Registers the commands: for scripts a method, a path and JSON; for people a page that says what would happen, whose
+ * form runs the command.
  */
 export const registerCommands = (app: FastifyInstance, context: AdminContext, log: Log): void => {
   const all = commandGroups.flatMap(({ args, commands }) => commands.map((command) => ({ args, command })))
@@ -43,11 +43,11 @@ const registerCommandPage = (
   const target = `/actions/${command.page}`
   const names = Object.keys(args).filter((name) => args[name]?.isOffPage !== true)
   const takes = names.length === 0 ? 'takes nothing' : `takes ${names.join(', ')}, each once at most`
-  const read = (fields: URLSearchParams) => parseFields(names, fields, `: ${command.page} ${takes}`)
+  const parse = (fields: URLSearchParams) => parseFields(names, fields, `: ${command.page} ${takes}`)
 
   app.get(target, async (request, reply) => {
     const fields = new URLSearchParams(targetQuery(request.url))
-    const confirmation = await confirm(context, command, args, read(fields))
+    const confirmation = await confirm(context, command, args, parse(fields))
     if (isAdminError(confirmation)) return sendAdminError(request, reply, confirmation)
     return sendPage(
       reply,
@@ -58,14 +58,14 @@ const registerCommandPage = (
 
   app.post(target, async (request, reply) => {
     const form = parseForm(request)
-    const result = await runCommand(context, log, command, args, isAdminError(form) ? form : read(form))
+    const result = await runCommand(context, log, command, args, isAdminError(form) ? form : parse(form))
     if (isAdminError(result)) return sendAdminError(request, reply, result)
     getPrincipal(request).setFlash(command.successText(result))
     return reply.redirect('/', 303)
   })
 }
 
-/** Says what a command would do, or what speaks against it. Does nothing. */
+/** Describes what a command would do, or what speaks against it. Changes nothing. */
 const confirm = async (
   context: AdminContext,
   command: Command,
@@ -76,7 +76,7 @@ const confirm = async (
   return isAdminError(plan) ? plan : command.confirmation(context, plan)
 }
 
-/** Has a command done. Its line of the log and its record are the same wherever it comes from. */
+/** Runs a command. Its log line and its audit record are the same wherever it comes from. */
 const runCommand = async (
   context: AdminContext,
   log: Log,
@@ -110,7 +110,7 @@ const makePlan = async (
 const minute = 60_000
 const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]
 
-/** Asks once more before a command is run: what is shown is what the form then says, word for word. */
+/** Renders the page that asks once more before a command is run: the form sends what is shown, word for word. */
 const confirmPage = (
   page: string,
   query: Readonly<Record<string, string>>,

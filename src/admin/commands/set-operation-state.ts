@@ -19,24 +19,24 @@ const args = {
 
 interface Plan {
   readonly operation: Operation
-  /** For how long; null: from now on the file's word holds, which is the same. */
+  /** For how long; null: from now on the configuration says the same. */
   readonly ttlMs: number | null
-  /** Whether the file refuses it. */
-  readonly byFile: boolean
+  /** Whether the configuration refuses it. */
+  readonly refusedByFile: boolean
 }
 
 interface OperationCommandResult {
   readonly operation: OperationId
   readonly state: 'refuse' | 'serve'
-  /** Null: the file's word holds. */
+  /** Null: the configuration holds. */
   readonly until: string | null
 }
 
 type OperationCommand = Command<ValuesOf<typeof args>, Plan, OperationCommandResult>
 
 /**
- * Makes what both commands do: the file is not touched, and holds again afterwards. To serve what the file lets serve
- * ends an override at once.
+ * Creates what both commands have in common: the file is not touched, and holds again afterwards. To serve what the
+ * file serves ends an override at once.
  */
 const stateCommand = (state: OperationCommandResult['state']) =>
   ({
@@ -46,8 +46,8 @@ const stateCommand = (state: OperationCommandResult['state']) =>
     path: `/operations/${state}`,
     plan(context, { operation, ttl }) {
       if (context.draining()) return stoppingError
-      const byFile = context.reloader.config.operations[operation.id].state === 'refuse'
-      return { operation, byFile, ttlMs: state === 'serve' && !byFile ? null : ttl }
+      const refusedByFile = context.reloader.config.operations[operation.id].state === 'refuse'
+      return { operation, refusedByFile, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
     },
     async run(context, { operation: { id: operation }, ttlMs }) {
       const applied = await applyOverride(context, context.overrides.operations, { key: operation, state, ttlMs })
@@ -58,11 +58,11 @@ const stateCommand = (state: OperationCommandResult['state']) =>
 
 const refuseCommand: OperationCommand = {
   ...stateCommand('refuse'),
-  confirmation: (_, { operation, byFile, ttlMs }) => ({
+  confirmation: (_, { operation, refusedByFile, ttlMs }) => ({
     title: `Refuse ${operation.id}?`,
     what: paragraphs(
       html`Every client of ${operation.method} ${operation.path} is answered 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
-      byFile
+      refusedByFile
         ? 'The file refuses it as well, and goes on to do so after that time.'
         : 'After that time it serves again, as the file says. To end it before, have it serve.',
     ),

@@ -9,7 +9,7 @@ import { targetPath } from '../url.ts'
 const ownAsset = (name: string): string => fileURLToPath(new URL(`./assets/${name}`, import.meta.url))
 const { resolve } = createRequire(import.meta.url)
 
-/** Lists what pages load, with the file that it is. */
+/** What pages load, and the file of each. */
 const assetFiles = {
   'page.css': ownAsset('page.css'),
   'page.js': ownAsset('page.js'),
@@ -28,7 +28,7 @@ interface Assets {
 
 let loaded: Assets | null = null
 
-/** Reads them once: what a process serves does not change while another version is put in its place. */
+/** Loads the assets once: what a process serves does not change while another version is put in their place. */
 const loadAssets = (): Assets => {
   loaded ??= readAssets()
   return loaded
@@ -39,23 +39,27 @@ const readAssets = (): Assets => {
   return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
 }
 
-/** Tells where a page finds what it loads: below the hash of all of it, so that what a browser has kept is never another version's. */
+/**
+ * Gets the path of an asset. It contains the hash of all assets, so that a browser's cache never has another version's.
+ */
 export const assetPath = (name: keyof typeof assetFiles): string => `/assets/${loadAssets().version}/${name}`
 
-/** Names the version of what pages load, as it stands in where they find it. */
+/** Gets the version of the assets, as in their paths. */
 export const assetsVersion = (): string => loadAssets().version
 
-/** Serves what pages load, from memory. There is nothing in it that anybody may not see: the login looks as it does before it knows who asks. */
+/**
+ * Serves the assets, from memory. All of them are public: the login page needs them before an operator has logged in.
+ */
 export const registerAssets = (app: FastifyInstance): void => {
   const { version, contents } = loadAssets()
   const tag = `"${version}"`
   app.get('/assets/*', async ({ url, headers }, reply) => {
-    const [asked, name = ''] = targetPath(url).split('/').slice(-2)
+    const [requested, name = ''] = targetPath(url).split('/').slice(-2)
     const content = contents.get(name)
     if (content === undefined) return sendProblem(reply, notFound)
     reply.headers({ ...fields, ETag: tag, 'Content-Type': name.endsWith('.css') ? css : js })
-    // For a page of another version what there is now is better than nothing, though not for long.
-    reply.header('Cache-Control', asked === version ? 'public, max-age=31536000, immutable' : 'no-cache')
+    // A page of another version gets the current asset: better than none, though not for long.
+    reply.header('Cache-Control', requested === version ? 'public, max-age=31536000, immutable' : 'no-cache')
     return headers['if-none-match'] === tag ? reply.code(304).send() : reply.send(content)
   })
 }

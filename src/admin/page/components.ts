@@ -3,17 +3,17 @@ import { commandGroups } from '../commands/command-groups.ts'
 import { actionHref } from '../commands/phrases.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 
-/** Writes how often something happens in a second: `120`, `12.3`, `0.04`; what is too rare to be written so as `< 0.01`. */
+/** Formats a rate per second: `120`, `12.3`, `0.04`; anything rarer as `< 0.01`. */
 export const formatPerSecond = (perSecond: number): string => {
   if (perSecond === 0) return '0'
   if (perSecond < 0.01) return '< 0.01'
   return perSecond < 1 ? perSecond.toFixed(2) : perSecond < 100 ? perSecond.toFixed(1) : formatCount(perSecond)
 }
 
-/** Writes a number of things, in groups of three digits that no line ends between. */
+/** Formats a count in groups of three digits, without a line break between them. */
 export const formatCount = (value: number): string => String(Math.round(value)).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f')
 
-/** Writes milliseconds: `0.8 ms`, `31 ms`, `1.25 s`; null as a dash, because nothing was measured. */
+/** Formats milliseconds: `0.8 ms`, `31 ms`, `1.25 s`. Null, not measured: a dash. */
 export const formatMilliseconds = (ms: number | null): string => {
   if (ms === null) return '–'
   if (ms >= 9950) return `${(ms / 1000).toFixed(1)} s`
@@ -21,7 +21,7 @@ export const formatMilliseconds = (ms: number | null): string => {
   return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }
 
-/** Writes how long something is ago, or lasts: to the minute, since it is looked at every second. */
+/** Formats an age or a duration: to the minute, since the page changes every second. */
 export const formatAge = (ms: number): string => {
   const minutes = Math.floor(Math.abs(ms) / 60_000)
   if (minutes < 1) return 'under 1 min'
@@ -32,46 +32,49 @@ export const formatAge = (ms: number): string => {
   return hours % 24 === 0 || days > 9 ? `${days} d` : `${days} d ${hours % 24} h`
 }
 
-/** Writes a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as well. */
+/**
+ * Renders a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as
+ * well.
+ */
 export const timeHtml = (at: string, time: string): Html =>
   html`<time datetime="${time}" title="${time}">${time.slice(0, 10) === at.slice(0, 10) ? '' : `${time.slice(0, 10)} `}${time.slice(11, 19)}</time>`
 
-/** Writes since when something is so, and how long that is. */
+/** Renders since when something is so, and how long that is. */
 export const sinceHtml = (at: string, time: string | null): Html | null =>
   time === null
     ? null
     : html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(at) - Date.parse(time))})</span>`
 
-/** Writes until when something holds, and how long that is. */
+/** Renders until when something holds, and how long that is. */
 export const untilHtml = (at: string, time: string): Html =>
   html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(time) - Date.parse(at))} left)</span>`
 
-/** Writes `1 request`, `2 requests`. */
+/** Formats `1 request`, `2 requests`. */
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`
 
-/** Cuts a text to what a cell holds. */
+/** Truncates a text to what a cell holds. */
 export const truncate = (text: string, maxLength: number): string =>
   text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text
 
-/** Says how good a state is. Each has a shape of its own, so that nobody depends on colours. */
+/** How good a state is. Each tone has a shape of its own, so that colours are not needed to read it. */
 export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
 
 const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
 
-/** Writes a state in words, with its shape and its colour. */
+/** Renders a state in words, with its shape and its colour. */
 export const badge = (tone: BadgeTone, words: string): Html =>
   html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
 
-/** Is one column of a table. The first names its row. */
+/** A column of a table. The first names its row. */
 export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => HtmlValue
-  /** `number`: its digits stand below each other. `wide`: it takes what room is left. */
+  /** `number`: digits are aligned. `wide`: it takes the room that is left. */
   readonly kind?: 'number' | 'wide' | 'chart' | 'act'
 }
 
-/** Is the rows that belong together, with what stands above them: a heading of their own. */
+/** Rows that belong together, under a heading of their own. */
 export interface TableBody<Row> {
   readonly heading?: HtmlValue
   readonly rows: readonly Row[]
@@ -82,15 +85,15 @@ interface TableOptions<Row> {
   readonly caption: HtmlValue
   readonly columns: readonly TableColumn<Row>[]
   readonly bodies: readonly TableBody<Row>[]
-  /** Tells rows apart, so that one which moves is still the same; unique on the page. */
+  /** The id of a row, which identifies one that moves; unique on the page. */
   readonly idOf: (row: Row) => string
-  /** Marks a row that is not as it should be. */
+  /** Whether a row is marked, because it is not as it should be. */
   readonly isBad?: (row: Row) => boolean
 }
 
 /**
- * Writes a table. On a phone each row is a card, whose cells say what they are. Roles are written out, because a browser takes a table that is not laid out
- * as one for none.
+ * Renders a table. On a phone each row is a card, whose cells say what they are. Roles are written out, because a
+ * browser takes a table that is not laid out as one for none.
  */
 export const htmlTable = <Row>({
   id,
@@ -119,11 +122,11 @@ const cell = <Row>({ title, kind, cell }: TableColumn<Row>, index: number, row: 
     ? html`<th scope="row" role="rowheader" data-title="${title}" class="${kind}">${cell(row)}</th>`
     : html`<td role="cell" data-title="${title}" class="${kind}">${cell(row)}</td>`
 
-/** Writes names with what belongs to each; what is null is left out. */
+/** Renders names with what belongs to each; null values are left out. */
 export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
   html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
-/** Writes a part of the page with its heading; `id` is what the stream calls it. */
+/** Renders a section of the page with its heading; `id` is its name in the stream. */
 export const htmlSection = (
   id: string,
   heading: HtmlValue,
@@ -134,7 +137,7 @@ export const htmlSection = (
 ${body}
 </section>`
 
-/** Writes what can be done about something that the overview shows. */
+/** Renders the links to commands about something that the overview shows. */
 export const commandLinks = <Place extends keyof OverviewPlaces>(
   place: Place,
   about: OverviewPlaces[Place],
@@ -148,7 +151,7 @@ export const commandLinks = <Place extends keyof OverviewPlaces>(
     )
     .map((link, i) => (i === 0 ? link : html` ${link}`))
 
-/** Writes a link to the page of a command, which asks before anything happens. */
+/** Renders a link to the page of a command, which asks before anything happens. */
 const commandLink = (page: string, { query, words, about }: CommandLink): Html => {
   const id = `do-${page}${Object.values(query).map((value) => `-${value}`)}`
   return html`<a class="action" id="${id}" href="${actionHref(page, query)}">${words}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</a>`

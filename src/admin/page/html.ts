@@ -1,4 +1,4 @@
-/** Is markup that stands in a page as it is. Only `html` makes it: whatever else comes into a page is text. */
+/** Markup that stands in a page as it is. Only `html` creates it: anything else in a page is text. */
 export class Html {
   readonly #text: string
 
@@ -11,12 +11,13 @@ export class Html {
   }
 }
 
-/** Is what may stand in a page: text is escaped, null and false are nothing, what a list holds stands one behind the other. */
+/** A value in a page. Text is escaped; null and false are nothing; the members of a list follow each other. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
 
 /**
- * Writes markup, in which every value is text unless it is markup itself. A value may stand between tags, or as an attribute in double quotes;
- * nowhere else: in a tag, a script, a style or an attribute without quotes no escaping helps.
+ * Renders markup, in which every value is text unless it is markup itself. A value may stand between tags, or as an
+ * attribute in double quotes, and nowhere else: in a tag, a script, a style or an attribute without quotes no escaping
+ * helps.
  */
 export const html = (parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html =>
   new Html(parts.reduce((text, part, i) => `${text}${renderValue(values[i - 1])}${part}`))
@@ -33,7 +34,7 @@ const escapeHtml = (text: string): string =>
     .replaceAll(invisibleCharacters, '\ufffd')
     .replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-// What cannot be seen may turn around the text beside it, or is none of HTML's characters at all.
+// Invisible characters may turn around the text beside them, or are none of HTML's characters at all.
 const invisibleCharacters =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g

@@ -16,7 +16,7 @@ import {
 import { findingsSection, summarySection } from './sections/summary.ts'
 import { upstreamsSection } from './sections/upstreams.ts'
 
-/** Lists the parts of the page, in the order in which somebody on call asks; each is the `id` of its element. */
+/** The sections of the page, in the order in which an operator on call asks. Each name is the `id` of its element. */
 export const pageSections = {
   summary: summarySection,
   findings: findingsSection,
@@ -34,16 +34,16 @@ export const pageSections = {
 
 export type SectionName = keyof typeof pageSections
 
-// Those that are a line or two each stand beside one another.
+// Sections of a line or two stand beside one another.
 const gridSections: readonly SectionName[] = ['limits', 'cache', 'clients', 'certificates', 'workers', 'records']
 
-/** Says in a few words how it stands: for the tab, which may be all that is seen of it. */
+/** Formats the title: the state in a few words, for the tab, which may be all that is seen of the page. */
 export const pageTitle = ({ status: { findings, state } }: Overview): string => {
   const wrong = findings.filter(({ severity }) => severity !== 'notice').length
   return wrong > 0 ? `${wrong} wrong` : state
 }
 
-/** Writes the page for a visitor: all of it, so that it can be read without a script. */
+/** Renders the whole page, so that it can be read without a script. */
 export const renderOverviewPage = (overview: Overview, principal: Principal): Html => {
   const flash = principal.takeFlash()
   const rendered = (Object.keys(pageSections) as SectionName[]).map(

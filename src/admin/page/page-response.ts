@@ -6,34 +6,35 @@ import { assetPath } from './assets.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 
 /**
- * What a page may load, and from where: a stylesheet, and forms, of this listener. `more` of a page that needs more, `script-src 'self'` say.
- * Nobody may put it into a frame, where a click on it would be meant for something else.
+ * Builds the policy of what a page may load, and from where: a stylesheet, and forms, of this listener. `more` holds
+ * what a page needs beyond that, such as `script-src 'self'`. No site may put the page into a frame, where a click on
+ * it would be meant for something else.
  */
 export const contentSecurityPolicy = (...more: readonly string[]): string =>
   [
     "default-src 'none'",
     "style-src 'self'",
-    'img-src data:', // the icon that is none, so that no browser asks for one
+    'img-src data:', // the empty icon, so that no browser asks for one
     "form-action 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
     ...more,
   ].join('; ')
 
-/** What every page says of itself. */
+/** The headers of every page. */
 const pageHeaders = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': contentSecurityPolicy(),
-  'X-Frame-Options': 'DENY', // of browsers before frame-ancestors
+  'X-Frame-Options': 'DENY', // for browsers without frame-ancestors
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
-  // Not no-referrer: a browser then sends `Origin: null` with the page's own forms, which nobody could tell from a foreign one.
+  // Not no-referrer: a browser then sends `Origin: null` with the page's own forms, which looks like a foreign page's.
   'Referrer-Policy': 'same-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-/** Answers with a page; `fields` of one that says more of itself, or otherwise. */
+/** Sends a page; `fields` add to its headers, or replace them. */
 export const sendPage = (
   reply: FastifyReply,
   status: number,
@@ -45,10 +46,10 @@ export const sendPage = (
     .headers({ ...pageHeaders, ...fields })
     .send(page.toString())
 
-/** Tells whether a person asks, by a browser that goes to a page. */
+/** Checks whether the client is a browser that goes to a page. */
 export const acceptsHtml = ({ accept }: IncomingHttpHeaders): boolean => accept?.includes('text/html') ?? false
 
-/** Refuses: a person by a page, a program by a problem. */
+/** Sends an error: to a browser as a page, to a program as a problem. */
 export const sendAdminError = (
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -58,7 +59,7 @@ export const sendAdminError = (
     ? sendPage(reply.headers(rejection.headers ?? {}), rejection.status, errorPage(rejection))
     : sendProblem(reply, rejection)
 
-/** Writes a reason as a sentence. */
+/** Formats a reason as a sentence. */
 export const toSentence = (reason: string): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
 const errorPage = ({ status, detail, problems = [] }: AdminError): Html => {
@@ -71,18 +72,18 @@ ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a 
   })
 }
 
-/** Is what a page is made of. */
+/** The content of a page. */
 export interface PageContent {
   readonly title: string
-  /** What stands in `<main>`, an `<h1>` first. */
+  /** The content of `<main>`, an `<h1>` first. */
   readonly body: HtmlValue
-  /** What else stands in `<head>`: the scripts of a page that has some. */
+  /** Further content of `<head>`: the scripts of a page that has some. */
   readonly head?: HtmlValue
   /** What stands beside the name of the gateway, above `<main>`. */
   readonly beside?: HtmlValue
 }
 
-/** Puts a page of the operator's listener together: one look, and nothing that runs unless `head` has it. */
+/** Renders a page of the operator's listener: one look, and nothing that runs unless `head` has it. */
 export const renderLayout = ({ title, body, head, beside }: PageContent): Html => html`<!doctype html>
 <html lang="en">
 <head>

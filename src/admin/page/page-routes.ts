@@ -8,7 +8,7 @@ import { renderOverviewPage } from './overview-page.ts'
 import { contentSecurityPolicy, sendPage } from './page-response.ts'
 import { maxStreams, SseHub, type SseStream } from './sse-hub.ts'
 
-/** Shows the page, and keeps it up to date. Tells how to end what keeps it so. */
+/** Registers the page and the stream that keeps it up to date. Returns how to end the streams. */
 export const registerPageRoutes = (
   app: FastifyInstance,
   context: AdminContext,
@@ -25,7 +25,7 @@ export const registerPageRoutes = (
   return streams
 }
 
-// A text becomes HTML by the one policy of sections.js, and by nothing else.
+// Text becomes HTML by the one policy of sections.js, and by nothing else.
 const scriptPolicy = contentSecurityPolicy(
   "script-src 'self'",
   "connect-src 'self'",
@@ -33,10 +33,13 @@ const scriptPolicy = contentSecurityPolicy(
   'trusted-types sections',
 )
 
-// How long a browser waits before it comes again.
+// How long a browser waits before it reconnects.
 const retryMs = 1000
 
-/** Keeps pages up to date by server-sent events, for as long as `isAuthorized` says so of the request that each began with. */
+/**
+ * Keeps pages up to date by server-sent events, for as long as `isAuthorized` holds of the request that began the
+ * stream.
+ */
 export const registerEventStream = (
   app: FastifyInstance,
   streams: SseHub,
@@ -67,7 +70,7 @@ const fields = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'same-origin',
-  'X-Accel-Buffering': 'no', // of a proxy before this listener, which would gather what is to be seen at once
+  'X-Accel-Buffering': 'no', // for a proxy before this listener, which would buffer what is to be seen at once
   // The connection is of no further use: it ends with the stream.
   Connection: 'close',
 }

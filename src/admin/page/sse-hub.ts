@@ -5,48 +5,49 @@ import { assetsVersion } from './assets.ts'
 import { pageSections, pageTitle, type SectionName } from './overview-page.ts'
 
 const tickMs = 1000
-/** How many pages are kept up to date at most: operators are few, and each costs. */
+/** The most pages that are kept up to date: operators are few, and each page costs. */
 export const maxStreams = 16
-// Whoever reads nothing for that long has gone, or the way to him has.
+// A browser that reads nothing for that long has gone, or the connection to it is dead.
 const maxBlockedTicks = 30
-// A long list of what was refused changes with every request that is: sent each second, it would be nearly all that is sent.
+// A long list of recent errors changes with each of them: sent every second, it would be nearly all that is sent.
 const largePartLength = 32 * 1024
 const largePartTicks = 5
 
-/** Takes what is sent to one page. */
+/** The connection to one page. */
 export interface SseSink {
-  /** Tells whether it may be given more; if not, it says so by {@link SseStream.onDrain}. */
+  /** Writes to the page. False: it takes no more until {@link SseStream.onDrain}. */
   write(text: string): boolean
-  /** Ends the stream, in good order or, `atOnce`, without waiting for what was not read yet. */
+  /** Ends the stream: in good order or, `atOnce`, without waiting for what was not read yet. */
   end(atOnce: boolean): void
-  /** Tells whether whoever opened it may still see the page: a session ends, a token is replaced. */
+  /** Checks whether its operator may still see the page: a session ends, a token is replaced. */
   isAuthorized(): boolean
 }
 
-/** Is one page that is kept up to date. */
+/** The stream of one page. */
 export interface SseStream {
-  /** Says that what was written is on its way. */
+  /** Called when what was written is on its way. */
   onDrain(): void
-  /** Says that there is nobody any more. */
+  /** Called when the connection has closed. */
   onClose(): void
 }
 
 interface SseSubscriber extends SseStream {
   readonly sink: SseSink
-  /** What it has not been sent yet. */
+  /** The parts that it has not been sent in their last state. */
   readonly stale: Set<PartName>
-  /** For how many ticks it has taken nothing; null: it takes. */
+  /** For how many ticks it has taken nothing; null: it takes more. */
   blocked: number | null
   /** How many events it has been sent. */
   sent: number
 }
 
-/** Why a stream ends; the page says so, and tries again or does not. */
+/** Why a stream ends. The page says so, and reconnects or does not. */
 type StreamEndReason = 'session' | 'leaving'
 
 /**
- * Keeps pages up to date: once a second it is looked at what there is, for all of them together, and only while there are any. One that
- * reads slowly is left out until it has read what it was sent, and then gets what is true by then: nothing gathers up.
+ * Keeps pages up to date. Once a second it collects the overview, for all of them together, and only while there are
+ * any. A page that reads slowly is left out until it has read what it was sent, and then gets what is true by then:
+ * nothing piles up.
  */
 export class SseHub {
   readonly #getOverview: () => Promise<Overview>
@@ -60,12 +61,15 @@ export class SseHub {
     this.#getOverview = getOverview
   }
 
-  /** How many there are. */
+  /** How many streams there are. */
   get size(): number {
     return this.#subscribers.size
   }
 
-  /** Adds one, which is sent the whole page at the next tick; null: there are too many, or the listener is being left. */
+  /**
+   * Opens a stream, which is sent the whole page at the next tick. Null: there are too many, or the gateway is
+   * stopping.
+   */
   open(sink: SseSink): SseStream | null {
     if (this.#ended || this.#subscribers.size >= maxStreams) return null
     const subscriber: SseSubscriber = {
@@ -86,7 +90,7 @@ export class SseHub {
     return subscriber
   }
 
-  /** Ends all, and lets none in any more. */
+  /** Ends all streams, and opens none any more. */
   end(): void {
     this.#ended = true
     for (const subscriber of [...this.#subscribers]) this.#end(subscriber, 'leaving')
@@ -95,15 +99,15 @@ export class SseHub {
   async #tick(): Promise<void> {
     this.#ticking = true
     this.#stop = null
-    const begun = now()
+    const startedAt = now()
     for (const subscriber of [...this.#subscribers])
       if (!subscriber.sink.isAuthorized()) this.#end(subscriber, 'session')
-    // What cannot be told now may be at the next tick; a page that is sent nothing says by itself that it is stale.
+    // A failure now may be over at the next tick. A page that is sent nothing shows by itself that it is stale.
     const state = this.#subscribers.size === 0 ? null : await this.#getOverview().then(renderPageState, () => null)
     this.#ticking = false
     if (state !== null) this.#send(state)
     if (this.#subscribers.size === 0) return this.#pause()
-    this.#stop = unrefTimeout(Math.max(0, begun + tickMs - now()), () => void this.#tick())
+    this.#stop = unrefTimeout(Math.max(0, startedAt + tickMs - now()), () => void this.#tick())
   }
 
   #send(state: PageState): void {
@@ -135,7 +139,7 @@ export class SseHub {
     subscriber.sink.end(true)
   }
 
-  /** Nobody watches: nothing is looked at, and nothing kept. */
+  /** Stops collecting, and keeps nothing: no page is open. */
   #pause(): void {
     this.#stop?.()
     this.#stop = null
@@ -143,17 +147,17 @@ export class SseHub {
   }
 }
 
-/** Is all that a page shows at one moment, written out: what two of them have in common need not be sent again. */
+/** The page at one moment, rendered: parts that two states have in common need not be sent again. */
 export interface PageState {
   readonly at: string
   readonly title: string
   readonly parts: ReadonlyMap<PartName, string>
 }
 
-/** Names what is sent by itself: a section, as HTML, or what the charts draw, as JSON. */
+/** A part that is sent by itself: a section, as HTML, or the data of the charts, as JSON. */
 type PartName = SectionName | 'charts'
 
-/** Writes out all that a page shows. */
+/** Renders all parts of the page. */
 const renderPageState = (overview: Overview): PageState => ({
   at: overview.at,
   title: pageTitle(overview),
@@ -165,13 +169,14 @@ const renderPageState = (overview: Overview): PageState => ({
   ]),
 })
 
-/** Lists which parts of a frame are others than those of the one before it; null: there was none. */
+/** Lists the parts that differ from those of the state before; null: there was none. */
 const changedParts = (before: PageState | null, { parts }: PageState): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
 
 /**
- * Writes the event that brings a page up to date by some of its parts; none: that it is. A page that was loaded from another version of the gateway
- * knows by `assets` that its scripts are not those of what it is sent.
+ * Renders the event that brings a page up to date by some of its parts, or, without parts, confirms that it is. A page
+ * that was loaded from another version of the gateway sees by `assets` that its scripts are not those of what it is
+ * sent.
  */
 const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>): string => {
   const { charts, ...sections } = Object.fromEntries([...names].map((name) => [name, parts.get(name)]))
@@ -184,7 +189,7 @@ type Charts = Readonly<Partial<Record<OperationId, NonNullable<OperationView['hi
 const toCharts = (operations: readonly OperationView[]): Charts =>
   Object.fromEntries(operations.flatMap(({ id, history }) => (history === null ? [] : [[id, roundHistory(history)]])))
 
-/** Leaves out digits that nobody could see, and that would be most of what is sent. */
+/** Leaves out digits that no eye can see in a chart, and that would be most of what is sent. */
 const roundHistory = ({ stepSeconds, perSecond, errorsPerSecond, p99Ms }: NonNullable<OperationView['history']>) => ({
   stepSeconds,
   perSecond: perSecond.map(roundDigits),

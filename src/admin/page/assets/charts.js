@@ -1,5 +1,5 @@
 // @ts-check
-// Draws the small charts. What they show stands beside them in words, so they are hidden from whoever does not see them.
+// Draws the small charts. The words beside a chart say what it shows, so it is hidden from screen readers.
 
 /** @typedef {{ stepSeconds: number, perSecond: number[], errorsPerSecond: number[], p99Ms: (number | null)[] }} History */
 /** @typedef {import('uplot')} Plot */
@@ -51,7 +51,7 @@ const options = {
   axes: [{ show: false }, { show: false }],
   scales: {
     x: { time: false, range: [0, room - 1] },
-    y: { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] },
+    y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] },
   },
 }
 
@@ -88,7 +88,7 @@ const times = ({ p99Ms }) => [places(p99Ms.length), p99Ms]
 /** The newest stands at the right. @param {number} count */
 const places = (count) => Array.from({ length: count }, (_, i) => room - count + i)
 
-// The style sheet says one colour for light and one for dark. An element that has it knows which one it is.
+// The style sheet has one colour for light and one for dark. An element that has it knows which one it is.
 const swatch = document.body.appendChild(document.createElement('i'))
 swatch.hidden = true
 

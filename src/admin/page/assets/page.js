@@ -8,7 +8,7 @@ const live = document.getElementById('live')
 const announced = document.getElementById('announced')
 
 /** Shows how fresh the page is. @param {'on' | 'stale' | 'over'} state @param {...(string | Node)} words */
-const tell = (state, ...words) => {
+const showState = (state, ...words) => {
   if (live === null) return
   live.dataset.state = state
   live.replaceChildren(...words)
@@ -21,35 +21,35 @@ const link = (href, words) => Object.assign(document.createElement('a'), { href,
 const clock = (at) => `${at.slice(11, 19)} UTC`
 
 let at = live?.dataset.at ?? ''
-/** What was last said of the stream that does not come; null: it comes. @type {string | null} */
+/** Why the stream is stale, as last shown; null: it is not. @type {string | null} */
 let stale = null
 
-/** Says what has become wrong, and what no longer is, to whoever hears the page. @param {ReadonlyMap<string, string>} before */
+/** Announces new findings, and those that are gone, to screen readers. @param {ReadonlyMap<string, string>} before */
 const announce = (before) => {
   const now = findings()
   const added = [...now].flatMap(([key, words]) => (before.has(key) ? [] : [words]))
-  const gone = [...before].flatMap(([key, words]) => (now.has(key) ? [] : [`No longer: ${words}`]))
-  if (announced !== null && added.length + gone.length > 0) announced.textContent = [...added, ...gone].join('. ')
+  const ended = [...before].flatMap(([key, words]) => (now.has(key) ? [] : [`No longer: ${words}`]))
+  if (announced !== null && added.length + ended.length > 0) announced.textContent = [...added, ...ended].join('. ')
 }
 
 listen({
   onTick(tick) {
     const before = findings()
-    for (const [name, written] of Object.entries(tick.sections)) show(name, written)
+    for (const [name, markup] of Object.entries(tick.sections)) show(name, markup)
     if (tick.charts !== undefined) draw(tick.charts)
     at = tick.at
     stale = null
     document.title = `${tick.title} · lender gateway`
-    if (import.meta.url.includes(`/${tick.assets}/`)) tell('on', `live, ${clock(at)}`)
-    else tell('on', `live, ${clock(at)}, of another version now: `, link('/', 'load it again'))
+    if (import.meta.url.includes(`/${tick.assets}/`)) showState('on', `live, ${clock(at)}`)
+    else showState('on', `live, ${clock(at)}, of another version now: `, link('/', 'load it again'))
     announce(before)
   },
   onStale(why) {
     if (stale === why) return
     stale = why
-    tell('stale', `stale since ${clock(at)}: ${why}`)
+    showState('stale', `stale since ${clock(at)}: ${why}`)
   },
   onSessionOver() {
-    tell('over', `stale since ${clock(at)}: your session is over, `, link('/login', 'log in again'))
+    showState('over', `stale since ${clock(at)}: your session is over, `, link('/login', 'log in again'))
   },
 })

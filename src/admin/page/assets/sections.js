@@ -1,12 +1,12 @@
 // @ts-check
-// Brings the sections up to date, without taking away what whoever reads them has selected, focused or opened.
+// Brings the sections up to date, and keeps what their reader has selected, focused or opened.
 
 const { Idiomorph } = /** @type {typeof import('idiomorph')} */ (/** @type {unknown} */ (globalThis))
 
 /** @typedef {{ createHTML(text: string): string }} Policy */
 /** @typedef {{ trustedTypes?: { createPolicy(name: string, rules: Policy): Policy } }} WithPolicies */
 
-// What the gateway sends is HTML that it has escaped. It comes from nowhere else, and is read here and nowhere else.
+// The gateway sends HTML that it has escaped. It comes from nowhere else, and is parsed here and nowhere else.
 const policy = /** @type {WithPolicies} */ (globalThis).trustedTypes?.createPolicy('sections', {
   createHTML: (text) => text,
 })
@@ -14,21 +14,20 @@ const policy = /** @type {WithPolicies} */ (globalThis).trustedTypes?.createPoli
 /**
  * Puts a section in the place of the one of the same name.
  * @param {string} name
- * @param {string} written
+ * @param {string} markup
  */
-export const show = (name, written) => {
+export const show = (name, markup) => {
   const old = document.getElementById(name)
-  const next = new DOMParser().parseFromString(policy?.createHTML(written) ?? written, 'text/html').body
-    .firstElementChild
+  const next = new DOMParser().parseFromString(policy?.createHTML(markup) ?? markup, 'text/html').body.firstElementChild
   if (old === null || next === null) return
   Idiomorph.morph(old, next, { morphStyle: 'outerHTML', callbacks })
 }
 
 /** @type {import('idiomorph').ConfigCallbacks} */
 const callbacks = {
-  // What is drawn in a chart is not in what is sent.
+  // A drawn chart is not part of the markup that is sent.
   beforeNodeMorphed: (old) => !(old instanceof Element && old.classList.contains('chart')),
-  // Whoever has opened it wants it open.
+  // A reader who has opened it wants it open.
   beforeAttributeUpdated: (name, element) => !(name === 'open' && element.localName === 'details'),
 }
 

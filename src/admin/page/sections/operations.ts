@@ -11,7 +11,7 @@ import {
 } from '../components.ts'
 import { type Html, html } from '../html.ts'
 
-/** Tells of the nine operations: how often they are asked for, how that goes, and how long it takes. */
+/** Renders the nine operations: how often they are called, how that goes, and how long it takes. */
 export const operationsSection = ({ at, operations }: Overview): Html =>
   htmlSection(
     'operations',
@@ -48,7 +48,7 @@ const stateCell = (at: string, { state, failing, until }: OperationView): Html =
 const errorRateCell = (perSecond: number): Html | string =>
   perSecond === 0 ? formatPerSecond(perSecond) : html`<strong>${formatPerSecond(perSecond)}</strong>`
 
-// What a chart shows is said beside it: it is drawn for whoever sees it, and by a script only.
+// The caption says what the chart shows: a chart is drawn by a script only, and cannot be heard.
 const chartCell = (
   kind: 'rate' | 'p99',
   { id, history }: OperationView,

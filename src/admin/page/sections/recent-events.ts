@@ -4,7 +4,7 @@ import type { Overview, RecentErrorView, ReloadView } from '../../api/overview.t
 import { type BadgeTone, badge, formatCounted, htmlSection, htmlTable, timeHtml, truncate } from '../components.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
-/** Tells of the requests that were refused last, each with its reason. */
+/** Renders the recent errors, each with its reason. */
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
   htmlSection(
     'refusals',
@@ -52,7 +52,10 @@ const badgeTones: Readonly<Record<ReloadView['result'], BadgeTone>> = {
 const shownEntries = 3
 const maxEntries = 50
 
-/** Tells what came of each reload, what changed or was refused and where that stands, and what in what runs is doubtful. */
+/**
+ * Renders the result of each reload, what changed or was rejected and where, and the warnings about the running
+ * configuration.
+ */
 export const reloadsSection = ({ at, reloads, status: { warnings } }: Overview): Html =>
   htmlSection(
     'reloads',
@@ -86,13 +89,13 @@ const reloadDetails = ({ at, changes, problems }: ReloadView): HtmlValue => [
   foldedList(`reload-${at}-problems`, problems, problemItem, 'problem'),
 ]
 
-/** Lists the first few, and the others for whoever wants to know. */
-const foldedList = <Each>(id: string, all: readonly Each[], written: (each: Each) => Html, one: string): HtmlValue => {
+/** Lists the first few, and folds the others. */
+const foldedList = <Each>(id: string, all: readonly Each[], render: (each: Each) => Html, one: string): HtmlValue => {
   if (all.length === 0) return null
   const others = all.slice(shownEntries, maxEntries)
-  return html`<ul class="whats">${all.slice(0, shownEntries).map(written)}</ul>${
+  return html`<ul class="whats">${all.slice(0, shownEntries).map(render)}</ul>${
     others.length > 0 &&
-    html`<details id="${id}"><summary>${formatCounted(all.length - shownEntries, `more ${one}`)}</summary><ul class="whats">${others.map(written)}${all.length > maxEntries && html`<li>and ${all.length - maxEntries} more</li>`}</ul></details>`
+    html`<details id="${id}"><summary>${formatCounted(all.length - shownEntries, `more ${one}`)}</summary><ul class="whats">${others.map(render)}${all.length > maxEntries && html`<li>and ${all.length - maxEntries} more</li>`}</ul></details>`
   }`
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../components.ts'
 import { type Html, html } from '../html.ts'
 
-/** Tells of the processes that serve clients. */
+/** Renders the processes that serve clients. */
 export const workersSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'workers',
@@ -30,7 +30,7 @@ export const workersSection = ({ at, status }: Overview): Html =>
     ]),
   )
 
-/** Tells whether what happens is written down. */
+/** Renders the state of the audit log and of the log. */
 export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =>
   htmlSection(
     'records',
@@ -42,12 +42,12 @@ export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =
     ]),
   )
 
-const auditState = (at: string, { reason, since: from, file, count: lines, waitingBytes, lost }: Audit): Html =>
-  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, from)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}`
+const auditState = (at: string, { reason, since, file, count: lines, waitingBytes, lost }: Audit): Html =>
+  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}`
 
 type Audit = NonNullable<Overview['status']['audit']>
 
-/** Tells what is stored, and of how much use that is. */
+/** Renders what the cache stores, and of how much use that is. */
 export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
   htmlSection(
     'cache',
@@ -69,7 +69,7 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
     cache !== null && commandLinks('cache', cache),
   )
 
-/** Tells how near the gateway is to what it takes on at most. */
+/** Renders how near the gateway is to its limits. */
 export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
   const { concurrency, rate, eventLoop } = limits
   return htmlSection(
@@ -100,15 +100,15 @@ interface SharedState {
   readonly where: string | null
 }
 
-const sharedBadge = (at: string, { state, since: from, reason, where }: SharedState): Html =>
+const sharedBadge = (at: string, { state, since, reason, where }: SharedState): Html =>
   state === 'shared'
-    ? html`${badge('good', 'shared')} since ${sinceHtml(at, from)}`
-    : html`${badge('warning', 'by itself')} ${where} since ${sinceHtml(at, from)}${reason !== null && `: ${reason}`}`
+    ? html`${badge('good', 'shared')} since ${sinceHtml(at, since)}`
+    : html`${badge('warning', 'by itself')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`
 
 type Status = Overview['status']
 type DependencyStatus = NonNullable<Status['tokens']['introspection']>
 
-/** Tells how it stands with what clients are known by. */
+/** Renders how clients authenticate, and the health of the servers behind that. */
 export const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html =>
   htmlSection(
     'clients',
@@ -128,15 +128,15 @@ export const clientsSection = ({ at, status: { clients, tokens } }: Overview): H
     ]),
   )
 
-const clientsText = ({ methods, count: all, disabled }: NonNullable<Status['clients']>): string =>
-  `${formatCounted(all, 'client')}, ${disabled === 0 ? 'none' : formatCount(disabled)} disabled; by ${methods.length === 0 ? 'nothing unless an operation asks' : methods.join(', ')}`
+const clientsText = ({ methods, count, disabled }: NonNullable<Status['clients']>): string =>
+  `${formatCounted(count, 'client')}, ${disabled === 0 ? 'none' : formatCount(disabled)} disabled; by ${methods.length === 0 ? 'nothing unless an operation asks' : methods.join(', ')}`
 
-const dependencyBadge = (at: string, { error, since: from, lastSuccess, where }: DependencyStatus): Html =>
+const dependencyBadge = (at: string, { error, since, lastSuccess, where }: DependencyStatus): Html =>
   error === null
-    ? html`${badge('good', 'answers')} since ${sinceHtml(at, from)}`
-    : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, from)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
+    ? html`${badge('good', 'answers')} since ${sinceHtml(at, since)}`
+    : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, since)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
 
-/** Tells how long the certificates are good for that the gateway shows. */
+/** Renders how long the certificates are valid. */
 export const certificatesSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'certificates',

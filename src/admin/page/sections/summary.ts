@@ -4,7 +4,7 @@ import type { Finding } from '../../findings/finding.ts'
 import { type BadgeTone, badge, commandLinks, formatAge, htmlSection, sinceHtml, timeHtml } from '../components.ts'
 import { type Html, html } from '../html.ts'
 
-/** Says in a line how it stands: whether it serves, what it runs and since when. */
+/** Renders the state in a line: whether it serves, and what it runs since when. */
 export const summarySection = ({ at, status }: Overview): Html => {
   const { state, notReady, version, config, uptimeSeconds, retiring } = status
   return html`<section id="summary" aria-labelledby="summary-heading">
@@ -26,7 +26,7 @@ const badgeTones: Readonly<Record<Finding['severity'], BadgeTone>> = {
   notice: 'notice',
 }
 
-/** Says what is wrong, in words, the worst first. */
+/** Renders what is wrong, in words, the worst first. */
 export const findingsSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'findings',
@@ -36,8 +36,8 @@ export const findingsSection = ({ at, status }: Overview): Html =>
       : html`<ol class="findings">${status.findings.map((each) => findingItem(at, each))}</ol>`,
   )
 
-const findingItem = (at: string, { severity, about, cause, details, since: from, command }: Finding): Html => html`
+const findingItem = (at: string, { severity, about, cause, details, since, command }: Finding): Html => html`
 <li class="${severity}" data-about="${about}">
 <p class="cause">${badge(badgeTones[severity], severity)} <b>${about}</b> <span class="words">${cause}</span></p>
-<p class="more">${from !== null && html`<span>since ${sinceHtml(at, from)}</span> `}${command !== null && html`${isMutatingCommand(command) && 'to do: '}<code>${command}</code>`}</p>
+<p class="more">${since !== null && html`<span>since ${sinceHtml(at, since)}</span> `}${command !== null && html`${isMutatingCommand(command) && 'to do: '}<code>${command}</code>`}</p>
 ${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}</li>`

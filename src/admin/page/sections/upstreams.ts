@@ -18,7 +18,7 @@ import { type Html, html } from '../html.ts'
 type UpstreamView = Overview['status']['upstreams'][string]
 type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly place: number }
 
-/** Tells what stands behind the eight groups: every endpoint with its state, and why it is in it. */
+/** Renders the eight groups: every endpoint with its state, and the reason for it. */
 export const upstreamsSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'upstreams',
@@ -72,7 +72,7 @@ const groupHeading = (
 const breakerBadge = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>
   state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)
 
-/** Says why an endpoint is as it is, and what else is known that matters: its last probe when that failed, and what was ordered. */
+/** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, state } = endpoint
   return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by order until ${timeHtml(at, drainUntil)}`}${state === 'draining' && drainUntil === null && 'the file drains it'}${readyUntil !== null && html` ready by order until ${timeHtml(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`}`
