@@ -19,7 +19,8 @@ import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
 import { RateHistory } from './rate-history.ts'
 import { registerLogin } from './session/login.ts'
-import { getPrincipal, SessionStore, setPrincipal } from './session/session-store.ts'
+import { getPrincipal, setPrincipal } from './session/principal.ts'
+import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
 
 /** The operator's listener. */

@@ -21,8 +21,8 @@ export const openLog = async (config: LogConfig) => {
   const options = { level: config.level, base: null, serializers: { err: serializeError } }
   if (isatty(1)) {
     const screen = await openPrettyStream()
-    const passOn = (lines: Buffer): void => void screen.write(lines.toString())
-    return { log: pino(options, screen), dropped: () => 0, passOn, close: async () => {} }
+    const forwardLines = (lines: Buffer): void => void screen.write(lines.toString())
+    return { log: pino(options, screen), dropped: () => 0, forwardLines, close: async () => {} }
   }
 
   let reported = 0
@@ -37,7 +37,7 @@ export const openLog = async (config: LogConfig) => {
     /** Lines dropped because the reader was too slow. */
     dropped: () => queue.dropped,
     /** Queues whole lines that another process has written. */
-    passOn: (lines: Buffer): void => queue.forward(lines),
+    forwardLines: (lines: Buffer): void => queue.forward(lines),
     /** Writes what waits, for at most a second: a stalled reader takes nothing. */
     close: async (): Promise<void> => void (await settlesWithin(closeTimeoutMs, queue.end())),
   }

@@ -1,7 +1,7 @@
 import { openDownstreamServer } from '../../src/downstream/listener/downstream-server.ts'
 import type { Handler } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
-import { nullAuditSink } from '../../src/observe/audit/audit-line.ts'
+import { nullAuditSink } from '../../src/observe/audit/audit-sink.ts'
 import { allOperations } from '../../src/operations.ts'
 import { nullAuthProvider } from '../../src/runtime/pipeline/auth-provider.ts'
 import { createProcessTelemetry, listObservers } from '../../src/runtime/pipeline/observers.ts'

@@ -16,7 +16,7 @@ vi.mock('../../src/observe/log.ts', async (original) => ({
   openLog: async (): Promise<LogSink> => ({
     log: logInMemory().log,
     dropped: () => 0,
-    passOn: () => {},
+    forwardLines: () => {},
     close: async () => {},
   }),
 }))

@@ -14,8 +14,9 @@ import {
   worstFirst,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { limitFindings, processFindings } from './limits-and-process.ts'
+import { limitFindings } from './limits.ts'
 import { operationFindings } from './operations.ts'
+import { processFindings } from './process.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 // What fits on one screen. The first ones say what is wrong.
@@ -124,8 +125,8 @@ const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
 
 /** Finds why traces have gaps. */
 const spanFindings = ({ config: { tracing }, report: { requestMetrics } }: FindingInputs): readonly Finding[] => {
-  const trouble = requestMetrics?.spans.trouble ?? null
-  if (typeof tracing?.otlp !== 'string' || trouble === null) return []
-  const cause = `spans are lost: ${new URL(tracing.otlp).origin} does not take them (${trouble.reason}); requests are served all the same`
-  return [createFinding('notice', 'tracing', cause, { since: trouble.since })]
+  const exportFailure = requestMetrics?.spans.exportFailure ?? null
+  if (typeof tracing?.otlp !== 'string' || exportFailure === null) return []
+  const cause = `spans are lost: ${new URL(tracing.otlp).origin} does not take them (${exportFailure.reason}); requests are served all the same`
+  return [createFinding('notice', 'tracing', cause, { since: exportFailure.since })]
 }

@@ -1,5 +1,6 @@
 import type { Overview } from '../api/overview.ts'
-import { logoutForm, type Principal } from '../session/session-store.ts'
+import { logoutForm } from '../session/csrf.ts'
+import type { Principal } from '../session/principal.ts'
 import { assetPath } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { renderLayout } from './page-response.ts'

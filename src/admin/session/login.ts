@@ -15,16 +15,9 @@ import { constantTimeEqual } from '../guard.ts'
 import { type Html, html } from '../page/html.ts'
 import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from '../page/page-response.ts'
 import { targetQuery } from '../url.ts'
-import {
-  clearSessionCookie,
-  csrfTokenField,
-  formatSessionCookie,
-  getPrincipal,
-  type Principal,
-  parseForm,
-  type SessionStore,
-  sessionTtlMs,
-} from './session-store.ts'
+import { csrfTokenField, parseForm } from './csrf.ts'
+import { getPrincipal, type Principal } from './principal.ts'
+import { clearSessionCookie, formatSessionCookie, type SessionStore, sessionTtlMs } from './session-store.ts'
 
 /** Registers the login and logout of operators. */
 export const registerLogin = (

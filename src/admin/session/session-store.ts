@@ -1,10 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
-import { now } from '../../clock.ts'
-import type { AdminError } from '../admin-error.ts'
-import { constantTimeEqual } from '../guard.ts'
-import { type Html, html } from '../page/html.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Principal } from './principal.ts'
 
 /**
  * The lifetime of a session, whatever is done in it: a page that is left open keeps itself up to date, and would never
@@ -67,56 +63,6 @@ export class SessionStore {
 
 const digest = (text: string): string => hash('sha256', text)
 
-/** An operator on the pages: by a session, or all without one together. */
-export class Principal {
-  /**
-   * The name of the session in logs and records: not the content of its cookie, and of no use to a reader. Null: no
-   * session.
-   */
-  readonly session: string | null
-  /**
-   * The token in every form that is made for the operator. No other page knows it, so a form with it comes from here.
-   */
-  readonly csrfToken = randomBytes(32).toString('base64url')
-  readonly #endsAt: number
-  #message: string | null = null
-
-  constructor(session: string | null, lifeMs: number) {
-    this.session = session
-    this.#endsAt = now() + lifeMs
-  }
-
-  /** Whether the session has expired. */
-  get isExpired(): boolean {
-    return now() >= this.#endsAt
-  }
-
-  /** Sets a message for the next page. */
-  setFlash(message: string): void {
-    this.#message = message
-  }
-
-  /** Takes the message, which is shown once; null: there is none. */
-  takeFlash(): string | null {
-    const message = this.#message
-    this.#message = null
-    return message
-  }
-}
-
-const principals = new WeakMap<IncomingMessage, Principal>()
-
-/** Notes the principal of a request. */
-export const setPrincipal = (request: IncomingMessage, principal: Principal): void =>
-  void principals.set(request, principal)
-
-/** Gets the principal of a request. Throws where none was noted: that is a defect. */
-export const getPrincipal = ({ raw }: { readonly raw: IncomingMessage }): Principal => {
-  const principal = principals.get(raw)
-  if (principal === undefined) throw new Error('the principal of this request was not noted')
-  return principal
-}
-
 /**
  * Parses the session's id from a request; null: there is none. Two cookies of the name count as none: a browser has one
  * at most, since `__Host-` keeps every other host from setting it.
@@ -146,33 +92,3 @@ const cookieName = ({ host = '' }: IncomingHttpHeaders): string => {
   const [, port] = /:(\d{1,5})$/.exec(host) ?? []
   return `__Host-lender-gateway${port === undefined ? '' : `-${port}`}`
 }
-
-const csrfFieldName = 'formToken'
-
-/** Renders the hidden field that makes a form count. */
-export const csrfTokenField = ({ csrfToken }: Principal): Html =>
-  html`<input type="hidden" name="${csrfFieldName}" value="${csrfToken}">`
-
-/**
- * Parses a form. A form that was not made here for this principal is rejected: another page may have had the browser
- * send it.
- */
-export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError => {
-  const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
-  const [given, another] = fields.getAll(csrfFieldName)
-  const isOurs = constantTimeEqual(given ?? '', getPrincipal(request).csrfToken) && another === undefined
-  fields.delete(csrfFieldName)
-  return isOurs ? fields : forgedForm
-}
-
-const forgedForm: AdminError = {
-  status: 403,
-  code: 'form-not-from-here',
-  detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
-}
-
-/** Renders the logout form; null: there is no session. */
-export const logoutForm = (principal: Principal): Html | null =>
-  principal.session === null
-    ? null
-    : html`<form method="post" action="/logout">${csrfTokenField(principal)}<button type="submit">Log out</button></form>`

@@ -55,7 +55,7 @@ const serve = async (
     ])
   const inheritedSockets = takeInheritedSockets()
   const { config } = loaded
-  const { log, dropped, passOn, close: closeLog } = await openLog(config.log)
+  const { log, dropped, forwardLines, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitOnUncaughtException(log, closeLog)
 
@@ -65,7 +65,7 @@ const serve = async (
     environment: process.env,
     log,
     droppedLines: dropped,
-    forwardLines: passOn,
+    forwardLines,
     inheritedSockets,
   }
   collectStartupGarbage()

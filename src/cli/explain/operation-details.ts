@@ -1,7 +1,7 @@
 import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../config/config.ts'
 import { renderEffectiveConfig } from '../../config/diff/report.ts'
 import type { Provenance, ProvenanceMap } from '../../config/load/provenance.ts'
-import { nullAuditSink } from '../../observe/audit/audit-line.ts'
+import { nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import type { Operation } from '../../operations.ts'
 import { nullAuthProvider } from '../../runtime/pipeline/auth-provider.ts'

@@ -2,7 +2,8 @@ import { createHash, type Hash, hash } from 'node:crypto'
 import type { AuditConfig } from '../../config/config.ts'
 import type { BodySink, Handler, Layer, RequestBody, ResponseBody } from '../../exchange.ts'
 import { auditUnavailableError } from '../../failures/errors.ts'
-import type { AuditSink, BodyDigests } from '../../observe/audit/audit-line.ts'
+import type { BodyDigests } from '../../observe/audit/audit-line.ts'
+import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 
 /**
  * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other

@@ -1,5 +1,4 @@
-import { epochMs } from '../../clock.ts'
-import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
+import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 /** What is written of an exchange. */
@@ -71,20 +70,3 @@ const jsonMembers = (fields: Readonly<Record<string, unknown>>): string => {
 
 const plain = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 const quoted = (name: string | undefined): string => (name === undefined ? 'null' : JSON.stringify(name))
-
-/** The destination of the lines of one process. One for all snapshots. */
-export interface AuditSink {
-  /** Whether lines wait, or are lost, because they cannot be written. */
-  readonly failing: boolean
-  /** Records what a line says. Never waits, and never throws. */
-  record(content: string): void
-}
-
-/** Records nothing. */
-export const nullAuditSink: AuditSink = { failing: false, record() {} }
-
-/** Creates the observer that records a line of each exchange. */
-export const auditObserver = (sink: AuditSink): ExchangeObserver => ({
-  name: 'audit',
-  record: (record) => sink.record(exchangeLine(epochMs(), record)),
-})

@@ -22,7 +22,7 @@ export type OperationMetricsReport = OperationMetrics['report']
 /** Drops the gauges of a process that has exited: only its counters still count. */
 export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
   ...rest,
-  spans: { ...spans, trouble: null },
+  spans: { ...spans, exportFailure: null },
   operations: Object.fromEntries(
     Object.entries(operations).map(([name, each]) => [name, { ...each, inFlight: 0 }]),
   ) as unknown as RequestMetricsReport['operations'],
@@ -35,7 +35,10 @@ export const mergeRequestMetrics = (each: readonly RequestMetricsReport[]): Requ
   const { spans, ...sums } = sumReports(first, each)
   return {
     ...sums,
-    spans: { ...spans, trouble: each.find((one) => one.spans.trouble !== null)?.spans.trouble ?? null },
+    spans: {
+      ...spans,
+      exportFailure: each.find((one) => one.spans.exportFailure !== null)?.spans.exportFailure ?? null,
+    },
   }
 }
 

@@ -15,11 +15,11 @@ export interface SpanCounts {
   /** Sent, and not accepted. */
   failed: number
   /** Why spans are lost, and since when (ms since the epoch). Null: the last batch arrived, or none was sent. */
-  trouble: { readonly since: number; readonly reason: string } | null
+  exportFailure: { readonly since: number; readonly reason: string } | null
 }
 
 /** Creates the counts of a process that has sent no span. */
-export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, trouble: null })
+export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, exportFailure: null })
 
 /**
  * Counts the spans sent to one collector, beside those of others in the same counts. Logs lost spans: at once, then
@@ -32,7 +32,7 @@ export class SpanExportStats {
   /** When a loss was last logged; null: there is none to report the end of. */
   #loggedAt: number | null = null
   /** The failure that it reported of its own collector. */
-  #reported: SpanCounts['trouble'] = null
+  #reported: SpanCounts['exportFailure'] = null
   #isRetired = false
 
   constructor(counts: SpanCounts, log: LogSpanEvent) {
@@ -42,7 +42,7 @@ export class SpanExportStats {
 
   onExported(spans: number): void {
     this.#counts.exported += spans
-    if (!this.#isRetired) this.#counts.trouble = null
+    if (!this.#isRetired) this.#counts.exportFailure = null
     if (this.#loggedAt === null) return
     this.#logEvent('info', 'spans arrive again', { ...this.#pending })
     this.#pending = { dropped: 0, failed: 0 }
@@ -53,11 +53,11 @@ export class SpanExportStats {
   onLost(how: 'dropped' | 'failed', spans: number, reason: string): void {
     this.#counts[how] += spans
     this.#pending[how] += spans
-    const { trouble } = this.#counts
+    const { exportFailure } = this.#counts
     // Why spans are not accepted says more than that there is no more room.
-    if (!this.#isRetired && (trouble === null || how === 'failed')) {
-      this.#reported = { since: trouble?.since ?? epochMs(), reason }
-      this.#counts.trouble = this.#reported
+    if (!this.#isRetired && (exportFailure === null || how === 'failed')) {
+      this.#reported = { since: exportFailure?.since ?? epochMs(), reason }
+      this.#counts.exportFailure = this.#reported
     }
     const at = now()
     if (this.#loggedAt !== null && at - this.#loggedAt < logIntervalMs) return
@@ -72,6 +72,6 @@ export class SpanExportStats {
    */
   retire(): void {
     this.#isRetired = true
-    if (this.#counts.trouble === this.#reported) this.#counts.trouble = null
+    if (this.#counts.exportFailure === this.#reported) this.#counts.exportFailure = null
   }
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { accessLog } from '../../observe/access-log.ts'
-import { type AuditSink, auditObserver } from '../../observe/audit/audit-line.ts'
+import { type AuditSink, auditObserver } from '../../observe/audit/audit-sink.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Log } from '../../observe/log.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'

@@ -1,6 +1,6 @@
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../../config/config.ts'
 import { RetryBudget } from '../../layers/resilience/retry.ts'
-import type { AuditSink } from '../../observe/audit/audit-line.ts'
+import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import { byGroup, byOperation, type Group } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'

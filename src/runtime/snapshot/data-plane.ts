@@ -1,7 +1,7 @@
 import { settlesWithin } from '../../clock.ts'
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
-import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-line.ts'
+import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import type { Log } from '../../observe/log.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'

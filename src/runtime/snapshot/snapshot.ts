@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
 import type { RetryBudget } from '../../layers/resilience/retry.ts'
-import type { AuditSink } from '../../observe/audit/audit-line.ts'
+import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Group, OperationId } from '../../operations.ts'
 import type { Upstream } from '../../upstream/upstream.ts'

@@ -1,4 +1,4 @@
-import type { AuditSink } from '../../observe/audit/audit-line.ts'
+import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 
 /** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
 type SendLines = (lines: readonly string[], lost: number, done: () => void) => void

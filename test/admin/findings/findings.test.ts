@@ -32,9 +32,9 @@ test('the worst comes first, whatever it is of', () => {
 })
 
 test('spans that are lost are worth knowing, with why and since when, where there is a receiver', () => {
-  const trouble = { since: at - 60_000, reason: 'ECONNREFUSED' }
+  const exportFailure = { since: at - 60_000, reason: 'ECONNREFUSED' }
   const meter = new RequestMetrics()
-  meter.spans.trouble = trouble
+  meter.spans.exportFailure = exportFailure
   const report = { requestMetrics: meter.report }
   const tracing = { otlp: 'http://collector:4318/v1/traces' }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Overview } from '../../../src/admin/api/overview.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
-import { Principal } from '../../../src/admin/session/session-store.ts'
+import { Principal } from '../../../src/admin/session/principal.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
 import { fixture } from './fixture.ts'
 

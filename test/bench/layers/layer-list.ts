@@ -1,5 +1,5 @@
 import { loadConfig } from '../../../src/config/load/load.ts'
-import { nullAuditSink } from '../../../src/observe/audit/audit-line.ts'
+import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { createAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'

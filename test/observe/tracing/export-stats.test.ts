@@ -7,40 +7,40 @@ afterEach(() => void vi.useRealTimers())
 test('what is lost is told at once, then once a minute with all since, and when spans arrive again', () => {
   const counts = emptySpanCounts()
   const told: unknown[] = []
-  const trouble = new SpanExportStats(counts, (level, event, fields) => told.push([level, event, fields]))
+  const stats = new SpanExportStats(counts, (level, event, fields) => told.push([level, event, fields]))
 
-  trouble.onExported(1)
-  trouble.onLost('failed', 3, 'status 400')
+  stats.onExported(1)
+  stats.onLost('failed', 3, 'status 400')
   vi.advanceTimersByTime(59_999)
-  trouble.onLost('dropped', 1, 'too many spans wait')
-  trouble.onLost('failed', 2, 'status 400')
+  stats.onLost('dropped', 1, 'too many spans wait')
+  stats.onLost('failed', 2, 'status 400')
   vi.advanceTimersByTime(1)
-  trouble.onLost('failed', 4, 'ECONNREFUSED')
-  trouble.onLost('failed', 5, 'ECONNREFUSED')
-  trouble.onExported(6)
-  trouble.onExported(7)
+  stats.onLost('failed', 4, 'ECONNREFUSED')
+  stats.onLost('failed', 5, 'ECONNREFUSED')
+  stats.onExported(6)
+  stats.onExported(7)
 
   expect(told).toEqual([
     ['warn', 'spans are lost', { dropped: 0, failed: 3, reason: 'status 400' }],
     ['warn', 'spans are lost', { dropped: 1, failed: 6, reason: 'ECONNREFUSED' }],
     ['info', 'spans arrive again', { dropped: 0, failed: 5 }],
   ])
-  expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14, trouble: null })
+  expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14, exportFailure: null })
 })
 
 test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
   vi.setSystemTime(1_800_000_000_000)
   const counts = emptySpanCounts()
-  const trouble = new SpanExportStats(counts, () => {})
+  const stats = new SpanExportStats(counts, () => {})
 
-  trouble.onLost('dropped', 1, 'too many spans wait')
-  expect(counts.trouble).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })
+  stats.onLost('dropped', 1, 'too many spans wait')
+  expect(counts.exportFailure).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })
   vi.advanceTimersByTime(1000)
-  trouble.onLost('failed', 1, 'ECONNREFUSED')
-  trouble.onLost('dropped', 1, 'too many spans wait')
-  expect(counts.trouble).toEqual({ since: 1_800_000_000_000, reason: 'ECONNREFUSED' })
-  trouble.onExported(1)
-  expect(counts.trouble).toBe(null)
+  stats.onLost('failed', 1, 'ECONNREFUSED')
+  stats.onLost('dropped', 1, 'too many spans wait')
+  expect(counts.exportFailure).toEqual({ since: 1_800_000_000_000, reason: 'ECONNREFUSED' })
+  stats.onExported(1)
+  expect(counts.exportFailure).toBe(null)
 })
 
 test('a receiver that is done with says nothing of the one that comes after it', () => {
@@ -50,10 +50,10 @@ test('a receiver that is done with says nothing of the one that comes after it',
   before.onLost('failed', 1, 'ECONNREFUSED')
   before.retire()
   before.onLost('failed', 2, 'ECONNREFUSED')
-  expect(counts).toMatchObject({ failed: 3, trouble: null })
+  expect(counts).toMatchObject({ failed: 3, exportFailure: null })
   after.onLost('failed', 1, 'status 400')
   before.onExported(1)
   before.retire()
 
-  expect(counts).toMatchObject({ exported: 1, failed: 4, trouble: { reason: 'status 400' } })
+  expect(counts).toMatchObject({ exported: 1, failed: 4, exportFailure: { reason: 'status 400' } })
 })

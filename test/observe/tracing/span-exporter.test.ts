@@ -17,9 +17,9 @@ const soon = 200
 const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
   const counts = emptySpanCounts()
   const told: (readonly [event: string, fields: object])[] = []
-  const trouble = new SpanExportStats(counts, (_, event, fields) => told.push([event, fields]))
+  const stats = new SpanExportStats(counts, (_, event, fields) => told.push([event, fields]))
   const config = { url, headers: [{ name: 'X-Tenant', value: 'lender', secret: false }], serviceName: 'gateway' }
-  const exporting = new OtlpSpanExporter(config, 'instance', trouble, { ...limits, ...more })
+  const exporting = new OtlpSpanExporter(config, 'instance', stats, { ...limits, ...more })
   onTestFinished(() => exporting.close())
   return { exporting, counts, told }
 }
@@ -60,7 +60,7 @@ test('what is told arrives with its ids and times, and is counted', async () => 
     startMs: 1_800_000_000_000.25,
     endMs: 1_800_000_000_001.5,
   })
-  expect([counts, told]).toEqual([{ exported: 1, dropped: 0, failed: 0, trouble: null }, []])
+  expect([counts, told]).toEqual([{ exported: 1, dropped: 0, failed: 0, exportFailure: null }, []])
 })
 
 test('one that cannot be made is dropped, and nobody but the log hears of it', async () => {
@@ -237,11 +237,11 @@ test('what is not taken of one that is closed is counted, and nobody is told tha
   receiver.behave(400)
   const { exporting, counts } = exporterTo(receiver.url, { flushMs: soon })
   tell(exporting)
-  await vi.waitFor(() => expect(counts.trouble).not.toBeNull(), { timeout: 30_000 })
+  await vi.waitFor(() => expect(counts.exportFailure).not.toBeNull(), { timeout: 30_000 })
 
   tell(exporting)
   await exporting.close()
   tell(exporting)
 
-  expect(counts).toMatchObject({ exported: 0, dropped: 1, trouble: null })
+  expect(counts).toMatchObject({ exported: 0, dropped: 1, exportFailure: null })
 })

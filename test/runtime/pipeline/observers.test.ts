@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nullAuditSink } from '../../../src/observe/audit/audit-line.ts'
+import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
 import { createProcessTelemetry, listObservers } from '../../../src/runtime/pipeline/observers.ts'
 import { logInMemory, testConfig } from '../../helpers/gateway.ts'
 

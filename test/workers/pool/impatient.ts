@@ -6,14 +6,14 @@ import { openLog } from '../../../src/observe/log.ts'
 const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)
 if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
-const { log, dropped, passOn } = await openLog(loaded.config.log)
+const { log, dropped, forwardLines } = await openLog(loaded.config.log)
 const gateway = await startGateway({
   file,
   loaded,
   environment: process.env,
   log,
   droppedLines: dropped,
-  forwardLines: passOn,
+  forwardLines,
   workerTimeouts: { startMs: 30_000, answerMs: 1000, reportMs: 300, connectionAckMs: 300, countMs: 4000, hangMs: 4000 },
 })
 log.info({ port: gateway.address.port }, 'listening')

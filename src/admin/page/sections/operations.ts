@@ -1,14 +1,6 @@
 import type { OperationView, Overview } from '../../api/overview.ts'
-import {
-  badge,
-  commandLinks,
-  formatCount,
-  formatMilliseconds,
-  formatPerSecond,
-  htmlSection,
-  htmlTable,
-  timeHtml,
-} from '../components.ts'
+import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 /** Renders the nine operations: how often they are called, how that goes, and how long it takes. */

@@ -1,7 +1,8 @@
 import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../config/problem.ts'
 import type { Overview, RecentErrorView, ReloadView } from '../../api/overview.ts'
-import { type BadgeTone, badge, formatCounted, htmlSection, htmlTable, timeHtml, truncate } from '../components.ts'
+import { type BadgeTone, badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
 /** Renders the recent errors, each with its reason. */

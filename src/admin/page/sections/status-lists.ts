@@ -1,16 +1,7 @@
 import { formatRoundedSize } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
-import {
-  type BadgeTone,
-  badge,
-  commandLinks,
-  formatCount,
-  formatCounted,
-  htmlList,
-  htmlSection,
-  sinceHtml,
-  timeHtml,
-} from '../components.ts'
+import { type BadgeTone, badge, commandLinks, htmlList, htmlSection, sinceHtml, timeHtml } from '../components.ts'
+import { formatCount, formatCounted } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 /** Renders the processes that serve clients. */

@@ -1,7 +1,8 @@
 import { isMutatingCommand } from '../../../shared/program-command.ts'
 import type { Overview } from '../../api/overview.ts'
 import type { Finding } from '../../findings/finding.ts'
-import { type BadgeTone, badge, commandLinks, formatAge, htmlSection, sinceHtml, timeHtml } from '../components.ts'
+import { type BadgeTone, badge, commandLinks, htmlSection, sinceHtml, timeHtml } from '../components.ts'
+import { formatAge } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 /** Renders the state in a line: whether it serves, and what it runs since when. */

@@ -1,18 +1,7 @@
 import { type Group, groups } from '../../../operations.ts'
 import type { Overview } from '../../api/overview.ts'
-import {
-  type BadgeTone,
-  badge,
-  commandLinks,
-  formatAge,
-  formatCount,
-  formatCounted,
-  formatMilliseconds,
-  htmlSection,
-  htmlTable,
-  sinceHtml,
-  timeHtml,
-} from '../components.ts'
+import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable, sinceHtml, timeHtml } from '../components.ts'
+import { formatAge, formatCount, formatCounted, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]

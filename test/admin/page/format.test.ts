@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
+import { timeHtml } from '../../../src/admin/page/components.ts'
 import {
   formatAge,
   formatCount,
   formatCounted,
   formatMilliseconds,
   formatPerSecond,
-  timeHtml,
   truncate,
-} from '../../../src/admin/page/components.ts'
+} from '../../../src/admin/page/format.ts'
 
 test.each([
   [0, '0'],

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { now } from '../../clock.ts'
+
+/** An operator on the pages: by a session, or all without one together. */
+export class Principal {
+  /**
+   * The name of the session in logs and records: not the content of its cookie, and of no use to a reader. Null: no
+   * session.
+   */
+  readonly session: string | null
+  /**
+   * The token in every form that is made for the operator. No other page knows it, so a form with it comes from here.
+   */
+  readonly csrfToken = randomBytes(32).toString('base64url')
+  readonly #endsAt: number
+  #message: string | null = null
+
+  constructor(session: string | null, lifeMs: number) {
+    this.session = session
+    this.#endsAt = now() + lifeMs
+  }
+
+  /** Whether the session has expired. */
+  get isExpired(): boolean {
+    return now() >= this.#endsAt
+  }
+
+  /** Sets a message for the next page. */
+  setFlash(message: string): void {
+    this.#message = message
+  }
+
+  /** Takes the message, which is shown once; null: there is none. */
+  takeFlash(): string | null {
+    const message = this.#message
+    this.#message = null
+    return message
+  }
+}
+
+const principals = new WeakMap<IncomingMessage, Principal>()
+
+/** Notes the principal of a request. */
+export const setPrincipal = (request: IncomingMessage, principal: Principal): void =>
+  void principals.set(request, principal)
+
+/** Gets the principal of a request. Throws where none was noted: that is a defect. */
+export const getPrincipal = ({ raw }: { readonly raw: IncomingMessage }): Principal => {
+  const principal = principals.get(raw)
+  if (principal === undefined) throw new Error('the principal of this request was not noted')
+  return principal
+}
