@@ -14,8 +14,8 @@ const open: AdminConfig = {
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
-/** Asks for a path and tells the status, or null when it is let in. */
-const ask = (headers: Parameters<typeof guardRequest>[0]['headers'], admin = open, path = '/status') =>
+/** Guards a request for a path; returns the status, or null when it is let in. */
+const statusOf = (headers: Parameters<typeof guardRequest>[0]['headers'], admin = open, path = '/status') =>
   guardRequest({ path, headers }, admin)?.status ?? null
 
 describe('a Host', () => {
@@ -28,7 +28,7 @@ describe('a Host', () => {
     'gateway.internal:9901',
     'GATEWAY.internal',
   ])('of the gateway’s own is served: %s', (host) => {
-    expect(ask({ host }, { ...open, hosts: ['gateway.internal'] })).toBeNull()
+    expect(statusOf({ host }, { ...open, hosts: ['gateway.internal'] })).toBeNull()
   })
 
   test.each([
@@ -41,15 +41,15 @@ describe('a Host', () => {
     'gateway.internal.',
     '',
   ])('that a web page could have is misdirected: %s', (host) => {
-    expect(ask({ host }, { ...open, hosts: ['gateway.internal'] })).toBe(421)
+    expect(statusOf({ host }, { ...open, hosts: ['gateway.internal'] })).toBe(421)
   })
 
   test('is expected', () => {
-    expect(ask({})).toBe(421)
+    expect(statusOf({})).toBe(421)
   })
 
   test('is checked before the token is looked at', () => {
-    expect(ask({ host: 'attacker.example', authorization: `Bearer ${locked.token}` }, locked)).toBe(421)
+    expect(statusOf({ host: 'attacker.example', authorization: `Bearer ${locked.token}` }, locked)).toBe(421)
   })
 })
 
@@ -66,14 +66,14 @@ describe('a token, once configured,', () => {
     'a-token-of-an-operator',
     'Bearer a-token-of-an-operator a',
   ])('is not %j', (authorization) => {
-    const refusal = guardRequest({ path: '/status', headers: { ...local, authorization } }, locked)
+    const error = guardRequest({ path: '/status', headers: { ...local, authorization } }, locked)
 
-    expect(refusal).toMatchObject({ status: 401, fields: { 'WWW-Authenticate': 'Bearer' } })
-    expect(JSON.stringify(refusal)).not.toContain(locked.token)
+    expect(error).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
+    expect(JSON.stringify(error)).not.toContain(locked.token)
   })
 
   test.each(['Bearer a-token-of-an-operator', 'bearer a-token-of-an-operator'])('is %s', (authorization) => {
-    expect(ask({ ...local, authorization }, locked)).toBeNull()
+    expect(statusOf({ ...local, authorization }, locked)).toBeNull()
   })
 })
 
@@ -82,26 +82,26 @@ describe('a token of Prometheus', () => {
   const bearer = (token: string | null) => ({ ...local, authorization: `Bearer ${token}` })
 
   test('opens /metrics, and so does that of operators', () => {
-    expect(ask(bearer(scraped.metricsToken), scraped, '/metrics')).toBeNull()
-    expect(ask(bearer(scraped.token), scraped, '/metrics')).toBeNull()
+    expect(statusOf(bearer(scraped.metricsToken), scraped, '/metrics')).toBeNull()
+    expect(statusOf(bearer(scraped.token), scraped, '/metrics')).toBeNull()
   })
 
   test.each(['/', '/status', '/config', '/reload', '/rollback', '/operations/refuse', '/metrics/', '/cache'])(
     'does not open %s',
     (path) => {
-      expect(ask(bearer(scraped.metricsToken), scraped, path)).toBe(401)
+      expect(statusOf(bearer(scraped.metricsToken), scraped, path)).toBe(401)
     },
   )
 
   test('is none where there is none in the file', () => {
-    expect(ask(bearer('a-token-of-prometheus'), locked, '/metrics')).toBe(401)
-    expect(ask(bearer('null'), locked, '/metrics')).toBe(401)
+    expect(statusOf(bearer('a-token-of-prometheus'), locked, '/metrics')).toBe(401)
+    expect(statusOf(bearer('null'), locked, '/metrics')).toBe(401)
   })
 })
 
 test.each(['/live', '/ready'])('%s asks for neither a token nor a Host', (path) => {
-  expect(ask({}, locked, path)).toBeNull()
-  expect(ask({ host: 'attacker.example', origin: 'http://attacker.example' }, locked, path)).toBeNull()
+  expect(statusOf({}, locked, path)).toBeNull()
+  expect(statusOf({ host: 'attacker.example', origin: 'http://attacker.example' }, locked, path)).toBeNull()
 })
 
 describe('a web page', () => {
@@ -112,7 +112,7 @@ describe('a web page', () => {
     [{ 'sec-fetch-site': 'cross-site' }],
     [{ 'sec-fetch-site': 'same-site' }],
   ])('of another origin is forbidden: %j', (headers) => {
-    expect(ask({ ...local, ...headers })).toBe(403)
+    expect(statusOf({ ...local, ...headers })).toBe(403)
   })
 
   test.each([
@@ -120,6 +120,6 @@ describe('a web page', () => {
     [{ 'sec-fetch-site': 'same-origin' }],
     [{ 'sec-fetch-site': 'none' }],
   ])('of the listener’s own is served: %j', (headers) => {
-    expect(ask({ ...local, ...headers })).toBeNull()
+    expect(statusOf({ ...local, ...headers })).toBeNull()
   })
 })

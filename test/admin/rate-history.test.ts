@@ -9,20 +9,20 @@ afterEach(() => vi.useRealTimers())
 
 const id = 'market.insights'
 
-const begun = async () => {
-  const meter = new RequestMetrics()
-  const observer = meter.observer(false)
-  const history = new RateHistory(async () => meter.report)
+const openHistory = async () => {
+  const metrics = new RequestMetrics()
+  const observer = metrics.observer(false)
+  const history = new RateHistory(async () => metrics.report)
   onTestFinished(() => history.close())
   await history.start()
   const serve = (count: number, more: Parameters<typeof exchangeRecord>[0] = {}): void => {
     for (let i = 0; i < count; i++) observer.record(exchangeRecord(more))
   }
-  return { meter, history, serve, pace: () => history.rates(id, meter.report) }
+  return { metrics, history, serve, rates: () => history.rates(id, metrics.report) }
 }
 
 test('rates are those of the last ten seconds, latencies those of the last minute', async () => {
-  const { serve, pace } = await begun()
+  const { serve, rates } = await openHistory()
 
   serve(30, { totalMs: 40 })
   await vi.advanceTimersByTimeAsync(30_000)
@@ -31,25 +31,25 @@ test('rates are those of the last ten seconds, latencies those of the last minut
   serve(10, { status: 429, failure: new GatewayError('rate-limited') })
   await vi.advanceTimersByTimeAsync(10_000)
 
-  expect(pace()).toMatchObject({ perSecond: 3.5, errorsPerSecond: 0.5, refusedPerSecond: 1 })
-  expect(pace()?.p99Ms).toBeGreaterThan(30)
+  expect(rates()).toMatchObject({ perSecond: 3.5, errorsPerSecond: 0.5, refusedPerSecond: 1 })
+  expect(rates()?.p99Ms).toBeGreaterThan(30)
   await vi.advanceTimersByTimeAsync(120_000)
-  expect(pace()).toEqual({ perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, p50Ms: null, p99Ms: null })
+  expect(rates()).toEqual({ perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, p50Ms: null, p99Ms: null })
 })
 
-test('an error of an upstream that is passed on is an error, and a 4xx of its own is nothing', async () => {
-  const { serve, pace } = await begun()
+test('an error that an upstream sent is an error, and a 4xx of its own is nothing', async () => {
+  const { serve, rates } = await openHistory()
 
   serve(10, { status: 503 })
   serve(10, { status: 404 })
   await vi.advanceTimersByTimeAsync(10_000)
 
-  expect(pace()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, refusedPerSecond: 0 })
+  expect(rates()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, refusedPerSecond: 0 })
 })
 
-test('what is passed on is counted over a minute, and what the gateway itself failed is not among it', async () => {
-  const { meter, history, serve } = await begun()
-  const recent = () => history.recent(id, meter.report)
+test('relayed errors are counted over a minute, and what the gateway itself failed is not among them', async () => {
+  const { metrics, history, serve } = await openHistory()
+  const recent = () => history.recent(id, metrics.report)
 
   serve(10, { status: 503 })
   serve(5, { status: 502, failure: new GatewayError('connect-failed') })
@@ -61,8 +61,8 @@ test('what is passed on is counted over a minute, and what the gateway itself fa
   expect(recent()).toEqual({ requests: 0, passedOn: 0 })
 })
 
-test('it goes back a quarter of an hour, in steps of five seconds, and no further', async () => {
-  const { history, serve } = await begun()
+test('it goes back fifteen minutes, in steps of five seconds, and no further', async () => {
+  const { history, serve } = await openHistory()
 
   serve(5)
   await vi.advanceTimersByTimeAsync(15_000)
@@ -73,24 +73,24 @@ test('it goes back a quarter of an hour, in steps of five seconds, and no furthe
 })
 
 test('nothing is known where nothing is counted, and what was known is forgotten', async () => {
-  const meter = new RequestMetrics()
+  const metrics = new RequestMetrics()
   let isCounted = true
-  const history = new RateHistory(async () => (isCounted ? meter.report : null))
+  const history = new RateHistory(async () => (isCounted ? metrics.report : null))
   onTestFinished(() => history.close())
   await history.start()
   isCounted = false
   await vi.advanceTimersByTimeAsync(5000)
 
-  expect([history.rates(id, meter.report), history.steps(id)]).toEqual([null, []])
+  expect([history.rates(id, metrics.report), history.steps(id)]).toEqual([null, []])
 })
 
-test('once closed, it leaves no timer behind, even when it is asked for just then', async () => {
-  const asked = Promise.withResolvers<null>()
-  const history = new RateHistory(() => asked.promise)
-  const begun = history.start()
+test('once closed, it leaves no timer behind, even when it is reading just then', async () => {
+  const reading = Promise.withResolvers<null>()
+  const history = new RateHistory(() => reading.promise)
+  const started = history.start()
   history.close()
-  asked.resolve(null)
-  await begun
+  reading.resolve(null)
+  await started
 
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -1,4 +1,7 @@
-/** What /ready says of this gateway, with what is its own in every combination, and of real gateways that have lost it. */
+/**
+ * What /ready says of this gateway, with all that it depends on in every combination, and of real gateways that have
+ * lost it.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,13 +14,13 @@ import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { mountsPermitted, onSmallDisk } from '../helpers/mount-namespace.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 
-test('it is ready but while it drains, serves no client, or refuses all for want of a record; the reason is the first of these', () => {
-  const unserved = [null, 'starting', 'not-listening', 'no-worker'] as const
+test('it is ready but while it drains, serves no client, or rejects all for want of a record; the reason is the first of these', () => {
+  const reasons = [null, 'starting', 'not-listening', 'no-worker'] as const
   fc.assert(
     fc.property(
       fc.record({
         draining: fc.boolean(),
-        notServing: fc.constantFrom(...unserved),
+        notServing: fc.constantFrom(...reasons),
         onFailure: fc.constantFrom(null, 'refuse', 'continue'),
         failing: fc.boolean(),
       }),
@@ -29,8 +32,8 @@ test('it is ready but while it drains, serves no client, or refuses all for want
           reloader: { config: { audit: onFailure === null ? null : { onFailure } } },
         } as unknown as AdminContext
 
-        const refuses = failing && onFailure === 'refuse' ? 'audit-unavailable' : null
-        expect(getNotReadyReason(context)).toBe(draining ? 'draining' : (notServing ?? refuses))
+        const rejects = failing && onFailure === 'refuse' ? 'audit-unavailable' : null
+        expect(getNotReadyReason(context)).toBe(draining ? 'draining' : (notServing ?? rejects))
       },
     ),
   )
@@ -66,7 +69,7 @@ test.each([
 })
 
 test.skipIf(!mountsPermitted)(
-  'a full disk counts as long as the file says refuse, and what drains says that first',
+  'a full disk counts as long as the file says refuse, and a draining gateway says that first',
   async () => {
     const disk = mkdtempSync(join(tmpdir(), 'disk-'))
     const folder = mkdtempSync(join(tmpdir(), 'ready-'))

@@ -1,4 +1,7 @@
-/** The operator's listener over real sockets. What a reload does is `test/reload`'s, who is let in `guard.test.ts`'s. */
+/**
+ * The operator's listener over real sockets. What a reload does is in `test/runtime/reload`, who is let in
+ * `guard.test.ts`'s.
+ */
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../src/operations.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
@@ -37,14 +40,14 @@ describe('probes', () => {
 const isLate = ({ about }: { readonly about: string }): boolean => about === 'process'
 
 describe('/status', () => {
-  test('tells what runs, behind each of the eight groups', async () => {
+  test('reports what runs, and the upstreams of all eight groups', async () => {
     const one = await httpUpstream()
     const market = { endpoints: [one.url, { url: 'http://127.0.0.1:1/v2', weight: 7 }] }
     const live = await bootLiveGateway({ upstreams: { market } })
 
     const { body } = await fetchAdmin(`${live.admin}/status`)
 
-    const unasked = {
+    const unused = {
       weight: 100,
       sandbox: false,
       inFlight: 0,
@@ -94,10 +97,10 @@ describe('/status', () => {
             retryBudget: null,
             endpoints:
               group !== 'market'
-                ? [{ ...unasked, url: 'sandbox', sandbox: true }]
+                ? [{ ...unused, url: 'sandbox', sandbox: true }]
                 : [
-                    { ...unasked, url: one.url },
-                    { ...unasked, url: 'http://127.0.0.1:1/v2', weight: 7 },
+                    { ...unused, url: one.url },
+                    { ...unused, url: 'http://127.0.0.1:1/v2', weight: 7 },
                   ],
           },
         ]),
@@ -132,7 +135,7 @@ describe('/status', () => {
     await expect.poll(inFlight).toMatchObject({ market: { inFlight: 0, endpoints: [{ inFlight: 0 }] } })
   })
 
-  test('tells that the file differs before it has been read', async () => {
+  test('reports that the file differs before it has been read', async () => {
     const live = await bootLiveGateway()
 
     live.edit({ upstream: 'http://127.0.0.1:1' })
@@ -222,7 +225,7 @@ describe('what is not there', () => {
     expect([status, headers.get('allow')]).toEqual([405, allow])
   })
 
-  test('a body beyond 16 KiB is refused', async () => {
+  test('a body beyond 16 KiB is rejected', async () => {
     const live = await bootLiveGateway()
 
     const { status } = await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: 'x'.repeat(20_000) })
@@ -237,9 +240,9 @@ test('a page of another origin changes nothing, and a name that is not ours is m
   const post = (fields: string): string =>
     `POST /reload HTTP/1.1\r\n${fields}Content-Length: 0\r\nConnection: close\r\n\r\n`
 
-  const foreign = await exchangeRaw(port, post(`Host: localhost:${port}\r\nOrigin: http://attacker.example\r\n`))
+  const crossOrigin = await exchangeRaw(port, post(`Host: localhost:${port}\r\nOrigin: http://attacker.example\r\n`))
   const rebound = await exchangeRaw(port, post('Host: attacker.example\r\n'))
 
-  expect([parseStatus(foreign), parseStatus(rebound)]).toEqual([403, 421])
+  expect([parseStatus(crossOrigin), parseStatus(rebound)]).toEqual([403, 421])
   expect(live.lines.filter(({ msg }) => msg.startsWith('configuration'))).toEqual([])
 })

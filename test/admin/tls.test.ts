@@ -16,7 +16,7 @@ describe.skipIf(openssl.missing)('the operator’s listener with a certificate',
     made = makeCertificates(openssl.path ?? '')
   })
 
-  /** Boots one whose certificate stands in files beside its configuration. */
+  /** Boots a gateway whose certificate stands in files beside its configuration. */
   const boot = async ({ cert, key }: Pair) => {
     const reload = { watch: false }
     const admin = { token, tls: { certificate: cert, key } }
@@ -30,60 +30,71 @@ describe.skipIf(openssl.missing)('the operator’s listener with a certificate',
     return { ...live, write, port: live.gateway.adminAddress.port }
   }
 
-  /** Asks over TLS, trusting the authority; tells the status and the serial number of the certificate. */
-  const ask = (port: number, path: string, method = 'GET'): Promise<{ status: number; serial: string; body: string }> =>
+  /**
+   * Sends a request over TLS, trusting the authority. Resolves with the status and the serial number of the
+   * certificate.
+   */
+  const fetchTls = (
+    port: number,
+    path: string,
+    method = 'GET',
+  ): Promise<{ status: number; serial: string; body: string }> =>
     new Promise((resolve, reject) => {
       const options = {
         ...{ host: '127.0.0.1', port, path, method, ca: made.authority.cert, agent: false as const },
         headers: { Authorization: `Bearer ${token}` },
       }
-      request(options, (answer) => {
-        const socket = answer.socket as import('node:tls').TLSSocket
+      request(options, (response) => {
+        const socket = response.socket as import('node:tls').TLSSocket
         const serial = socket.getPeerCertificate().serialNumber
         let body = ''
-        answer.setEncoding('utf8').on('data', (text: string) => {
+        response.setEncoding('utf8').on('data', (text: string) => {
           body += text
         })
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, serial, body }))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, serial, body }))
       })
         .on('error', reject)
         .end()
     })
 
-  test('answers over TLS, and not without', async () => {
+  test('serves over TLS, and not without', async () => {
     const { port } = await boot(made.right)
 
-    const secure = await ask(port, '/status')
+    const secure = await fetchTls(port, '/status')
     const plain = await exchangeRaw(port, 'GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n').catch(() => '')
 
     expect(secure.status).toBe(200)
     expect(plain).not.toMatch(/ready/)
   })
 
-  test('takes a renewed one live; one that does not belong to its key is refused, and the old one stays', async () => {
+  test('takes a renewed certificate live; one that does not belong to its key is rejected, and the old one stays', async () => {
     const { port, write } = await boot(made.right)
-    const before = await ask(port, '/reload', 'POST')
+    const before = await fetchTls(port, '/reload', 'POST')
 
     write({ cert: made.expired.cert, key: made.right.key })
-    const mismatched = await ask(port, '/reload', 'POST')
-    const kept = await ask(port, '/ready')
+    const mismatched = await fetchTls(port, '/reload', 'POST')
+    const stillServed = await fetchTls(port, '/ready')
     write({ cert: made.wrongName.cert, key: made.wrongName.key })
-    const renewed = await ask(port, '/reload', 'POST')
+    const renewed = await fetchTls(port, '/reload', 'POST')
 
     expect([before.status, mismatched.status, renewed.status]).toEqual([200, 422, 200])
     expect(JSON.parse(mismatched.body).problems).toEqual([
       expect.objectContaining({ path: 'admin.tls.key', message: 'the key does not belong to the certificate' }),
     ])
     expect(mismatched.body + renewed.body).not.toMatch(/BEGIN|operator/)
-    expect([mismatched.serial, kept.serial, renewed.serial]).toEqual([before.serial, before.serial, before.serial])
-    await expect(ask(port, '/ready')).rejects.toThrow(/altname|ERR_TLS_CERT_ALTNAME_INVALID/i)
+    expect([mismatched.serial, stillServed.serial, renewed.serial]).toEqual([
+      before.serial,
+      before.serial,
+      before.serial,
+    ])
+    await expect(fetchTls(port, '/ready')).rejects.toThrow(/altname|ERR_TLS_CERT_ALTNAME_INVALID/i)
   })
 
   test('cannot be switched off live', async () => {
     const live = await boot(made.right)
 
     live.edit({ reload: { watch: false }, admin: { token } })
-    const { status, body } = await ask(live.port, '/reload', 'POST')
+    const { status, body } = await fetchTls(live.port, '/reload', 'POST')
 
     expect(status).toBe(422)
     expect(JSON.parse(body).problems).toEqual([expect.objectContaining({ path: 'admin.tls' })])

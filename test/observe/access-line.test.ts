@@ -11,7 +11,8 @@ import { exchangeRecord } from './exchange-record.ts'
 const peer = { address: '10.0.0.1', trusted: true, secure: false, certificate: () => null }
 const isTrusted = cidrMatcher(['10.0.0.0/8'])
 
-// What a client can put there: an id that is kept, and an address behind a trusted proxy. Quotes and backslashes above all.
+// What a client can put into a line: an id that is kept, and an address behind a trusted proxy. Quotes and backslashes
+// above all.
 const hostile = fc.string({
   unit: fc.constantFrom('"', '\\', '\n', '%', ':', '.', 'f', 'e', '8', '0', '1', '[', ']', ' ', '}'),
 })
@@ -42,49 +43,50 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
 })
 
 describe('attempts that failed', () => {
-  const refused = new GatewayError('connect-failed', {
+  const connectFailed = new GatewayError('connect-failed', {
     reason: 'refused',
     cause: new Error('connect ECONNREFUSED "127.0.0.1:1"'),
   })
-  const attempt = (why: GatewayError | number, endpoint = 'http://market-a:8080') => new FailedAttempt(endpoint, why, 0)
+  const attempt = (errorOrStatus: GatewayError | number, endpoint = 'http://market-a:8080') =>
+    new FailedAttempt(endpoint, errorOrStatus, 0)
   const lineOf = (more: Parameters<typeof exchangeRecord>[0]): { readonly failedAttempts?: unknown } => {
     const lines: string[] = []
     logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), exchangeRecord(more))
     return JSON.parse(lines[0] ?? '')
   }
-  const said = {
+  const loggedAttempt = {
     endpoint: 'http://market-a:8080',
     failure: 'connect-failed',
     reason: 'refused',
     cause: 'connect ECONNREFUSED "127.0.0.1:1"',
   }
 
-  test('before the answer stand in its line, each as it was', () => {
-    const failedAttempts = [attempt(refused), attempt(503, 'http://market-b:8080')]
+  test('before the response stand in its line, each as it was', () => {
+    const failedAttempts = [attempt(connectFailed), attempt(503, 'http://market-b:8080')]
 
     expect(lineOf({ attempts: 3, failedAttempts })).toMatchObject({
       status: 200,
-      failedAttempts: [said, { endpoint: 'http://market-b:8080', status: 503 }],
+      failedAttempts: [loggedAttempt, { endpoint: 'http://market-b:8080', status: 503 }],
     })
   })
 
-  test('before the failure of the exchange stand beside it, which is not told twice', () => {
+  test('before the failure of the exchange stand beside it, which is not logged twice', () => {
     const failure = new GatewayError('headers-timeout')
 
     expect(
-      lineOf({ attempts: 2, status: 504, failure, failedAttempts: [attempt(refused), attempt(failure)] }),
-    ).toMatchObject({ failure: 'headers-timeout', failedAttempts: [said] })
+      lineOf({ attempts: 2, status: 504, failure, failedAttempts: [attempt(connectFailed), attempt(failure)] }),
+    ).toMatchObject({ failure: 'headers-timeout', failedAttempts: [loggedAttempt] })
   })
 
-  test('are not there when there is but the one that the client was answered with', () => {
-    expect(lineOf({ status: 502, failure: refused, failedAttempts: [attempt(refused)] })).not.toHaveProperty(
-      'failedAttempts',
-    )
+  test('are not there when there is but the one whose result the client got', () => {
+    expect(
+      lineOf({ status: 502, failure: connectFailed, failedAttempts: [attempt(connectFailed)] }),
+    ).not.toHaveProperty('failedAttempts')
     expect(lineOf({ status: 503, failedAttempts: [attempt(503)] })).not.toHaveProperty('failedAttempts')
   })
 
   test('are eight at most', () => {
-    const failedAttempts = Array.from({ length: 300 }, () => attempt(refused))
+    const failedAttempts = Array.from({ length: 300 }, () => attempt(connectFailed))
 
     expect(lineOf({ attempts: 301, failedAttempts }).failedAttempts).toHaveLength(8)
   })

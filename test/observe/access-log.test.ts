@@ -50,9 +50,9 @@ test('an exchange leaves one line, with these fields and no others', async () =>
 
 test('the line is written when the body has ended, not before', async () => {
   let response: ServerResponse | undefined
-  const upstream = await httpUpstream((_, given) => {
-    response = given
-    given.write('first')
+  const upstream = await httpUpstream((_, upstreamResponse) => {
+    response = upstreamResponse
+    upstreamResponse.write('first')
   })
   const { port, line, lines } = await bootGateway({ upstream: upstream.url })
   const client = await rawClient(port)
@@ -94,7 +94,7 @@ test.each([
   expect(await line(isExchange)).toMatchObject({ bytesIn: size, bytesOut: size * 2 })
 })
 
-test('what the upstream took is told apart from what the gateway took', async () => {
+test('what the upstream took is kept apart from what the gateway took', async () => {
   const upstream = await httpUpstream((_, response) => void setTimeout(() => response.end('late'), 200))
   const { port, line } = await bootGateway({ upstream: upstream.url })
 
@@ -124,10 +124,10 @@ describe('a failure', () => {
     ['not-found', 404, 'GET /nowhere HTTP/1.1\r\nHost: gateway\r\n\r\n'],
     ['method-not-allowed', 405, 'CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n'],
     ['bad-request', 400, 'nonsense\r\n\r\n'],
-  ])('of the client is told with its kind, at the level of information: %s', async (failure, status, bytes) => {
+  ])('of the client is logged with its kind, at the level of information: %s', async (failure, status, bytes) => {
     const { port, line } = await bootGateway()
 
-    const answer = await exchangeRaw(port, bytes)
+    const response = await exchangeRaw(port, bytes)
 
     const { cause, reason, ...logged } = await line(isExchange)
     expect(Object.keys(logged).sort()).toEqual([...always, 'failure', 'fault'].sort())
@@ -139,7 +139,7 @@ describe('a failure', () => {
       attempts: 0,
       upstreamMs: null,
       bytesIn: 0,
-      bytesOut: answer.split('\r\n\r\n')[1]?.length,
+      bytesOut: response.split('\r\n\r\n')[1]?.length,
       failure,
       fault: 'client',
     })
@@ -179,7 +179,7 @@ describe('a failure', () => {
 
 describe('no line holds a field value, a query value or a body', () => {
   const secret = 'a5ecret'
-  const told = [
+  const fieldLines = [
     `Authorization: Bearer ${secret}`,
     `Cookie: session=${secret}`,
     `X-Api-Key: ${secret}`,
@@ -189,11 +189,12 @@ describe('no line holds a field value, a query value or a body', () => {
     `User-Agent: ${secret}`,
     `X-Forwarded-For: ${secret}`,
   ].join('\r\n')
-  const request = (line: string, more = ''): string => `${line}\r\nHost: ${secret}.invalid\r\n${told}\r\n${more}\r\n`
+  const request = (line: string, more = ''): string =>
+    `${line}\r\nHost: ${secret}.invalid\r\n${fieldLines}\r\n${more}\r\n`
   const post = `POST /risk/asset-valuation?key=${secret} HTTP/1.1`
   const withBody = request(post, `Content-Length: ${secret.length}\r\n`) + secret
 
-  /** Sends bytes and gives every line that the log holds once the exchange is over. */
+  /** Sends bytes and returns all log lines once the exchange has ended. */
   const linesAfter = async ({ port, line, lines }: TestGateway, bytes: string): Promise<string> => {
     const client = await rawClient(port)
     client.send(bytes)
@@ -203,7 +204,7 @@ describe('no line holds a field value, a query value or a body', () => {
     return JSON.stringify(lines)
   }
 
-  test('of a request that is answered, nor of its answer', async () => {
+  test('of a request that is answered, nor of its response', async () => {
     const upstream = await httpUpstream((_, response) => {
       response.writeHead(200, secret, ['Set-Cookie', `session=${secret}`, 'X-Secret', secret])
       response.end(secret)
@@ -214,7 +215,7 @@ describe('no line holds a field value, a query value or a body', () => {
   })
 
   test.each([
-    ['that is not one of the nine', request(`GET /${secret}?key=${secret} HTTP/1.1`)],
+    ['for no operation', request(`GET /${secret}?key=${secret} HTTP/1.1`)],
     ['whose method is another', request(`PUT /market/insights?key=${secret} HTTP/1.1`)],
     ['that is malformed', request(`GET /market/insights?key=${secret} HTTP/1.1`, `${secret} : ${secret}\r\n`)],
     ['that is no HTTP', `${secret}\r\n\r\n`],
@@ -232,7 +233,7 @@ describe('no line holds a field value, a query value or a body', () => {
     ['with a malformed length', `HTTP/1.1 200 OK\r\nContent-Length: ${secret}\r\n\r\n`],
     ['with a malformed chunk', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${secret}\r\n`],
     ['with a reason phrase of control characters', `HTTP/1.1 200 ${secret}\x01\r\nContent-Length: 0\r\n\r\n`],
-  ])('of an answer %s', async (_, bytes) => {
+  ])('of a response %s', async (_, bytes) => {
     const upstream = await rawUpstream((socket) => onRequest(socket, () => socket.end(bytes)))
 
     const lines = await linesAfter(await bootGateway({ upstream: upstream.url }), withBody)

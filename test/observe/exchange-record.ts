@@ -1,14 +1,14 @@
 import type { ExchangeFacts, ExchangeRecord } from '../../src/observe/exchange-record.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
-/** What a test may say of an exchange. */
+/** What a test sets of an exchange. */
 interface RecordOverrides
   extends Partial<Omit<ExchangeRecord, 'exchange'> & Omit<ExchangeFacts, 'operation' | 'attempt'>> {
   readonly operation?: OperationId | null
   readonly endpoint?: string | null
 }
 
-/** Makes the record of an exchange that went well, but for what is said. */
+/** Creates the record of an exchange that succeeded, but for the overrides. */
 export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord => {
   const { operation: id = 'market.insights', endpoint = 'http://market:8080', ...more } = overrides
   const operation = allOperations.find((each) => each.id === id)

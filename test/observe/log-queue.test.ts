@@ -10,10 +10,10 @@ import { forwardWholeLines, type LogDestination, LogQueue, openStdout } from '..
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-/** Is a reader of stdout that takes a batch when told to. */
+/** A reader of stdout that takes a batch on command. */
 class Reader extends EventEmitter {
   readonly batches: string[] = []
-  /** Where the bytes of the batches are. */
+  /** The memory that holds the batches. */
   readonly memory = new Set<ArrayBufferLike>()
   #done: ((error?: Error | null) => void) | undefined
 
@@ -82,7 +82,7 @@ test('batches are written one after another, in order', () => {
   expect(reader.batches).toEqual([line('a'), line('b'), line('c')])
 })
 
-test('at most the bound waits, the batch under way included; the rest is dropped and counted', () => {
+test('at most the limit waits, the batch being written included; the rest is dropped and counted', () => {
   const { out, reader } = openQueue(40_000)
 
   for (let i = 0; i < 100; i++) out.write(`${'x'.repeat(999)}\n`)
@@ -131,16 +131,16 @@ test('a batch of few lines that waits for the reader takes little more memory th
   expect([...reader.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(200_000)
 })
 
-test('when half the room is free again, that is told', () => {
-  let relieved = 0
-  const { out, reader } = openQueue(40_000, () => relieved++)
+test('when half the room is free again, onDrain is called', () => {
+  let drains = 0
+  const { out, reader } = openQueue(40_000, () => drains++)
   for (let i = 0; i < 41; i++) out.write(`${'x'.repeat(999)}\n`)
 
   reader.take()
-  const afterOne = relieved
+  const afterOne = drains
   reader.take()
 
-  expect([afterOne, relieved]).toEqual([0, 1])
+  expect([afterOne, drains]).toEqual([0, 1])
 })
 
 test('the end writes what waits and resolves when it is written', async () => {
@@ -174,17 +174,17 @@ test('a reader that has gone ends every wait, and nothing is kept for it', async
   await out.end()
 })
 
-test('lines of another process go out behind what was written before, without waiting for more', () => {
+test('lines of another process go out after what was written before, without waiting for more', () => {
   const { out, reader } = openQueue()
   out.write('own\n')
 
-  out.forward(Buffer.from('passed\npassed too\n'))
+  out.forward(Buffer.from('one\ntwo\n'))
   reader.take()
 
-  expect(reader.batches).toEqual(['own\n', 'passed\npassed too\n'])
+  expect(reader.batches).toEqual(['own\n', 'one\ntwo\n'])
 })
 
-test('of what is passed on, whole lines are dropped when there is no room, and each is counted', () => {
+test('of forwarded lines, whole ones are dropped when there is no room, and each is counted', () => {
   const { out, reader } = openQueue(10)
 
   out.forward(Buffer.from('1234\n6789\n'))
@@ -196,7 +196,7 @@ test('of what is passed on, whole lines are dropped when there is no room, and e
   expect(out.dropped).toBe(4)
 })
 
-test('when the reader has gone, what is passed on is dropped and counted', () => {
+test('when the reader has gone, forwarded lines are dropped and counted', () => {
   const { out, reader } = openQueue()
   out.forward(Buffer.from('one\n'))
   reader.leave()
@@ -243,7 +243,7 @@ const take = (readEnd: number, into: Buffer): number => {
   }
 }
 
-const passed = (...chunks: readonly string[]): readonly string[] => {
+const forwarded = (...chunks: readonly string[]): readonly string[] => {
   const from = new PassThrough()
   const got: string[] = []
   forwardWholeLines(from, (lines) => void got.push(lines.toString()))
@@ -251,12 +251,12 @@ const passed = (...chunks: readonly string[]): readonly string[] => {
   return got
 }
 
-test('lines are passed on as they come, and the end of one is waited for', () => {
-  expect(passed('one\ntwo\nth', 'r', 'ee\n', 'four\n')).toEqual(['one\ntwo\n', 'three\n', 'four\n'])
+test('lines are forwarded as they come, and the end of one is waited for', () => {
+  expect(forwarded('one\ntwo\nth', 'r', 'ee\n', 'four\n')).toEqual(['one\ntwo\n', 'three\n', 'four\n'])
 })
 
 test('what has no end when its writer dies is no line', () => {
-  expect(passed('one\ntw')).toEqual(['one\n'])
+  expect(forwarded('one\ntw')).toEqual(['one\n'])
 })
 
 test('a character that is cut in two is whole again', () => {
@@ -274,5 +274,5 @@ test('a character that is cut in two is whole again', () => {
 test('a line without an end is not kept for ever: it is left out, and the next one is not', () => {
   const long = 'x'.repeat(700_000)
 
-  expect(passed('one\n', long, long, long, `${long}\ntwo\n`, 'three\n')).toEqual(['one\n', 'two\n', 'three\n'])
+  expect(forwarded('one\n', long, long, long, `${long}\ntwo\n`, 'three\n')).toEqual(['one\n', 'two\n', 'three\n'])
 })

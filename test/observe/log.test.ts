@@ -13,7 +13,7 @@ import { exchangeRaw, parseStatus, rawClient } from '../helpers/raw-client.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const bufferBytes = 64 * 1024
-// What Linux keeps of a pipe that nobody reads.
+// What Linux keeps of an unread pipe.
 const pipeBytes = 64 * 1024
 
 const folder = (): string => {
@@ -22,7 +22,7 @@ const folder = (): string => {
   return path
 }
 
-/** Opens a pipe that nobody reads until the test asks for its reader. */
+/** Opens a pipe that stays unread until the test calls `read`. */
 const openPipe = (): { writeEnd: number; read: () => Socket; text: () => string } => {
   const fifo = join(folder(), 'pipe')
   execFileSync('mkfifo', [fifo])
@@ -39,7 +39,9 @@ const openPipe = (): { writeEnd: number; read: () => Socket; text: () => string 
   return { writeEnd, read, text: () => text }
 }
 
-/** Sends so many requests on one connection, each after the answer to the one before, and tells how many were answered. */
+/**
+ * Sends requests on one connection, each after the response to the one before. Resolves with how many were answered.
+ */
 const exchanges = async (port: number, count: number): Promise<number> => {
   const client = await rawClient(port)
   for (let n = 1; n <= count; n++) {
@@ -89,11 +91,11 @@ test('a process whose reader has stalled ends on SIGTERM all the same', async ()
   await Promise.all(Array.from({ length: 10 }, () => exchanges(port, 100)))
   const exit = once(child, 'exit')
 
-  const askedAt = performance.now()
+  const signalledAt = performance.now()
   child.kill('SIGTERM')
 
   expect(await exit).toEqual([0, null])
-  expect(performance.now() - askedAt).toBeLessThan(5000)
+  expect(performance.now() - signalledAt).toBeLessThan(5000)
 })
 
 test('a process whose reader has gone goes on, and ends on SIGTERM', async () => {
@@ -111,7 +113,7 @@ const script = await needProgram('script')
 test.skipIf(script.missing)('in a terminal the log is for people', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, configText({ shutdown: { wait: '0s' } }))
-  // `exec`: a shell that stays in between would die of Ctrl-C itself, and its status would be the one that `script` returns.
+  // `exec`: a shell in between would die of Ctrl-C itself, and `script` would return the shell's status.
   const serve = `exec '${process.execPath}' '${main}' serve --config '${file}'`
   const terminal = spawn(script.path ?? '', ['--quiet', '--return', '--command', serve, '/dev/null'])
   onTestFinished(() => void terminal.kill('SIGKILL'))
@@ -128,12 +130,12 @@ test.skipIf(script.missing)('in a terminal the log is for people', async () => {
   }
 
   const [, port] = await shows(/listening.*?"?port"?:\s*(\d+)/s)
-  const answer = await exchangeRaw(Number(port), 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  const response = await exchangeRaw(Number(port), 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
   const [line] = await shows(/^.*exchange.*market\.insights.*$/m)
   const exit = once(terminal, 'exit')
   terminal.stdin.write('\x03')
 
-  expect(parseStatus(answer)).toBe(200)
+  expect(parseStatus(response)).toBe(200)
   expect(line).not.toMatch(/^\{/)
   expect(line).toMatch(/\d\d:\d\d:\d\d/)
   expect(await exit).toEqual([0, null])

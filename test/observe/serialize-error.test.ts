@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { serializeError } from '../../src/observe/log.ts'
 
-test('an error is shown by its name, message, code and stack, and by nothing that hangs on it', () => {
+test('an error is serialized as its name, message, code and stack, and no other property of it', () => {
   const error = Object.assign(new TypeError('why'), { code: 'EWHY', rawPacket: Buffer.from('secret'), request: {} })
 
   expect(serializeError(error)).toEqual({ type: 'TypeError', message: 'why', code: 'EWHY', stack: error.stack })
@@ -22,6 +22,6 @@ test('a ring of causes has an end', () => {
   expect(serializeError(error)).toMatchObject({ message: 'why' })
 })
 
-test('what is no error is not shown: nobody knows what it holds', () => {
+test('a thrown value that is no error is not shown: it may hold anything', () => {
   expect(serializeError('secret')).toBe('a string was thrown')
 })

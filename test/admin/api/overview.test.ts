@@ -2,24 +2,24 @@ import { expect, test } from 'vitest'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { openHttpUpstream } from '../../helpers/upstream.ts'
 
-interface Told {
+interface OperationMembers {
   readonly id: string
   readonly pace: { readonly inFlight: number } | null
 }
 
 const dead = 'http://127.0.0.1:1'
 
-test('it tells of the nine with what they do, and of what was refused, without what clients wrote', async () => {
+test('it shows the operations with what they do, and the recent errors, without what clients wrote', async () => {
   const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics: true })
   await fetch(`${url}/market/insights?token=hunter2`)
   await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
   await fetch(`${url}/market/hunter2`, { headers: { 'X-Request-Id': 'mine' } })
 
-  const told = async () => (await fetchAdmin(`${admin}/overview`)).body
+  const overview = async () => (await fetchAdmin(`${admin}/overview`)).body
   await expect
-    .poll(async () => (await told()).operations)
+    .poll(async () => (await overview()).operations)
     .toContainEqual(expect.objectContaining({ id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }))
-  const body = await told()
+  const body = await overview()
 
   expect(body.operations).toHaveLength(9)
   expect(body.status).toMatchObject({ state: 'serving' })
@@ -30,7 +30,7 @@ test('it tells of the nine with what they do, and of what was refused, without w
   expect(JSON.stringify(body)).not.toContain('hunter2')
 })
 
-test('what is in flight is counted until the last byte of its answer', async () => {
+test('what is in flight is counted until the last byte of its response', async () => {
   const arrived = Promise.withResolvers<() => void>()
   const upstream = await openHttpUpstream((_, response) => {
     response.write('a')
@@ -39,15 +39,15 @@ test('what is in flight is counted until the last byte of its answer', async () 
   const { url, admin } = await bootLiveGateway({ upstream: upstream.url, metrics: true })
   const inFlight = async (): Promise<unknown> => {
     const { body } = await fetchAdmin(`${admin}/overview`)
-    const operations = Object.values(body.operations ?? {}) as readonly Told[]
+    const operations = Object.values(body.operations ?? {}) as readonly OperationMembers[]
     return operations.find(({ id }) => id === 'market.insights')?.pace?.inFlight
   }
 
-  const answer = await fetch(`${url}/market/insights`)
+  const response = await fetch(`${url}/market/insights`)
   const finish = await arrived.promise
   await expect.poll(inFlight).toBe(1)
   finish()
-  await answer.text()
+  await response.text()
 
   await expect.poll(inFlight).toBe(0)
 })
@@ -57,7 +57,9 @@ test('an operation whose every request fails does so, by what it did of late or 
     const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics })
     const failing = async (): Promise<unknown> => {
       const { body } = await fetchAdmin(`${admin}/overview`)
-      const operations = Object.values(body.operations ?? {}) as readonly (Told & { readonly failing: boolean })[]
+      const operations = Object.values(body.operations ?? {}) as readonly (OperationMembers & {
+        readonly failing: boolean
+      })[]
       return operations.filter((each) => each.failing).map(({ id }) => id)
     }
     await fetch(`${url}/market/insights`)
@@ -79,7 +81,7 @@ test('without metrics there are no rates, and all the rest', async () => {
   expect(body.refusals).toMatchObject([{ kind: 'connect-failed' }])
 })
 
-test('the refusals alone are told under /refused', async () => {
+test('the recent errors alone are under /refused', async () => {
   const { url, admin } = await bootLiveGateway({ upstream: dead })
   await fetch(`${url}/market/insights`)
 

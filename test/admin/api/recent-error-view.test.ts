@@ -7,7 +7,7 @@ import { testConfig } from '../../helpers/gateway.ts'
 
 const { listen } = testConfig()
 
-const told = (more: Partial<RecentError>, basePath = ''): string =>
+const reasonOf = (more: Partial<RecentError>, basePath = ''): string =>
   toRecentErrorView(
     {
       at: 0,
@@ -29,13 +29,13 @@ const told = (more: Partial<RecentError>, basePath = ''): string =>
     { ...listen, basePath },
   ).reason
 
-describe('the reason of a refusal', () => {
+describe('the reason of an error', () => {
   test('is its bounded word, in words', () => {
-    expect(told({ kind: 'unauthenticated', reason: 'expired' })).toBe('the token has expired')
+    expect(reasonOf({ kind: 'unauthenticated', reason: 'expired' })).toBe('the token has expired')
   })
 
   test('is that of its kind where there is no other', () => {
-    expect(told({ kind: 'deadline-exceeded' })).toBe('there was no answer within the deadline of the operation')
+    expect(reasonOf({ kind: 'deadline-exceeded' })).toBe('there was no answer within the deadline of the operation')
   })
 
   test.each([
@@ -50,14 +50,14 @@ describe('the reason of a refusal', () => {
       'it is none of the nine; the nearest is /market/insights; probably meant: GET /market/insights',
     ],
     ['/wp-login.php', 'it is none of the nine'],
-  ])('of %s tells how it differs from the nine', (path, reason) => {
-    expect(told({ path })).toBe(reason)
+  ])('of %s says how it differs from the catalog', (path, reason) => {
+    expect(reasonOf({ path })).toBe(reason)
   })
 
   test('of another method names that which is meant', () => {
     const wrong = { path: '/api/market/insights', kind: 'method-not-allowed', method: 'DELETE' } as const
 
-    expect(told(wrong, '/api')).toBe('/market/insights takes GET, not DELETE')
+    expect(reasonOf(wrong, '/api')).toBe('/market/insights takes GET, not DELETE')
   })
 
   test('holds nothing that a client wrote, whatever stands in the path', () => {
@@ -77,7 +77,7 @@ describe('the reason of a refusal', () => {
 
     fc.assert(
       fc.property(paths, fc.constantFrom('', '/api'), (parts, basePath) => {
-        expect(told({ path: parts.join('') }, basePath).toLowerCase()).not.toContain(secret.toLowerCase())
+        expect(reasonOf({ path: parts.join('') }, basePath).toLowerCase()).not.toContain(secret.toLowerCase())
       }),
       { numRuns: 2000 },
     )

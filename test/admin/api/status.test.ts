@@ -1,4 +1,4 @@
-/** What /status tells of policies and of an edit that is held back. The shape of all of it is `server.test.ts`'s. */
+/** What /status says of policies and of a deferred edit. The shape of all of it is `server.test.ts`'s. */
 import { describe, expect, test } from 'vitest'
 import type { getStatus } from '../../../src/admin/api/status.ts'
 import { groups } from '../../../src/operations.ts'
@@ -6,12 +6,12 @@ import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-type Told = Awaited<ReturnType<typeof getStatus>>
+type Status = Awaited<ReturnType<typeof getStatus>>
 
-const told = async ({ admin }: LiveGateway): Promise<Told> =>
-  (await fetchAdmin(`${admin}/status`)).body as unknown as Told
+const fetchStatus = async ({ admin }: LiveGateway): Promise<Status> =>
+  (await fetchAdmin(`${admin}/status`)).body as unknown as Status
 
-const market = async (live: LiveGateway) => (await told(live)).upstreams.market
+const market = async (live: LiveGateway) => (await fetchStatus(live)).upstreams.market
 
 describe('of a group', () => {
   test('the breaker, the budget and the way of balancing, when they are on', async () => {
@@ -25,7 +25,7 @@ describe('of a group', () => {
     })
   })
 
-  test('an endpoint that traffic has taken out: since when, why, for how long, and what it had', async () => {
+  test('an endpoint that is ejected: since when, why, for how long, and what it had', async () => {
     const [bad, good] = [await httpUpstream((_, response) => void response.writeHead(500).end()), await httpUpstream()]
     const live = await bootLiveGateway({
       upstreams: {
@@ -53,7 +53,7 @@ describe('of a group', () => {
   test.each<[string, (bad: string, good: string) => object]>([
     ['outlier: none', (bad, good) => ({ endpoints: [bad, good], outlier: 'none' })],
     ['the other one gone', (bad) => ({ endpoints: [bad] })],
-  ])('an endpoint that traffic has taken out is up again with %s', async (_, next) => {
+  ])('an endpoint that is ejected is up again with %s', async (_, next) => {
     const [bad, good] = [await httpUpstream((_, response) => void response.writeHead(500).end()), await httpUpstream()]
     const endpoints = [bad.url, good.url]
     const live = await bootLiveGateway({ upstreams: { market: { endpoints, outlier: { consecutiveFailures: 1 } } } })
@@ -83,17 +83,17 @@ describe('of a group', () => {
   })
 })
 
-test('warnings of what runs are told for as long as it runs', async () => {
+test('warnings of what runs are listed for as long as it runs', async () => {
   const live = await bootLiveGateway({ upstreams: { market: { endpoints: ['http://a.invalid', 'http://a.invalid'] } } })
-  const before = (await told(live)).warnings
+  const before = (await fetchStatus(live)).warnings
 
   live.edit({})
   await fetchAdmin(`${live.admin}/reload`, 'POST')
 
   expect(before).toMatchObject([{ path: 'upstreams.market.endpoints[1]', line: 1 }])
-  expect((await told(live)).warnings).toEqual([])
+  expect((await fetchStatus(live)).warnings).toEqual([])
 })
 
-test('all eight groups are told of', async () => {
-  expect(Object.keys((await told(await bootLiveGateway())).upstreams)).toEqual(groups)
+test('all eight groups are there', async () => {
+  expect(Object.keys((await fetchStatus(await bootLiveGateway())).upstreams)).toEqual(groups)
 })

@@ -1,4 +1,4 @@
-/** What the operator's listener tells and decides when several processes serve. */
+/** What the operator's listener reports and decides when several processes serve. */
 import { expect, onTestFinished, test } from 'vitest'
 import { type AdminContextInit, openAdminServer } from '../../../src/admin/server.ts'
 import type { Config } from '../../../src/config/config.ts'
@@ -23,15 +23,15 @@ const first: WorkerStatus = {
   config: '3f1c0a9be2d4',
 }
 
-/** Reports that nothing has happened. */
-const quiet = async (config: Config, said: Overrides): Promise<StatusReport> => {
-  const plane = new DataPlane({ config, overrides: said, sandboxOrigin: null }, { logEvent: () => {} })
+/** Collects the report of an idle gateway. */
+const quiet = async (config: Config, overrides: Overrides): Promise<StatusReport> => {
+  const plane = new DataPlane({ config, overrides: overrides, sandboxOrigin: null }, { logEvent: () => {} })
   const report = collectReport(plane.currentSnapshot)
   await plane.close(0)
   return report
 }
 
-/** Opens the listener of a gateway with two endpoints behind each group. */
+/** Opens the listener of a gateway with two endpoints for each group. */
 const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: StatusReport) => StatusReport) => {
   const loaded = parse(configText({ upstream: { endpoints: [one, two] } }))
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
@@ -70,7 +70,7 @@ const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: Stat
   return `http://127.0.0.1:${admin.address.port}`
 }
 
-test('each worker is told of, with what is not known of it as null', async () => {
+test('each worker is listed, with what is not known of it as null', async () => {
   const gone = {
     ...first,
     worker: 2,
@@ -88,14 +88,14 @@ test('each worker is told of, with what is not known of it as null', async () =>
   expect(body.workers).toEqual([{ ...first, startedAt: '2026-11-21T02:00:07.512Z' }, gone])
 })
 
-test('workers are told as the report that stands beside them found them', async () => {
-  let asked = 0 // before, by whoever remembers the rates
-  const admin = await open({ workers: () => [{ ...first, inFlight: asked }] }, (report) => {
-    asked++
+test('workers are listed as the report beside them found them', async () => {
+  let reports = 0 // before, by the history of rates
+  const admin = await open({ workers: () => [{ ...first, inFlight: reports }] }, (report) => {
+    reports++
     return report
   })
 
-  const before = asked
+  const before = reports
   const { body } = await fetchAdmin(`${admin}/status`)
 
   expect(body.workers).toMatchObject([{ inFlight: before + 1 }])
@@ -105,15 +105,15 @@ test.each([
   ['while none serves', 'no-worker', false, 'no-worker', 'not serving'],
   ['before the first one does', 'starting', false, 'starting', 'not serving'],
   ['once one does', null, false, null, 'serving'],
-  ['while the gateway stops, whoever serves', null, true, 'draining', 'draining'],
+  ['while the gateway stops, although workers serve', null, true, 'draining', 'draining'],
   ['while the gateway stops, and nothing listens any more', 'not-listening', true, 'draining', 'draining'],
 ] as const)('a gateway is ready or not: %s', async (_, notServing, draining, reason, state) => {
   const admin = await open({ notServing: () => notServing, draining: () => draining })
 
-  const [ready, told] = [await fetchAdmin(`${admin}/ready`), await fetchAdmin(`${admin}/status`)]
+  const [ready, status] = [await fetchAdmin(`${admin}/ready`), await fetchAdmin(`${admin}/status`)]
 
   expect([ready.status, ready.body]).toEqual(reason === null ? [200, { ready: true }] : [503, { ready: false, reason }])
-  expect(told.body).toMatchObject({ ready: reason === null, notReady: reason, state })
+  expect(status.body).toMatchObject({ ready: reason === null, notReady: reason, state })
 })
 
 test('an endpoint that only some workers have ejected is none to drain the other one for', async () => {
@@ -126,9 +126,9 @@ test('an endpoint that only some workers have ejected is none to drain the other
       { ...quiet, upstreams: { ...quiet.upstreams, market: { ...market, endpoints } } },
     ])
   })
-  const order = { method: 'POST', body: JSON.stringify({ group: 'market', url: two }) }
+  const command = { method: 'POST', body: JSON.stringify({ group: 'market', url: two }) }
 
-  const { status, body } = await fetchAdmin(`${admin}/endpoints/drain`, 'POST', order)
+  const { status, body } = await fetchAdmin(`${admin}/endpoints/drain`, 'POST', command)
 
   expect([status, body.code]).toEqual([409, 'last-endpoint'])
   expect(body.detail).toContain(`${one} is ejected`)

@@ -1,4 +1,4 @@
-/** How an audit log goes on: over a restart, a crash and a reload. What becomes of its files is `trail-files.test.ts`'s. */
+/** How an audit log goes on: over a restart, a crash and a reload. Its files are `audit-log-files.test.ts`'s. */
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
@@ -23,7 +23,7 @@ test.each([
   ['in the midst of what every line begins with', (text: string) => text.slice(0, 5)],
   ['in the first line, twice', (text: string) => `${text.slice(0, 100)}\n{"audit":"`],
   ['in a line, twice', (text: string) => `${text.slice(0, -100)}\n{"audit":"`],
-])('a crash %s is told of, and the chain goes on', async (_, crash) => {
+])('a crash %s is reported, and the chain goes on', async (_, crash) => {
   const { config, file, read } = place()
   await run(config, 3)
   writeFileSync(file, crash(read()))
@@ -34,57 +34,57 @@ test.each([
   expect(read()).toContain('"n":0')
 })
 
-test('with another key than the last line was sealed with nobody goes on, nor where something else stands', async () => {
+test('with another key than the last line was sealed with no chain goes on, nor in a file that is no audit log', async () => {
   const { config, file, read } = place()
   await run(config, 3)
   const before = read()
-  const { trail } = open()
+  const { auditLog } = open()
 
-  await expect(trail.prepare({ ...config, key: 'x'.repeat(32) })).rejects.toThrow(
+  await expect(auditLog.prepare({ ...config, key: 'x'.repeat(32) })).rejects.toThrow(
     /not sealed with audit\.key, or was edited/,
   )
   writeFileSync(file, before.replace('"event":"end"', '"event":"enD"'))
-  await expect(trail.prepare(config)).rejects.toThrow(/not sealed with audit\.key, or was edited/)
+  await expect(auditLog.prepare(config)).rejects.toThrow(/not sealed with audit\.key, or was edited/)
   writeFileSync(file, 'a diary\n')
-  await expect(trail.prepare(config)).rejects.toThrow(/holds something else than an audit log/)
-  await expect(trail.prepare({ ...config, file: '/nowhere/audit.log' })).rejects.toThrow(
+  await expect(auditLog.prepare(config)).rejects.toThrow(/holds something else than an audit log/)
+  await expect(auditLog.prepare({ ...config, file: '/nowhere/audit.log' })).rejects.toThrow(
     /^audit\.file \/nowhere\/audit\.log cannot be used: ENOENT/,
   )
-  await expect(trail.prepare({ ...config, file: tmpdir() })).rejects.toThrow(/cannot be used/)
+  await expect(auditLog.prepare({ ...config, file: tmpdir() })).rejects.toThrow(/cannot be used/)
 })
 
-test('what a worker lost is told, before there is somebody to write it and after there was, with what came early', async () => {
+test('what a worker lost is recorded, before the writer has started and after it, with what came early', async () => {
   const { config, file, read } = place()
-  const { trail, begin } = open()
+  const { auditLog, begin } = open()
 
-  trail.recordFromWorker([says(1)], 5)
+  auditLog.recordFromWorker([says(1)], 5)
   await begin(config)
   await eventually(() => existsSync(file) && read().includes('"n":1'))
   await eventually(() => read().includes('"event":"lost","lines":5,'))
-  trail.recordFromWorker([], 7)
+  auditLog.recordFromWorker([], 7)
   await eventually(() => read().includes('"event":"lost","lines":7,'))
-  await trail.close()
+  await auditLog.close()
 
   expect(verified([read()])).toMatchObject({ findings: [] })
 })
 
 test('a reload moves to another file with what the one before could not take, or changes the key', async () => {
   const [first, second] = [place(), place()]
-  const { trail, begin } = open()
+  const { auditLog, begin } = open()
   await begin(first.config)
   await eventually(() => first.read().length > 0)
   const { length } = first.read()
   appendFileSync(first.file, 'an intruder\n')
-  trail.record(says(1))
-  await eventually(() => trail.failing)
+  auditLog.record(says(1))
+  await eventually(() => auditLog.failing)
 
   await begin(second.config)
   await eventually(() => second.read().includes('"n":1'))
   await begin({ ...second.config, key: 'x'.repeat(32) })
-  trail.record(says(2))
-  await trail.close()
+  auditLog.record(says(2))
+  await auditLog.close()
 
-  expect(trail.failing).toBe(false)
+  expect(auditLog.failing).toBe(false)
   expect(verified([first.read().slice(0, length)]).findings).toEqual([])
   expect(verified([second.read()], { keys: [key, toAuditKey('x'.repeat(32))] }).findings).toEqual([])
 })

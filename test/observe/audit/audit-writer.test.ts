@@ -11,90 +11,90 @@ let open: AuditWriter[] = []
 afterEach(async () => {
   const closed = Promise.all(open.map((writer) => writer.close('stopped')))
   open = []
-  await closed // or their alarms would be those of the next test
+  await closed // or their timers would be those of the next test
   vi.useRealTimers()
 })
 
 const begin = (more: Partial<typeof defaultWriterOptions> = {}) => {
-  const target = new FakeAuditOutput()
+  const output = new FakeAuditOutput()
   const { log, lines } = logInMemory()
-  const told: boolean[] = []
-  const writer = new AuditWriter(target.opened(), key, log, (failing) => told.push(failing), {
+  const changes: boolean[] = []
+  const writer = new AuditWriter(output.opened(), key, log, (failing) => changes.push(failing), {
     ...defaultWriterOptions,
     ...more,
   })
   open.push(writer)
-  return { target, writer, told, lines }
+  return { output, writer, changes, lines }
 }
 
-/** Lets so much time pass, with all that is done in it. */
+/** Lets time pass, with all that is done in it. */
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
 const says = (n: number): string => `"event":"exchange","n":${n}`
 const numbers = (text: string): readonly number[] => [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n))
 
-test('lines that come together are written together, behind one that says what they follow', async () => {
-  const { target, writer } = begin()
+test('lines that come together are written together, after one that says what they follow', async () => {
+  const { output, writer } = begin()
 
   for (let n = 0; n < 100; n++) writer.record(says(n))
   await pass(5)
 
-  expect(target.writes).toBe(1)
-  expect(numbers(target.text)).toEqual(Array.from({ length: 100 }, (_, n) => n))
-  expect(verified([target.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 101 }] })
+  expect(output.writes).toBe(1)
+  expect(numbers(output.text)).toEqual(Array.from({ length: 100 }, (_, n) => n))
+  expect(verified([output.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 101 }] })
 })
 
-test('a full disk is told once, and when there is room again all that waited is written', async () => {
-  const { target, writer, told, lines } = begin()
+test('a full disk is reported once, and when there is room again all that waited is written', async () => {
+  const { output, writer, changes, lines } = begin()
   await pass(5)
 
-  target.room = 100 // less than a line
+  output.room = 100 // less than a line
   writer.record(says(1))
   await pass(5)
   writer.record(says(2))
   await pass(3000)
   const failing = writer.state
-  target.room = Number.POSITIVE_INFINITY
+  output.room = Number.POSITIVE_INFINITY
   await pass(12_000)
 
   expect(failing).toMatchObject({ reason: 'ENOSPC: no space left on device, write', count: 1, lost: 0 })
   expect(writer.state).toMatchObject({ reason: null, count: 3, waitingBytes: 0 })
-  expect(told).toEqual([true, false])
-  expect(verified([target.text])).toMatchObject({ findings: [], chains: [{ lines: 3 }] })
+  expect(changes).toEqual([true, false])
+  expect(verified([output.text])).toMatchObject({ findings: [], chains: [{ lines: 3 }] })
   expect(lines.map(({ msg }) => msg)).toEqual(['audit cannot be written', 'audit is written again'])
 })
 
-test('while lines come at every moment, it is told that they can be written again, and where the chain stands', async () => {
-  const { target, writer, told } = begin()
+test('while lines come at every moment, it is reported that they can be written again, and where the chain ends', async () => {
+  const { output, writer, changes } = begin()
   await pass(5)
-  target.room = 0
+  output.room = 0
   writer.record(says(0))
   await pass(5)
   let came = 0
-  target.onWrite = () => {
+  output.onWrite = () => {
     if (came++ < 1000) writer.record(says(came))
   }
 
-  target.room = Number.POSITIVE_INFINITY
+  output.room = Number.POSITIVE_INFINITY
   await pass(250)
-  const cameUntilTold = told.includes(false) ? came : null
+  const cameUntilReported = changes.includes(false) ? came : null
   await writer.checkpoint()
   const cameUntilCheckpoint = came
 
-  expect(told).toEqual([true, false])
-  expect(cameUntilTold).toBeLessThan(100)
+  expect(changes).toEqual([true, false])
+  expect(cameUntilReported).toBeLessThan(100)
   expect(cameUntilCheckpoint).toBeLessThan(100)
 })
 
-test('what waits is bounded: what comes beyond is lost, and a line in its place says how much', async () => {
-  const { target, writer, lines } = begin({ maxPendingBytes: 200 })
+test('what waits is limited: what comes beyond is lost, and a line in its place says how much', async () => {
+  const { output, writer, lines } = begin({ maxPendingBytes: 200 })
   await pass(5)
 
-  target.room = 0
+  output.room = 0
   for (let n = 0; n < 20; n++) writer.record(says(n))
   await pass(1000)
   const { waitingBytes, lost } = writer.state
-  target.room = Number.POSITIVE_INFINITY
+  output.room = Number.POSITIVE_INFINITY
   await pass(12_000)
   writer.record(says(20))
   await pass(5)
@@ -102,44 +102,44 @@ test('what waits is bounded: what comes beyond is lost, and a line in its place 
   const kept = 20 - lost
   expect(waitingBytes).toBeLessThanOrEqual(200)
   expect(lost).toBeGreaterThan(5)
-  expect(numbers(target.text)).toEqual([...Array.from({ length: kept }, (_, n) => n), 20])
-  expect(target.text).toContain(`"event":"lost","lines":${lost},`)
-  expect(verified([target.text]).findings).toEqual([])
+  expect(numbers(output.text)).toEqual([...Array.from({ length: kept }, (_, n) => n), 20])
+  expect(output.text).toContain(`"event":"lost","lines":${lost},`)
+  expect(verified([output.text]).findings).toEqual([])
   expect(lines.at(-1)).toMatchObject({ msg: 'audit is written again', lost })
 })
 
 test('a disk that hangs counts as one that fails, until it has taken what it was given', async () => {
-  const { target, writer, told } = begin()
+  const { output, writer, changes } = begin()
   await pass(5)
-  const held = Promise.withResolvers<void>()
+  const pending = Promise.withResolvers<void>()
 
-  target.wait = held.promise
+  output.wait = pending.promise
   writer.record(says(1))
   await pass(5100)
   const { reason } = writer.state
-  held.resolve()
+  pending.resolve()
   await pass(1)
 
   expect(reason).toBe('a write takes too long')
-  expect(told).toEqual([true, false])
-  expect(numbers(target.text)).toEqual([1])
+  expect(changes).toEqual([true, false])
+  expect(numbers(output.text)).toEqual([1])
 })
 
 test('a file that is moved away while a line is half written goes on in the next, which says so', async () => {
-  const { target, writer } = begin()
+  const { output, writer } = begin()
   await pass(5)
   const next = new FakeAuditOutput()
 
-  target.room = 50
+  output.room = 50
   for (let n = 0; n < 3; n++) writer.record(says(n))
   await pass(5)
-  target.successor = next
+  output.successor = next
   await writer.reopen()
   await pass(300)
 
-  expect(target.text).not.toMatch(/\n$/)
+  expect(output.text).not.toMatch(/\n$/)
   expect(numbers(next.text)).toEqual([0, 1, 2])
-  expect(verified([target.text, next.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 5 }] })
+  expect(verified([output.text, next.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 5 }] })
   expect(verified([next.text]).findings).toEqual([])
 })
 
@@ -149,13 +149,13 @@ test.each([
   ['a piece, and of the next as well', [50, 60]],
   ['nothing, and of the next a piece', [0, 60]],
 ])(
-  'what a crash left is told of where a full disk takes %s of a line, and the file is moved away then',
+  'what a crash left is reported where a full disk takes %s of a line, and the file is moved away then',
   async (_, rooms) => {
     const crashed = sample(3)
     const piece = `{"audit":"${crashed.link.chain}","seq":5,"ti`
     const [first = 0, second = null] = rooms
-    const targets = [new FakeAuditOutput(), new FakeAuditOutput(), new FakeAuditOutput()] as const
-    const [old, next, last] = targets
+    const outputs = [new FakeAuditOutput(), new FakeAuditOutput(), new FakeAuditOutput()] as const
+    const [old, next, last] = outputs
     old.text = `${crashed.text}${piece}\n`
     old.room = first
     const { log } = logInMemory()
@@ -172,14 +172,14 @@ test.each([
     await writer.reopen()
     await pass(300)
 
-    const files = targets.map(({ text }) => text).filter((text) => text !== '')
+    const files = outputs.map(({ text }) => text).filter((text) => text !== '')
     expect(numbers(files.at(-1) ?? '')).toContain(1)
     expect(verified(files)).toMatchObject({ findings: [], chains: [{ first: 1 }] })
   },
 )
 
 test('a key is changed by a line that the old one seals', async () => {
-  const { target, writer } = begin()
+  const { output, writer } = begin()
   const other = toAuditKey('o'.repeat(32))
 
   writer.record(says(1))
@@ -187,12 +187,12 @@ test('a key is changed by a line that the old one seals', async () => {
   writer.record(says(2))
   await pass(5)
 
-  expect(verified([target.text], { keys: [key, other] }).findings).toEqual([])
-  expect(verified([target.text]).findings).not.toEqual([])
+  expect(verified([output.text], { keys: [key, other] }).findings).toEqual([])
+  expect(verified([output.text]).findings).not.toEqual([])
 })
 
-test('each minute in which something was written the log tells where the chain stands, and at the end', async () => {
-  const { target, writer, lines } = begin()
+test('each minute in which something was written the log says where the chain ends, and at the end', async () => {
+  const { output, writer, lines } = begin()
 
   await pass(60_000)
   await pass(60_000)
@@ -205,29 +205,29 @@ test('each minute in which something was written the log tells where the chain s
   const checkpoints = lines.filter(({ msg }) => msg === 'audit checkpoint')
   expect(checkpoints.map(({ count }) => count)).toEqual([1, 2, 4])
   expect(left).toEqual([])
-  const told = checkpoints.map(({ chain, count, hash }) => ({ chain, count, hash }) as never)
-  expect(verified([target.text], { checkpoints: told }).findings).toEqual([])
+  const logged = checkpoints.map(({ chain, count, hash }) => ({ chain, count, hash }) as never)
+  expect(verified([output.text], { checkpoints: logged }).findings).toEqual([])
 })
 
 test('what could not be made to survive counts as not written, until it is', async () => {
-  const { target, writer, told } = begin()
+  const { output, writer, changes } = begin()
   await pass(5)
 
-  target.unsynced = 'EIO: i/o error, fdatasync'
+  output.unsynced = 'EIO: i/o error, fdatasync'
   await pass(61_000)
   const { reason } = writer.state
-  target.unsynced = null
+  output.unsynced = null
   await pass(1000)
 
   expect(reason).toBe('EIO: i/o error, fdatasync')
-  expect(told).toEqual([true, false])
+  expect(changes).toEqual([true, false])
 })
 
 test('what cannot be written is given back at the end', async () => {
-  const { target, writer } = begin()
+  const { output, writer } = begin()
   await pass(5)
 
-  target.room = 0
+  output.room = 0
   writer.record(says(1))
   open = []
   const left = await writer.close('stopped')

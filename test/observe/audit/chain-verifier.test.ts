@@ -9,7 +9,7 @@ const lines = whole.text.trimEnd().split('\n')
 const text = (edited: readonly string[]): string => edited.map((line) => `${line}\n`).join('')
 const at = { count: whole.link.count, hash: whole.link.mac, chain: null }
 
-test('an audit log as it was written is whole, and tells where it ends', () => {
+test('an audit log as it was written is whole, and says where it ends', () => {
   const { findings, notes, chains } = verified([whole.text], { checkpoints: [at] })
 
   expect([findings, notes]).toEqual([[], []])
@@ -23,7 +23,7 @@ test('every edit of a single byte is found, and so is every byte that is dropped
   const bytes = Buffer.from(whole.text)
   const values = process.env.AUDIT_EDITS === 'all' ? Array.from({ length: 255 }, (_, n) => n + 1) : [1, 32, 128]
   const missed: string[] = []
-  const tried = (edited: Buffer, what: string): void => {
+  const check = (edited: Buffer, what: string): void => {
     if (verified([edited]).findings.length === 0) missed.push(what)
   }
 
@@ -31,14 +31,14 @@ test('every edit of a single byte is found, and so is every byte that is dropped
     for (const difference of values) {
       const edited = Buffer.from(bytes)
       edited[n] = byte ^ difference
-      tried(edited, `byte ${n} ^ ${difference}`)
+      check(edited, `byte ${n} ^ ${difference}`)
     }
     for (const other of [10, 32, 34, 48])
       if (byte !== other)
-        tried(Buffer.concat([bytes.subarray(0, n), Buffer.of(other), bytes.subarray(n + 1)]), `byte ${n} = ${other}`)
-    // Without its last byte, a line end, the last line is still whole.
-    if (n < bytes.length - 1) tried(Buffer.concat([bytes.subarray(0, n), bytes.subarray(n + 1)]), `byte ${n} dropped`)
-    tried(Buffer.concat([bytes.subarray(0, n), Buffer.of(120), bytes.subarray(n)]), `a byte before ${n}`)
+        check(Buffer.concat([bytes.subarray(0, n), Buffer.of(other), bytes.subarray(n + 1)]), `byte ${n} = ${other}`)
+    // Without its last byte, a line feed, the last line is still whole.
+    if (n < bytes.length - 1) check(Buffer.concat([bytes.subarray(0, n), bytes.subarray(n + 1)]), `byte ${n} dropped`)
+    check(Buffer.concat([bytes.subarray(0, n), Buffer.of(120), bytes.subarray(n)]), `a byte before ${n}`)
   }
 
   expect(missed).toEqual([])
@@ -76,7 +76,7 @@ describe('a line', () => {
     expect(places(verified([texts.join('')], { mixed: true }).findings)).toEqual(['a:1'])
   })
 
-  test('is found behind lines of a key that is not known, where it was dropped', () => {
+  test('is found after lines of an unknown key, where it was dropped', () => {
     const forged = sample(4, undefined, toAuditKey('x'.repeat(32))).text.split('\n')
 
     expect(places(verified([[...forged.slice(0, 2), ...forged.slice(3)].join('\n')]).findings)).toEqual(['a:1', 'a:3'])
@@ -154,7 +154,7 @@ describe('a torn line', () => {
   const piece = `${nextLinePrefix(whole.link)}"time":`
   const torn = { bytes: piece.length, sha256: '' }
 
-  test('at the end is told, and is no fault', () => {
+  test('at the end is a note, and no fault', () => {
     const { findings, notes } = verified([whole.text + piece])
 
     expect([findings, places(notes)]).toEqual([[], ['a:6']])
@@ -169,15 +169,15 @@ describe('a torn line', () => {
     expect(places(verified([whole.text + junk]).findings)).toEqual(['a:6'])
   })
 
-  test('is in order where the next line tells of it, and a fault where it does not', async () => {
-    const told = toTornLine(Buffer.from(piece))
+  test('is in order where the next line reports it, and a fault where it does not', async () => {
+    const reported = toTornLine(Buffer.from(piece))
     const behind = (claimed: typeof torn | null): string =>
       seal(key, whole.link, headLine(0, 'start', whole.link, key, claimed)).line
 
-    expect(verified([`${whole.text}${piece}\n${behind(told)}`]).findings).toEqual([])
+    expect(verified([`${whole.text}${piece}\n${behind(reported)}`]).findings).toEqual([])
     expect(places(verified([`${whole.text}${piece}\n${behind(null)}`]).findings)).toEqual(['a:6'])
-    expect(places(verified([`${whole.text}${piece.slice(1)}\n${behind(told)}`]).findings)).toEqual(['a:6'])
-    expect(places(verified([`${whole.text}${behind(told)}`]).findings)).toEqual(['a:6'])
+    expect(places(verified([`${whole.text}${piece.slice(1)}\n${behind(reported)}`]).findings)).toEqual(['a:6'])
+    expect(places(verified([`${whole.text}${behind(reported)}`]).findings)).toEqual(['a:6'])
   })
 })
 

@@ -1,7 +1,7 @@
 import type { AuditOutput, OpenedAuditOutput } from '../../../src/observe/audit/audit-output.ts'
 import { genesis } from '../../../src/observe/audit/chain.ts'
 
-/** Is a target in memory that a test has fail, take little, or wait. */
+/** An output in memory that a test has fail, take little, or wait. */
 export class FakeAuditOutput implements AuditOutput {
   readonly name: string = 'audit.log'
   rotateBytes: number | null = null
@@ -9,16 +9,16 @@ export class FakeAuditOutput implements AuditOutput {
   isUnlinked = false
   /** What it holds. */
   text = ''
-  /** How many bytes it still takes: then it is a full disk. */
+  /** How many bytes it still takes; 0: a full disk. */
   room = Number.POSITIVE_INFINITY
-  /** What every sync fails with. */
+  /** The error of every sync. */
   unsynced: string | null = null
-  /** Where lines go from now on, once somebody asks. */
+  /** The output of the next lines, once `openNext` is called. */
   successor: FakeAuditOutput | null = null
   /** Holds back what is written until it resolves. */
   wait: Promise<void> = Promise.resolve()
   writes = 0
-  /** Is called at each write. */
+  /** Called at each write. */
   onWrite: () => void = () => {}
 
   async append(bytes: Buffer): Promise<number> {

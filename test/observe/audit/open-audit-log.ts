@@ -9,7 +9,7 @@ import { logInMemory } from '../../helpers/gateway.ts'
 
 export const says = (n: number): string => `"event":"exchange","n":${n}`
 
-/** Makes a folder for a log. */
+/** Creates a folder for a log. */
 export const place = () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -18,18 +18,18 @@ export const place = () => {
   return { folder, file, config, read: () => readFileSync(file, 'utf8') }
 }
 
-/** Makes the audit log of a gateway, and what has it begin as a configuration says. */
+/** Creates the audit log of a gateway, and what starts it with a configuration. */
 export const open = (more: Partial<AuditLogOptions> = {}) => {
   const { log, lines } = logInMemory()
-  const trail = new AuditLog({ log, stdout: { write: () => {}, dropped: () => 0 }, ...more })
-  onTestFinished(() => trail.close())
-  return { trail, lines, begin: async (config: AuditConfig | null) => (await trail.prepare(config)).commit() }
+  const auditLog = new AuditLog({ log, stdout: { write: () => {}, dropped: () => 0 }, ...more })
+  onTestFinished(() => auditLog.close())
+  return { auditLog, lines, begin: async (config: AuditConfig | null) => (await auditLog.prepare(config)).commit() }
 }
 
-/** Runs a gateway's worth of it: so many lines. */
+/** Runs a gateway's worth of it: a number of lines. */
 export const run = async (config: AuditConfig, lines: number): Promise<void> => {
-  const { trail, begin } = open()
+  const { auditLog, begin } = open()
   await begin(config)
-  for (let n = 0; n < lines; n++) trail.record(says(n))
-  await trail.close()
+  for (let n = 0; n < lines; n++) auditLog.record(says(n))
+  await auditLog.close()
 }

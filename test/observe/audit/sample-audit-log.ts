@@ -5,21 +5,21 @@ import { exchangeRecord } from '../exchange-record.ts'
 
 export const key: AuditKey = toAuditKey('k'.repeat(32))
 
-/** Is an audit log as text, and where its chain stands at the end. */
+/** An audit log as text, and the end of its chain. */
 export interface Sample {
   readonly text: string
   readonly link: ChainPosition
 }
 
-/** Writes a file of so many exchanges, behind the line that begins it. */
+/** Writes a file of exchanges, after the line that begins it. */
 export const sample = (exchanges: number, before: ChainPosition = genesis(), sealed: AuditKey = key): Sample => {
-  const says = [
+  const contents = [
     headLine(0, before.count === 0 ? 'start' : 'file', before, sealed, null),
     ...Array.from({ length: exchanges }, (_, n) => exchangeLine(n, exchangeOf(n))),
   ]
   let link = before
   let text = ''
-  for (const each of says) {
+  for (const each of contents) {
     const next = seal(sealed, link, each)
     text += next.line
     link = next.link
@@ -47,21 +47,21 @@ export const verified = (
   files: readonly (string | Buffer)[],
   { checkpoints = [], keys = [key], mixed = false }: Options = {},
 ): ChainVerifier => {
-  const verification = new ChainVerifier(keys, checkpoints, mixed)
+  const verifier = new ChainVerifier(keys, checkpoints, mixed)
   for (const [nth, file] of files.entries()) {
     const bytes = Buffer.from(file)
     let line = 0
     for (let at = 0; at < bytes.length; ) {
       const end = bytes.indexOf(10, at)
       const place = { file: 'abc'[nth] ?? '', line: ++line }
-      verification.verifyLine(bytes.subarray(at, end === -1 ? bytes.length : end), place, end !== -1)
+      verifier.verifyLine(bytes.subarray(at, end === -1 ? bytes.length : end), place, end !== -1)
       at = end === -1 ? bytes.length : end + 1
     }
   }
-  verification.finish()
-  return verification
+  verifier.finish()
+  return verifier
 }
 
-/** Tells the places of findings: `a:3`. */
+/** Lists the positions of findings: `a:3`. */
 export const places = (findings: readonly AuditFinding[]): readonly string[] =>
   findings.map(({ file, line }) => `${file}:${line}`)

@@ -82,7 +82,7 @@ describe('a quantile', () => {
     expect(above).toEqual([])
   })
 
-  test('above the last bound is told as that bound', () => {
+  test('above the last bound is given as that bound', () => {
     expect(quantile(counted([1_000_000]), 0.5)).toBe(bucketBoundsMs.at(-1))
   })
 })

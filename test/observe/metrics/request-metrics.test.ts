@@ -10,10 +10,10 @@ import { exchangeRecord } from '../exchange-record.ts'
 
 /** Counts exchanges, given by what is particular about them. */
 const counted = (all: readonly Parameters<typeof exchangeRecord>[0][], clients = false) => {
-  const meter = new RequestMetrics()
-  const observer = meter.observer(clients)
+  const metrics = new RequestMetrics()
+  const observer = metrics.observer(clients)
   for (const each of all) observer.record(exchangeRecord(each))
-  return meter.report
+  return metrics.report
 }
 
 const of = (name: OperationLabel, all: Parameters<typeof counted>[0]) => counted(all).operations[name]
@@ -32,7 +32,7 @@ test('requests are counted by operation, class of status and failure', () => {
   ])
 })
 
-test('what is none of the nine is counted as none', () => {
+test('a request for no operation is counted as none', () => {
   const refused = { operation: null, status: 404, failure: new GatewayError('not-found') }
 
   expect(of('none', [refused]).requests).toEqual([{ statusClass: 4, failure: 'not-found', count: 1 }])
@@ -52,11 +52,11 @@ test('durations, bytes and retries add up', () => {
 })
 
 test('each attempt that failed is counted by its reason, its kind where there is none, or for its status', () => {
-  const meter = new RequestMetrics()
+  const metrics = new RequestMetrics()
   const refused = new GatewayError('connect-failed', { reason: 'refused' })
   for (const why of [refused, refused, new GatewayError('headers-timeout'), 503, 500])
-    meter.operations['market.insights'].countFailedAttempt(new FailedAttempt('http://market:8080', why, 0))
-  const attemptFailures = mergeRequestMetrics([meter.report, meter.report])?.operations['market.insights']
+    metrics.operations['market.insights'].countFailedAttempt(new FailedAttempt('http://market:8080', why, 0))
+  const attemptFailures = mergeRequestMetrics([metrics.report, metrics.report])?.operations['market.insights']
     .attemptFailures
 
   expect(attemptFailures).toEqual([

@@ -26,91 +26,91 @@ const open = {
   }),
 }
 
-const kept = (...all: readonly Parameters<typeof exchangeRecord>[0][]) => {
-  const refusals = new RecentErrors()
-  for (const each of all) refusals.record(exchangeRecord(each))
-  return refusals
+const record = (...all: readonly Parameters<typeof exchangeRecord>[0][]) => {
+  const errors = new RecentErrors()
+  for (const each of all) errors.record(exchangeRecord(each))
+  return errors
 }
 
-describe('the last refusals', () => {
+describe('the recent errors', () => {
   test('hold what the gateway answered with an error of its own, the newest first', () => {
-    const refusals = kept({}, { status: 500 }, dead())
+    const errors = record({}, { status: 500 }, dead())
     vi.advanceTimersByTime(1000)
-    refusals.record(exchangeRecord(notFound))
+    errors.record(exchangeRecord(notFound))
 
-    expect(refusals.report.last).toMatchObject([
+    expect(errors.report.last).toMatchObject([
       { kind: 'not-found', reason: null, path: '/x', operation: null, at: Date.parse('2026-11-22T02:00:01Z') },
       { kind: 'connect-failed', reason: 'refused', cause: 'connect ECONNREFUSED', operation: 'market.insights' },
     ])
   })
 
   test('leave out clients that left', () => {
-    expect(kept({ status: 499, failure: new GatewayError('client-gone') }).report).toEqual({
+    expect(record({ status: 499, failure: new GatewayError('client-gone') }).report).toEqual({
       last: [],
       causes: [],
       total: 0,
     })
   })
 
-  test('are at most a hundred of the nine, which what is none of them never pushes out', () => {
-    const refusals = kept(dead(), ...Array.from({ length: 500 }, () => notFound))
-    const many = kept(...Array.from({ length: 500 }, () => dead()))
+  test('are at most a hundred of operations, which requests for none never push out', () => {
+    const errors = record(dead(), ...Array.from({ length: 500 }, () => notFound))
+    const many = record(...Array.from({ length: 500 }, () => dead()))
 
-    expect(refusals.report.last).toHaveLength(101)
-    expect(refusals.report.last.filter(({ operation }) => operation !== null)).toHaveLength(1)
-    expect(mergeRecentErrors([refusals.report, many.report, many.report]).last).toHaveLength(200)
+    expect(errors.report.last).toHaveLength(101)
+    expect(errors.report.last.filter(({ operation }) => operation !== null)).toHaveLength(1)
+    expect(mergeRecentErrors([errors.report, many.report, many.report]).last).toHaveLength(200)
   })
 
   test('keep some of each reason, whatever floods them', () => {
     const flood = Array.from({ length: 5000 }, () => open)
-    const refusals = kept(expired, dead(), ...flood, dead())
-    const { last, total } = refusals.report
+    const errors = record(expired, dead(), ...flood, dead())
+    const { last, total } = errors.report
 
     expect(last).toHaveLength(100)
     expect(last.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(2)
     expect(last.filter(({ kind }) => kind === 'unauthenticated')).toHaveLength(1)
     expect(total).toBe(5003)
-    expect(mergeRecentErrors([refusals.report, kept(...flood).report])).toMatchObject({
+    expect(mergeRecentErrors([errors.report, record(...flood).report])).toMatchObject({
       total: 10_003,
       last: expect.arrayContaining([expect.objectContaining({ kind: 'unauthenticated' })]),
     })
   })
 
   test('share the room alike, when all reasons flood', () => {
-    const last = kept(...Array.from({ length: 900 }, (_, i) => [expired, dead(), open][i % 3])).report.last
+    const last = record(...Array.from({ length: 900 }, (_, i) => [expired, dead(), open][i % 3])).report.last
 
     const shares = [...Map.groupBy(last, ({ kind }) => kind).values()].map(({ length }) => length)
     expect(shares.sort()).toEqual([33, 33, 34])
   })
 
-  test('name what opened the circuit breaker that refused them', () => {
-    expect(kept(open).report.last[0]).toMatchObject({
+  test('name what opened the circuit breaker that rejected them', () => {
+    expect(record(open).report.last[0]).toMatchObject({
       cause: 'http://market:8080: connect ECONNREFUSED',
       failedAttempt: { endpoint: 'http://market:8080', kind: 'connect-failed', reason: 'refused' },
     })
   })
 
   test('name no method that a client made up', () => {
-    expect(kept({ ...notFound, method: 'HUNTER2' }).report.last[0]?.method).toBe('another method')
+    expect(record({ ...notFound, method: 'HUNTER2' }).report.last[0]?.method).toBe('another method')
   })
 })
 
-test('what is kept of a refusal holds neither its packet nor what it was thrown in', async () => {
+test('what is kept of an error holds neither its packet nor what it was thrown in', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const refusals = new RecentErrors()
-  const refuse = (): WeakRef<Error> => {
+  const errors = new RecentErrors()
+  const reject = (): WeakRef<Error> => {
     const cause = Object.assign(new Error('Parse Error'), { rawPacket: Buffer.alloc(65_536) })
-    refusals.record(exchangeRecord({ ...notFound, failure: new GatewayError('bad-request', { cause }) }))
+    errors.record(exchangeRecord({ ...notFound, failure: new GatewayError('bad-request', { cause }) }))
     return new WeakRef(cause)
   }
   vi.useRealTimers()
-  const held = refuse()
+  const held = reject()
 
   await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
   collect()
 
-  expect(refusals.report).toMatchObject({ last: [{ cause: 'Parse Error' }], causes: [{ detail: 'Parse Error' }] })
+  expect(errors.report).toMatchObject({ last: [{ cause: 'Parse Error' }], causes: [{ detail: 'Parse Error' }] })
   expect(held.deref()).toBeUndefined()
 })
 
@@ -119,82 +119,82 @@ test('nor the target and the field that its path and its address were cut out of
   const collect = runInNewContext('gc') as () => void
   const [fields, bytes] = [100, 512 * 1024]
   const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', '192.168.100.100').slice(-20)
-  const refusals = new RecentErrors()
+  const errors = new RecentErrors()
   collect()
   const before = process.memoryUsage().heapUsed
 
-  for (let i = 0; i < fields; i++) refusals.record(exchangeRecord({ ...notFound, path: cutOut(), client: cutOut() }))
+  for (let i = 0; i < fields; i++) errors.record(exchangeRecord({ ...notFound, path: cutOut(), client: cutOut() }))
   collect()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
-  expect(refusals.report.last).toHaveLength(fields)
+  expect(errors.report.last).toHaveLength(fields)
 })
 
-describe('causes', () => {
-  test('are counted over a minute and a quarter of an hour, and then forgotten', () => {
-    const refusals = kept(dead('first'), dead('last'))
-    const told = (): unknown => refusals.report.causes.map(({ lastMinute, last15Min }) => [lastMinute, last15Min])
+describe('error counts', () => {
+  test('are counted over a minute and fifteen minutes, and then forgotten', () => {
+    const errors = record(dead('first'), dead('last'))
+    const counts = (): unknown => errors.report.causes.map(({ lastMinute, last15Min }) => [lastMinute, last15Min])
 
-    const [cause] = refusals.report.causes
+    const [cause] = errors.report.causes
     expect(cause).toMatchObject({ kind: 'connect-failed', endpoint: 'http://market:8080', detail: 'last' })
-    expect(told()).toEqual([[2, 2]])
+    expect(counts()).toEqual([[2, 2]])
     vi.advanceTimersByTime(60_000)
-    expect(told()).toEqual([[0, 2]])
+    expect(counts()).toEqual([[0, 2]])
     vi.advanceTimersByTime(14 * 60_000)
-    expect(told()).toEqual([])
+    expect(counts()).toEqual([])
   })
 
   test('begin when they came first within that time', () => {
-    const refusals = kept(dead())
+    const errors = record(dead())
     vi.advanceTimersByTime(20 * 60_000)
-    refusals.record(exchangeRecord(dead()))
+    errors.record(exchangeRecord(dead()))
 
-    expect(refusals.report.causes).toMatchObject([
+    expect(errors.report.causes).toMatchObject([
       { firstAt: Date.parse('2026-11-22T02:20:00Z'), lastAt: Date.parse('2026-11-22T02:20:00Z'), last15Min: 1 },
     ])
   })
 
   test('are bounded, and those of an hour ago make room', () => {
-    const refusals = new RecentErrors()
+    const errors = new RecentErrors()
     const fill = (name: string): void => {
-      for (let i = 0; i < 300; i++) refusals.record(exchangeRecord({ ...dead(), endpoint: `http://${name}-${i}` }))
+      for (let i = 0; i < 300; i++) errors.record(exchangeRecord({ ...dead(), endpoint: `http://${name}-${i}` }))
     }
 
     fill('a')
-    expect(refusals.report.causes).toHaveLength(200)
+    expect(errors.report.causes).toHaveLength(200)
     vi.advanceTimersByTime(3_600_000)
     fill('b')
 
-    expect(refusals.report.causes).toHaveLength(200)
-    expect(refusals.report.causes.every(({ endpoint }) => endpoint?.startsWith('http://b-'))).toBe(true)
+    expect(errors.report.causes).toHaveLength(200)
+    expect(errors.report.causes.every(({ endpoint }) => endpoint?.startsWith('http://b-'))).toBe(true)
   })
 
   test('of what clients do wrong leave room for an upstream that is dead', () => {
-    const refusals = new RecentErrors()
+    const errors = new RecentErrors()
     for (const { id } of allOperations)
       for (const endpoint of [null, 'http://a'])
         for (const reason of reasonsFor('bad-request'))
-          refusals.record(
+          errors.record(
             exchangeRecord({ operation: id, endpoint, failure: new GatewayError('bad-request', { reason }) }),
           )
 
-    refusals.record(exchangeRecord(dead()))
+    errors.record(exchangeRecord(dead()))
 
-    expect(refusals.report.causes.filter(({ kind }) => kind === 'bad-request')).toHaveLength(200)
-    expect(refusals.report.causes.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(1)
+    expect(errors.report.causes.filter(({ kind }) => kind === 'bad-request')).toHaveLength(200)
+    expect(errors.report.causes.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(1)
   })
 
   test('of a clock that has been set back are not of the last minute for as long as that', () => {
-    const refusals = kept(dead('then'))
+    const errors = record(dead('then'))
     vi.setSystemTime(Date.parse('2026-11-22T01:00:00Z'))
-    refusals.record(exchangeRecord(notFound))
+    errors.record(exchangeRecord(notFound))
 
-    expect(refusals.report.causes).toMatchObject([{ kind: 'not-found', lastMinute: 1 }])
-    expect(refusals.report.causes).toHaveLength(1)
+    expect(errors.report.causes).toMatchObject([{ kind: 'not-found', lastMinute: 1 }])
+    expect(errors.report.causes).toHaveLength(1)
   })
 
   test('of several processes add up, the most frequent first', () => {
-    const [one, other] = [kept(dead('one')), kept(notFound, notFound, notFound)]
+    const [one, other] = [record(dead('one')), record(notFound, notFound, notFound)]
     vi.advanceTimersByTime(5)
     other.record(exchangeRecord(dead('other')))
 

@@ -4,10 +4,10 @@ import { emptySpanCounts, SpanExportStats } from '../../../src/observe/tracing/e
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('what is lost is told at once, then once a minute with all since, and when spans arrive again', () => {
+test('lost spans are logged at once, then once a minute with all since, and when spans arrive again', () => {
   const counts = emptySpanCounts()
-  const told: unknown[] = []
-  const stats = new SpanExportStats(counts, (level, event, fields) => told.push([level, event, fields]))
+  const logged: unknown[] = []
+  const stats = new SpanExportStats(counts, (level, event, fields) => logged.push([level, event, fields]))
 
   stats.onExported(1)
   stats.onLost('failed', 3, 'status 400')
@@ -20,7 +20,7 @@ test('what is lost is told at once, then once a minute with all since, and when 
   stats.onExported(6)
   stats.onExported(7)
 
-  expect(told).toEqual([
+  expect(logged).toEqual([
     ['warn', 'spans are lost', { dropped: 0, failed: 3, reason: 'status 400' }],
     ['warn', 'spans are lost', { dropped: 1, failed: 6, reason: 'ECONNREFUSED' }],
     ['info', 'spans arrive again', { dropped: 0, failed: 5 }],
@@ -43,7 +43,7 @@ test('since when and why is known as long as it lasts; that there is no room say
   expect(counts.exportFailure).toBe(null)
 })
 
-test('a receiver that is done with says nothing of the one that comes after it', () => {
+test('a collector that is no longer used has no part in the failure of the next one', () => {
   const counts = emptySpanCounts()
   const [before, after] = [new SpanExportStats(counts, () => {}), new SpanExportStats(counts, () => {})]
 
