@@ -55,19 +55,11 @@ const serve = async (
     ])
   const inheritedSockets = takeInheritedSockets()
   const { config } = loaded
-  const { log, dropped, forwardLines, close: closeLog } = await openLog(config.log)
+  const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitOnUncaughtException(log, closeLog)
 
-  const options = {
-    file,
-    loaded,
-    environment: process.env,
-    log,
-    droppedLines: dropped,
-    forwardLines,
-    inheritedSockets,
-  }
+  const options = { file, loaded, environment: process.env, log, droppedLines, forwardLines, inheritedSockets }
   collectStartupGarbage()
   const gateway = await startGateway(options).catch((error) => {
     throw explainListenError(error, config) ?? error
