@@ -14,9 +14,9 @@ import {
   worstFirst,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { limitFindings } from './limits.ts'
+import { limitFindings } from './limit-findings.ts'
 import { operationFindings } from './operations.ts'
-import { processFindings } from './process.ts'
+import { processFindings } from './process-findings.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 // What fits on one screen. The first ones say what is wrong.
