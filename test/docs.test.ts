@@ -50,9 +50,9 @@ describe('every relative link', () => {
     expect(links.length).toBeGreaterThan(8)
   })
 
-  test('leads to a heading that is there', () => {
+  test('leads to a heading that is there, as GitHub writes its anchor', () => {
     const anchors = pages.flatMap((page) =>
-      [...read(page).matchAll(/\]\(([^)#\s]*)#([^)\s]+)\)/g)]
+      [...withoutCode(read(page)).matchAll(/\]\(([^)#\s]*)#([^)\s]+)[^)]*\)/g)]
         .map(([, target = '', anchor = '']) => ({ page, target, anchor }))
         .filter(({ target }) => target === '' || /^[\w./-]+\.md$/.test(target)),
     )
@@ -64,20 +64,32 @@ describe('every relative link', () => {
     expect(leadsNowhere).toEqual([])
     expect(anchors.length).toBeGreaterThan(200)
   })
+
+  test('of two headings with the same words the second has a number', () => {
+    expect([...anchorsOf('# A `b_c`\n## [D](e.md), f-g\n## A b_c\n```sh\n# no heading\n```\n')]).toEqual([
+      'a-b_c',
+      'd-f-g',
+      'a-b_c-1',
+    ])
+  })
 })
 
-/** Lists the anchors of a page: its headings, as GitHub and GitLab write them. */
+const withoutCode = (text: string): string => text.replaceAll(/^ *```.*?^ *```$/gms, '')
+
+/** Lists the anchors of a page: its headings, as GitHub writes them. */
 function anchorsOf(text: string): ReadonlySet<string> {
-  const headings = [...text.replaceAll(/^```.*?^```$/gms, '').matchAll(/^#+ (.*)$/gm)]
-  return new Set(
-    headings.map(([, title = '']) =>
-      title
-        .toLowerCase()
-        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-        .replaceAll(/\s/g, '-'),
-    ),
-  )
+  const anchors = new Set<string>()
+  for (const [, title = ''] of withoutCode(text).matchAll(/^#{1,6} +(.*?) *$/gm)) {
+    const anchor = title
+      .toLowerCase()
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-')
+    let number = 0
+    while (anchors.has(number === 0 ? anchor : `${anchor}-${number}`)) number++
+    anchors.add(number === 0 ? anchor : `${anchor}-${number}`)
+  }
+  return anchors
 }
 
 test('every page is linked from the README, and the decisions are numbered one after another', () => {

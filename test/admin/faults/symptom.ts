@@ -37,10 +37,10 @@ const pattern = (example: string): RegExp => {
   )
 }
 
-/** Lists them in the order of the page. */
+/** Lists them in the order of the page: its numbered sections. */
 export const symptoms: readonly Symptom[] = text
   .split(/^## /m)
-  .slice(1)
+  .filter((section) => /^\d+\. /.test(section))
   .map((section) => {
     const said =
       /^\$ npx lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
