@@ -6,7 +6,7 @@ afterEach(() => vi.useRealTimers())
 
 const id = 'market.insights'
 
-test('an override holds for its time, and its end is told once', () => {
+test('an override holds for its time, and its end is reported once', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
 
@@ -20,7 +20,7 @@ test('an override holds for its time, and its end is told once', () => {
   expect(onExpiry).toHaveBeenCalledOnce()
 })
 
-test('a later word replaces an earlier one, and its time', () => {
+test('a later override replaces an earlier one, and its time', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
   overrides.set(id, 'refuse', 60_000)
@@ -32,7 +32,7 @@ test('a later word replaces an earlier one, and its time', () => {
   expect(onExpiry).not.toHaveBeenCalled()
 })
 
-test('one that is brought back, because the next was refused, holds for the time that it had left', () => {
+test('one that is restored, because the next was rejected, holds for the time that it had left', () => {
   const overrides = new TtlOverrides(() => {})
   const before = overrides.set(id, 'refuse', 60_000)
   vi.advanceTimersByTime(20_000)
@@ -45,7 +45,7 @@ test('one that is brought back, because the next was refused, holds for the time
   expect([again, overrides.get(id)]).toEqual([before, null])
 })
 
-test('one that is ended early, or cleared with all, leaves no timer', () => {
+test('one that is removed, or cleared with all, leaves no timer', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
   overrides.set(id, 'refuse', 60_000)
@@ -60,7 +60,7 @@ test('one that is ended early, or cleared with all, leaves no timer', () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('each kind is told of its own end, and of nobody else’s', () => {
+test('each kind is notified of its own expiry alone', () => {
   const [onOperation, onEndpoint] = [vi.fn(), vi.fn()]
   const overrides = new Overrides(onOperation, onEndpoint)
 
@@ -72,7 +72,7 @@ test('each kind is told of its own end, and of nobody else’s', () => {
   expect(onEndpoint.mock.calls).toEqual([[{ group: 'risk', endpoint: 'http://a:8080/v2' }]])
 })
 
-describe('an order for an endpoint', () => {
+describe('an override of an endpoint', () => {
   const key = toEndpointKey('risk', 'http://a:8080')
 
   test('goes before the file, whichever of the two drains it', () => {

@@ -54,8 +54,8 @@ test('and not again after an edit of how old it may be', async () => {
 })
 
 test('by whichever of several workers it comes in', async () => {
-  const impatient = fileURLToPath(new URL('../workers/pool/impatient.ts', import.meta.url))
-  const crew = await startWorkerGateway({ workers: 2, ...tokenBindingSettings(key) }, [impatient])
+  const script = fileURLToPath(new URL('../workers/pool/short-timeouts.ts', import.meta.url))
+  const crew = await startWorkerGateway({ workers: 2, ...tokenBindingSettings(key) }, [script])
   onTestFinished(() => crew.stop())
   const proof = await seen()
 

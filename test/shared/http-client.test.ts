@@ -14,8 +14,11 @@ afterEach(() => {
   for (const close of closing.splice(0)) close()
 })
 
-/** Starts a server, and opens it as the gateway does. */
-const serving = async (listener: RequestListener, timeoutMs = 60_000): Promise<HttpClient & { requests(): number }> => {
+/** Starts a server, and creates its client as the gateway does. */
+const openClient = async (
+  listener: RequestListener,
+  timeoutMs = 60_000,
+): Promise<HttpClient & { requests(): number }> => {
   let requests = 0
   const http = createServer((request, response) => {
     requests++
@@ -23,47 +26,47 @@ const serving = async (listener: RequestListener, timeoutMs = 60_000): Promise<H
   })
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const { port } = http.address() as AddressInfo
-  const server = createHttpClient(new URL(`http://127.0.0.1:${port}/keys?of=us`), {
+  const client = createHttpClient(new URL(`http://127.0.0.1:${port}/keys?of=us`), {
     timeoutMs,
     maxBytes: 1000,
     connections: 2,
   })
   closing.push(() => {
-    server.close()
+    client.close()
     http.closeAllConnections()
     http.close()
   })
-  return { ...server, requests: () => requests }
+  return { ...client, requests: () => requests }
 }
 
 const get = { method: 'GET', headers: { accept: 'application/json' } } as const
 
-test('it asks what it is told to, where it is told to', async () => {
-  const server = await serving(async (request, response) => {
+test('it sends the request as it is given, to the URL', async () => {
+  const client = await openClient(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     response.end(`${request.method} ${request.url} ${request.headers.accept} ${body}`)
   })
 
-  expect(await server.request(get)).toEqual({ status: 200, text: 'GET /keys?of=us application/json ' })
-  expect((await server.request({ ...get, method: 'POST', body: 'a=b' })).text).toMatch(/ a=b$/)
+  expect(await client.request(get)).toEqual({ status: 200, text: 'GET /keys?of=us application/json ' })
+  expect((await client.request({ ...get, method: 'POST', body: 'a=b' })).text).toMatch(/ a=b$/)
 })
 
-test('it asks for no coding, because it undoes none', async () => {
-  const server = await serving(({ headers }, response) => response.end(String(headers['accept-encoding'])))
+test('it asks for no content coding, because it decodes none', async () => {
+  const client = await openClient(({ headers }, response) => response.end(String(headers['accept-encoding'])))
 
-  expect((await server.request(get)).text).toBe('identity')
+  expect((await client.request(get)).text).toBe('identity')
 })
 
 test('a redirect is not followed', async () => {
-  const server = await serving((_, response) => response.writeHead(302, { location: '/elsewhere' }).end())
+  const client = await openClient((_, response) => response.writeHead(302, { location: '/elsewhere' }).end())
 
-  expect((await server.request(get)).status).toBe(302)
-  expect(server.requests()).toBe(1)
+  expect((await client.request(get)).status).toBe(302)
+  expect(client.requests()).toBe(1)
 })
 
-test('an answer without end is cut', async () => {
-  const server = await serving((_, response) => {
+test('a response without end is cut off', async () => {
+  const client = await openClient((_, response) => {
     const more = (): void => {
       while (response.write('x'.repeat(100)));
       response.once('drain', more)
@@ -71,38 +74,38 @@ test('an answer without end is cut', async () => {
     more()
   })
 
-  await expect(server.request(get)).rejects.toThrow('the answer is larger than')
+  await expect(client.request(get)).rejects.toThrow('the answer is larger than')
 })
 
-test('one that never comes, or never ends, is not waited for', async () => {
-  const silent = await serving(() => {}, 20)
-  const endless = await serving((_, response) => void response.write('{'), 20)
+test('a response that never comes, or never ends, times out', async () => {
+  const silent = await openClient(() => {}, 20)
+  const endless = await openClient((_, response) => void response.write('{'), 20)
 
   await expect(silent.request(get)).rejects.toThrow('no answer within 20ms')
   await expect(endless.request(get)).rejects.toThrow('no answer within 20ms')
 })
 
 test('a connection that was closed meanwhile is no failure', async () => {
-  const server = await serving((request, response) => {
+  const client = await openClient((request, response) => {
     response.end('ok', () => request.socket.destroy())
   })
 
-  for (let i = 0; i < 5; i++) expect((await server.request(get)).text).toBe('ok')
+  for (let i = 0; i < 5; i++) expect((await client.request(get)).text).toBe('ok')
 })
 
-test.skipIf(openssl.missing)('one whose certificate does not verify is told nothing', async () => {
+test.skipIf(openssl.missing)('a server whose certificate does not verify is sent nothing', async () => {
   const upstream = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
-  const bounds = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
-  const server = createHttpClient(new URL(`https://127.0.0.1:${upstream.port}/`), bounds)
-  closing.push(() => server.close())
+  const limits = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
+  const client = createHttpClient(new URL(`https://127.0.0.1:${upstream.port}/`), limits)
+  closing.push(() => client.close())
 
-  await expect(server.request(get)).rejects.toThrow('certificate')
+  await expect(client.request(get)).rejects.toThrow('certificate')
   expect(upstream.requests()).toBe(0)
 })
 
-test('one that nobody listens for says so', async () => {
-  const server = await serving(() => {})
+test('a server that does not listen is an error', async () => {
+  const client = await openClient(() => {})
   for (const close of closing.splice(0)) close()
 
-  await expect(server.request(get)).rejects.toThrow()
+  await expect(client.request(get)).rejects.toThrow()
 })

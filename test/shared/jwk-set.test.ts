@@ -23,7 +23,7 @@ test('a key that is for one algorithm is for no other of its kind', () => {
   expect(keys.find('RS256', 'a')).toHaveLength(0)
 })
 
-test('what cannot verify a signature of a client is of no use', () => {
+test('a key that cannot verify a signature is not usable', () => {
   const { jwk, privateKey } = elliptic
   const { publicKey: short } = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const { publicKey: coin } = generateKeyPairSync('ec', { namedCurve: 'secp256k1' })
@@ -62,7 +62,7 @@ test('a key that stays is the same one in the next set, and one that is replaced
   expect(replaced.has(key)).toBe(false)
 })
 
-test('what is no JWK Set is refused, and not quoted', () => {
+test('what is no JWK Set is rejected, and not quoted', () => {
   for (const text of ['secret', '[]', '{}', 'null', '{"keys":{"secret":1}}', set(...Array(101).fill(elliptic.jwk))])
     expect(() => parseJwkSet(text, null)).toThrow(/^it (is not|holds more)/)
 })

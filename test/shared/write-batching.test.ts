@@ -16,7 +16,7 @@ test('what is written in one turn leaves at its end, in the order in which it ca
   expect(written).toEqual([1, 2, 3])
 })
 
-test('what a write brings up is written too', async () => {
+test('what a write causes to be written is written too', async () => {
   const written: string[] = []
 
   batchWrite(() => {
@@ -29,7 +29,7 @@ test('what a write brings up is written too', async () => {
   expect(written).toEqual(['first', 'second'])
 })
 
-test('one that throws keeps none of the others back, and is thrown by itself', async () => {
+test('a write that throws keeps none of the others back, and its error is thrown by itself', async () => {
   const written: string[] = []
   const thrown: unknown[] = []
   vi.spyOn(globalThis, 'setImmediate').mockImplementation(((call: () => void) => {

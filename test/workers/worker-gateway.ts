@@ -1,4 +1,7 @@
-/** Runs a gateway of several processes for the tests of a file: the real command, or a script that runs it in another way. */
+/**
+ * Runs a gateway of several processes for the tests of a file: the real command, or a script that starts it with other
+ * options.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +15,7 @@ import { type LogLine, logLines } from '../helpers/log-lines.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Is a worker as `/status` shows it. */
+/** A worker as `/status` shows it. */
 export interface ShownWorker {
   readonly worker: number
   readonly pid: number | null
@@ -22,6 +25,7 @@ export interface ShownWorker {
   readonly config: string | null
 }
 
+/** The part of `/status` that these tests read. */
 export interface ShownStatus {
   readonly state: string
   readonly ready: boolean
@@ -32,7 +36,7 @@ export interface ShownStatus {
   readonly log: { readonly level: string; readonly dropped: number }
 }
 
-/** Is what the operator's listener answers. */
+/** A response of the admin listener. */
 export interface AdminReply {
   readonly status: number
   readonly body: string
@@ -47,7 +51,7 @@ export interface WorkerGateway {
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
   ask(method: 'GET' | 'POST', path: string, body?: string): Promise<AdminReply>
   status(): Promise<ShownStatus>
-  /** Writes the file anew; nobody watches it. */
+  /** Rewrites the file; the gateway does not watch it. */
   edit(settings: Settings): void
   signal(name: NodeJS.Signals): void
   readonly ended: Promise<number | null>
@@ -55,7 +59,7 @@ export interface WorkerGateway {
   stop(): Promise<void>
 }
 
-/** Is the command that platform teams run. */
+/** The command that platform teams run. */
 export const command: readonly string[] = ['--disable-sigusr1', 'src/main.ts', 'serve', '--config']
 
 /** Starts it, and waits until clients and operators can connect. */
@@ -64,7 +68,7 @@ export const startWorkerGateway = async (
   args = command,
   environment = {},
 ): Promise<WorkerGateway> => {
-  const folder = mkdtempSync(join(tmpdir(), 'crew-'))
+  const folder = mkdtempSync(join(tmpdir(), 'workers-'))
   const file = join(folder, 'gateway.yaml')
   const edit = (edited: Settings): void => writeFileSync(file, configText({ workers: 2, ...edited }))
   edit(settings)
@@ -89,15 +93,15 @@ export const startWorkerGateway = async (
   ])
   const ask = (method: 'GET' | 'POST', path: string, body = ''): Promise<AdminReply> =>
     new Promise((resolve, reject) => {
-      const asked = request({ host: '127.0.0.1', port: Number(admin), method, path }, (answer) => {
+      const outgoing = request({ host: '127.0.0.1', port: Number(admin), method, path }, (response) => {
         let text = ''
-        answer.setEncoding('utf8').on('data', (chunk: string) => {
+        response.setEncoding('utf8').on('data', (chunk: string) => {
           text += chunk
         })
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: text }))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
       })
-      asked.on('error', reject)
-      asked.end(body)
+      outgoing.on('error', reject)
+      outgoing.end(body)
     })
   return {
     pid: child.pid ?? 0,
@@ -119,10 +123,10 @@ export const startWorkerGateway = async (
   }
 }
 
-/** Tells whether a process is there, if only as one that was stopped. */
+/** Tells whether a process exists, if only as a stopped one. */
 export const isThere = (pid: number): boolean => kill(pid, 0)
 
-/** Sends a signal to a process; false: there is none. */
+/** Sends a signal to a process. False: there is none. */
 export const kill = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   try {
     return process.kill(pid, signal)

@@ -29,7 +29,7 @@ const retry: RetryConfig = {
   budget: { share: 0.1, floor: 3 },
 }
 
-const recorded: AuditConfig = {
+const auditConfig: AuditConfig = {
   file: '/var/log/audit.log',
   key: 'k'.repeat(32),
   digests: 'both',
@@ -37,7 +37,7 @@ const recorded: AuditConfig = {
   rotate: null,
 }
 
-const traced: TracingConfig = {
+const tracingConfig: TracingConfig = {
   otlp: 'http://localhost:4318/v1/traces',
   headers: [],
   sample: 0.01,
@@ -47,11 +47,11 @@ const traced: TracingConfig = {
 
 const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 }
 
-interface On extends Partial<OperationConfig> {
+interface Settings extends Partial<OperationConfig> {
   readonly limits?: Partial<LimitsConfig>
   readonly allAuth?: AuthConfig | null
   readonly upstreamConcurrency?: number
-  readonly pressure?: ProcessLoad
+  readonly processLoad?: ProcessLoad
   readonly id?: OperationId
   readonly retry?: RetryConfig | null
   readonly request?: HeaderMutationConfig
@@ -74,13 +74,13 @@ const allAuth: AuthConfig = {
   identityField: 'X-Client-Id',
 }
 
-/** Makes what a stack is made from, with everything off but what is said. */
-const stacked = ({
+/** Creates the options of a stack with everything off but the given settings. */
+const stackOptions = ({
   id = 'market.insights',
   limits,
-  allAuth: everywhere = null,
+  allAuth: auth = null,
   upstreamConcurrency,
-  pressure = createProcessLoad(),
+  processLoad = createProcessLoad(),
   retry = null,
   request,
   budget = null,
@@ -89,7 +89,7 @@ const stacked = ({
   audit = null,
   caches = createEmptyCache(testConfig()),
   ...own
-}: On = {}): LayerStackOptions => {
+}: Settings = {}): LayerStackOptions => {
   const config = testConfig()
   const operation = {
     state: 'serve' as const,
@@ -109,7 +109,7 @@ const stacked = ({
       limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
       operations: byOperation(() => operation),
       upstreams: byGroup((group) => ({ ...config.upstreams[group], ...upstream })),
-      auth: everywhere,
+      auth,
       tracing,
       metrics,
       audit,
@@ -118,7 +118,7 @@ const stacked = ({
     addressLimiter: null,
     authProvider: nullAuthProvider,
     clientLimits: noClientLimits,
-    processLoad: pressure,
+    processLoad,
     tracing: null,
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
@@ -126,78 +126,78 @@ const stacked = ({
   }
 }
 
-test('with everything off the handle is the send of the upstream itself', () => {
+test('with everything off the handler is the send of the upstream itself', () => {
   const send = fakeNext()
 
-  expect(composeLayers(stacked(), send)).toBe(send)
+  expect(composeLayers(stackOptions(), send)).toBe(send)
 })
 
-test.each<[string, On]>([
+test.each<[string, Settings]>([
   ['a deadline', { deadline: 1000 }],
-  ['a bound for the body', { maxBody: 100 }],
+  ['a limit for the body', { maxBody: 100 }],
   ['a retry', { retry }],
   ['a limit by address', { limits: { address } }],
-  ['a bound for all exchanges', { limits: { concurrency: 1 } }],
-  ['one for those of its upstream', { upstreamConcurrency: 1 }],
+  ['a concurrency limit for all exchanges', { limits: { concurrency: 1 } }],
+  ['one for its upstream', { upstreamConcurrency: 1 }],
   ['one for its own', { concurrency: 1 }],
   ['auth', { auth: { methods: ['apiKey'], scopes: [], claims: {} } }],
   ['a field for upstreams', { allAuth }],
-  ['a trace', { tracing: traced }],
-  ['Server-Timing', { tracing: { ...traced, otlp: null, serverTiming: true } }],
+  ['a trace', { tracing: tracingConfig }],
+  ['Server-Timing', { tracing: { ...tracingConfig, otlp: null, serverTiming: true } }],
   ['load shedding', { limits: { eventLoopDelay: 100 } }],
-])('%s stands in front of it', (_, on) => {
+])('%s stands in front of it', (_, settings) => {
   const send = fakeNext()
 
-  expect(composeLayers(stacked(on), send)).not.toBe(send)
+  expect(composeLayers(stackOptions(settings), send)).not.toBe(send)
 })
 
-test('an operation out of service is refused, whatever else is on, and counts nowhere', async () => {
+test('an operation out of service is rejected, whatever else is on, and counts nowhere', async () => {
   const next = fakeNext()
-  const pressure = createProcessLoad()
-  const bounds = {
+  const processLoad = createProcessLoad()
+  const otherLimits = {
     limits: { concurrency: 1 },
     upstreamConcurrency: 1,
     concurrency: 1,
     deadline: 1000,
     maxBody: 0,
   }
-  const handle = composeLayers(stacked({ state: 'refuse', ...bounds, retry, pressure }), next)
+  const handle = composeLayers(stackOptions({ state: 'refuse', ...otherLimits, retry, processLoad }), next)
 
   await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
   expect(next.calls).toBe(0)
-  expect(pressure.counts).toEqual(createProcessLoad().counts)
+  expect(processLoad.counts).toEqual(createProcessLoad().counts)
 })
 
 test.each([
   ['serve', 'refuse'],
   ['refuse', 'serve'],
-] as const)('an operation of state %s answers as %s when the operator says so', async (state, override) => {
+] as const)('an operation of state %s behaves as %s when an operator overrides it', async (state, override) => {
   const next = fakeNext()
 
-  const handle = composeLayers(stacked({ state }), next, { state: override, until: 0 })
+  const handle = composeLayers(stackOptions({ state }), next, { state: override, until: 0 })
 
   if (override === 'serve') return expect(handle).toBe(next)
   await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })
 })
 
-describe('the list as it is shown', () => {
-  test('names each layer, the outermost first, with its key and what that says', () => {
+describe('the table', () => {
+  test('names each layer, the outermost first, with its key and setting', () => {
     const limits = { address, concurrency: 10_000, eventLoopDelay: 250 }
-    const bounds = { upstreamConcurrency: 50, concurrency: 20, deadline: 2000, maxBody: 65_536 }
+    const otherLimits = { upstreamConcurrency: 50, concurrency: 20, deadline: 2000, maxBody: 65_536 }
     const auth = { methods: ['apiKey'] as const, scopes: [], claims: {} }
-    const bounded = stacked({
+    const options = stackOptions({
       id: 'risk.asset-valuation',
       limits,
       allAuth,
       auth,
-      ...bounds,
+      ...otherLimits,
       retry,
-      audit: recorded,
+      audit: auditConfig,
       metrics: { clients: true },
-      tracing: { ...traced, serverTiming: true },
+      tracing: { ...tracingConfig, serverTiming: true },
     })
     const rows = layerTable({
-      ...bounded,
+      ...options,
       clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
     })
 
@@ -242,11 +242,12 @@ describe('the list as it is shown', () => {
     ])
   })
 
-  test('has the cache of a GET, and has every POST tell it what becomes invalid', () => {
+  test('has the cache of a GET, and has every POST invalidate it', () => {
     const config = testConfig({ operations: { 'market.insights': { cache: { staleIfError: '10m' } } } })
     const caches = createEmptyCache(config)
     const { cache } = config.operations['market.insights']
-    const rowsOf = (more: On) => layerTable(stacked({ ...more, caches })).filter(({ key }) => key === 'cache')
+    const rowsOf = (more: Settings) =>
+      layerTable(stackOptions({ ...more, caches })).filter(({ key }) => key === 'cache')
 
     expect(rowsOf({ cache })).toEqual([
       {
@@ -262,17 +263,17 @@ describe('the list as it is shown', () => {
     ])
   })
 
-  test('bounds no client where nobody is asked who it is', () => {
+  test('limits no client where there is no authentication', () => {
     const rows = layerTable({
-      ...stacked(),
+      ...stackOptions(),
       clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
     })
 
     expect(rows.filter(({ layer }) => layer !== null)).toEqual([])
   })
 
-  test('keeps what is off, without a layer', () => {
-    expect(layerTable(stacked())).toMatchObject([
+  test('lists what is off, without a layer', () => {
+    expect(layerTable(stackOptions())).toMatchObject([
       { name: 'tracing', setting: 'none', layer: null },
       { name: 'server-timing', setting: 'none', layer: null },
       { name: 'metrics', setting: 'none', layer: null },
@@ -295,17 +296,17 @@ describe('the list as it is shown', () => {
 })
 
 describe('the order of the list', () => {
-  test('what is too much is refused before its body is looked at', async () => {
+  test('a request over the concurrency limit is rejected before its body is looked at', async () => {
     const next = fakeNext()
-    const handle = composeLayers(stacked({ limits: { concurrency: 1 }, deadline: 1000, maxBody: 1 }), next)
+    const handle = composeLayers(stackOptions({ limits: { concurrency: 1 }, deadline: 1000, maxBody: 1 }), next)
     void handle(fakeExchange())
 
     await expect(handle(fakeExchange({ body: fakeBody(2) }))).rejects.toMatchObject({ kind: 'overloaded' })
   })
 
-  test('the address is counted before the body is looked at, and after the places are', async () => {
+  test('the address is counted before the body is looked at, and after the concurrency is', async () => {
     const limits = { concurrency: 1, address: { ...address, burst: 1 } }
-    const handle = composeLayers(stacked({ limits, maxBody: 1 }), fakeNext())
+    const handle = composeLayers(stackOptions({ limits, maxBody: 1 }), fakeNext())
     const first = fakeExchange()
     await handle(first)
 
@@ -315,9 +316,9 @@ describe('the order of the list', () => {
     await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'rate-limited' })
   })
 
-  test('a body over its bound is refused before the deadline has begun', async () => {
+  test('a body over its limit is rejected before the deadline has begun', async () => {
     const next = fakeNext()
-    const handle = composeLayers(stacked({ deadline: 1, maxBody: 1 }), next)
+    const handle = composeLayers(stackOptions({ deadline: 1, maxBody: 1 }), next)
     const body = fakeBody(2)
 
     await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'content-too-large' })
@@ -326,13 +327,13 @@ describe('the order of the list', () => {
     expect(next.calls).toBe(0)
   })
 
-  test('the bound is set before anything is sent', async () => {
+  test('the limit is set before anything is sent', async () => {
     const seen: number[] = []
     const next = fakeNext((exchange) => {
       seen.push(exchange.body.maxBytes)
       return Promise.reject(new GatewayError('connect-failed'))
     })
-    const handle = composeLayers(stacked({ deadline: 1000, maxBody: 7 }), next)
+    const handle = composeLayers(stackOptions({ deadline: 1000, maxBody: 7 }), next)
 
     await expect(handle(fakeExchange({ body: fakeBody(null) }))).rejects.toMatchObject({ kind: 'connect-failed' })
 
@@ -340,21 +341,24 @@ describe('the order of the list', () => {
   })
 
   test('the deadline ends what the upstream does not', async () => {
-    const handle = composeLayers(stacked({ deadline: 1, maxBody: 7 }), untilAborted)
+    const handle = composeLayers(stackOptions({ deadline: 1, maxBody: 7 }), untilAborted)
 
     await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'deadline-exceeded' })
   })
 })
 
-describe('bounds of what is in flight', () => {
+describe('concurrency limits', () => {
   const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
 
-  test('all hold: none overrides another', async () => {
-    const pressure = createProcessLoad()
-    const bounds = { limits: { concurrency: 3 }, upstreamConcurrency: 2, pressure }
-    const score = composeLayers(stacked({ id: 'valuation.score', ...bounds, concurrency: 1 }), fakeNext())
-    const forecast = composeLayers(stacked({ id: 'valuation.forecast', ...bounds }), fakeNext())
-    const insights = composeLayers(stacked({ id: 'market.insights', limits: { concurrency: 3 }, pressure }), fakeNext())
+  test('all apply: none overrides another', async () => {
+    const processLoad = createProcessLoad()
+    const otherLimits = { limits: { concurrency: 3 }, upstreamConcurrency: 2, processLoad }
+    const score = composeLayers(stackOptions({ id: 'valuation.score', ...otherLimits, concurrency: 1 }), fakeNext())
+    const forecast = composeLayers(stackOptions({ id: 'valuation.forecast', ...otherLimits }), fakeNext())
+    const insights = composeLayers(
+      stackOptions({ id: 'market.insights', limits: { concurrency: 3 }, processLoad }),
+      fakeNext(),
+    )
 
     await score(fakeExchange())
     const second = fakeExchange()
@@ -368,16 +372,16 @@ describe('bounds of what is in flight', () => {
     await expect(insights(fakeExchange())).rejects.toMatchObject(overloaded) // by that of all
   })
 
-  test('what one refuses no longer counts at the others when its refusal has been taken', async () => {
-    const pressure = createProcessLoad()
-    const handle = composeLayers(stacked({ limits: { concurrency: 9 }, concurrency: 1, pressure }), fakeNext())
-    const [served, refused] = [fakeExchange(), fakeExchange()]
+  test('a request that one rejects no longer counts at the others when it has finished', async () => {
+    const processLoad = createProcessLoad()
+    const handle = composeLayers(stackOptions({ limits: { concurrency: 9 }, concurrency: 1, processLoad }), fakeNext())
+    const [served, rejected] = [fakeExchange(), fakeExchange()]
 
     await handle(served)
-    await expect(handle(refused)).rejects.toMatchObject(overloaded)
-    refused.finish()
+    await expect(handle(rejected)).rejects.toMatchObject(overloaded)
+    rejected.finish()
 
-    expect(pressure.counts.all.inFlight).toBe(1)
+    expect(processLoad.counts.all.inFlight).toBe(1)
   })
 })
 
@@ -385,7 +389,7 @@ describe('retries', () => {
   beforeEach(() => vi.useFakeTimers())
   afterEach(() => vi.useRealTimers())
 
-  /** Answers 503 for the first so many times. */
+  /** Responds with 503 the first so many times. */
   const failing = (times: number) => {
     let left = times
     return fakeNext(() => Promise.resolve(fakeResponse(left-- > 0 ? 503 : 200)))
@@ -393,8 +397,8 @@ describe('retries', () => {
 
   const keyed = { operation: 'valuation.score', fields: ['Idempotency-Key', 'a'] } as const
 
-  /** Sends and tells the status, or how it failed. */
-  const ending = async (
+  /** Sends a request, and returns the status or the kind of failure. */
+  const outcomeOf = async (
     handle: ReturnType<typeof composeLayers>,
     exchange = fakeExchange(),
   ): Promise<number | string> => {
@@ -413,20 +417,20 @@ describe('retries', () => {
     )
     const startedAt = performance.now()
 
-    const outcome = await ending(composeLayers(stacked({ deadline: 1000, retry }), next))
+    const outcome = await outcomeOf(composeLayers(stackOptions({ deadline: 1000, retry }), next))
 
     expect(outcome).toBe('deadline-exceeded')
     expect(next.calls).toBe(2)
     expect(Math.round(performance.now() - startedAt)).toBe(1000)
   })
 
-  test('share the budget of what they are sent to', async () => {
+  test('share the budget of their upstream', async () => {
     const budget = new RetryBudget({ share: 0, floor: 1 })
     const [first, second] = [failing(1), failing(1)]
 
     const outcomes = [
-      await ending(composeLayers(stacked({ retry, budget }), first)),
-      await composeLayers(stacked({ retry, budget }), second)(fakeExchange()).then(({ status }) => status),
+      await outcomeOf(composeLayers(stackOptions({ retry, budget }), first)),
+      await composeLayers(stackOptions({ retry, budget }), second)(fakeExchange()).then(({ status }) => status),
     ]
 
     expect(outcomes).toEqual([200, 503])
@@ -435,26 +439,26 @@ describe('retries', () => {
   test('follow a GET', async () => {
     const next = failing(1)
 
-    expect(await ending(composeLayers(stacked({ retry }), next))).toBe(200)
+    expect(await outcomeOf(composeLayers(stackOptions({ retry }), next))).toBe(200)
   })
 
-  test.each<[string, On, number]>([
-    ['of an operation that does not go by keys', {}, 503],
+  test.each<[string, Settings, number]>([
+    ['of an operation that is not idempotent', {}, 503],
     ['of one that does', { idempotent: true }, 200],
-    ['whose key is taken out on its way', { idempotent: true, request: { set: [], remove: ['idempotency_key'] } }, 503],
+    ['whose key is removed on its way', { idempotent: true, request: { set: [], remove: ['idempotency_key'] } }, 503],
     [
       'whose key is replaced',
       { idempotent: true, request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false }], remove: [] } },
       503,
     ],
     [
-      'that is edited elsewhere',
+      'whose other fields are edited',
       { idempotent: true, request: { set: [{ name: 'X-Key', value: 'b', secret: false }], remove: ['Y'] } },
       200,
     ],
-  ])('and a POST with a key, %s', async (_, on, status) => {
-    const handle = composeLayers(stacked({ id: 'valuation.score', retry, ...on }), failing(1))
+  ])('and a POST with a key, %s', async (_, settings, status) => {
+    const handle = composeLayers(stackOptions({ id: 'valuation.score', retry, ...settings }), failing(1))
 
-    expect(await ending(handle, fakeExchange(keyed))).toBe(status)
+    expect(await outcomeOf(handle, fakeExchange(keyed))).toBe(status)
   })
 })

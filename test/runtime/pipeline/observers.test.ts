@@ -5,17 +5,17 @@ import { logInMemory, testConfig } from '../../helpers/gateway.ts'
 
 const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null } as const
 
-const namesOf = (more: Partial<ReturnType<typeof testConfig>>): readonly string[] =>
+const observerNames = (more: Partial<ReturnType<typeof testConfig>>): readonly string[] =>
   listObservers({ ...testConfig(), ...more }, createProcessTelemetry(logInMemory().log, 'gateway'), nullAuditSink).map(
     ({ name }) => name,
   )
 
-test('those who hear of an exchange stand in one list, in this order', () => {
-  expect(namesOf({ audit, metrics: { clients: false } })).toEqual(['audit', 'metrics', 'refusals', 'access-log'])
+test('the observers of an exchange stand in one list, in this order', () => {
+  expect(observerNames({ audit, metrics: { clients: false } })).toEqual(['audit', 'metrics', 'refusals', 'access-log'])
 })
 
-test('who is off is not in it', () => {
+test('an observer that is off is not in it', () => {
   const { log } = testConfig()
 
-  expect(namesOf({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual(['refusals'])
+  expect(observerNames({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual(['refusals'])
 })

@@ -1,4 +1,7 @@
-/** What takes its time: exchanges that last longer than many configurations, and an edit that only the default poll finds. */
+/**
+ * What takes its time: exchanges that last longer than many configurations, and an edit that only the default poll
+ * finds.
+ */
 import { createHash } from 'node:crypto'
 import { EventEmitter, on } from 'node:events'
 import { type ClientRequest, request } from 'node:http'
@@ -10,63 +13,66 @@ import { openServer } from '../../helpers/steady-load.ts'
 import { openHttpUpstream } from '../../helpers/upstream.ts'
 import { routedTo, showsRouteTo } from './reroute-drill.ts'
 
-// A piece every tenth of a second for thirty seconds; no two are alike.
-const pieces = Array.from({ length: 300 }, (_, n) => createHash('sha512').update(`piece ${n}`).digest())
+// A chunk every tenth of a second for thirty seconds; no two are alike.
+const chunks = Array.from({ length: 300 }, (_, n) => createHash('sha512').update(`piece ${n}`).digest())
 const everyMs = 100
-const whole = Buffer.concat(pieces)
+const whole = Buffer.concat(chunks)
 const digest = createHash('sha256').update(whole).digest('hex')
 
 const reloads = 10
 // The last one while a tenth is still to come.
 const bytesPerReload = Math.floor((whole.length * 0.9) / reloads)
 
-/** Writes the pieces one by one, and ends. */
-const drip = (to: { write(piece: Buffer): unknown; end(): unknown }): void => {
+/** Writes the chunks one by one, and ends. */
+const drip = (to: { write(chunk: Buffer): unknown; end(): unknown }): void => {
   let next = 0
   const timer = setInterval(() => {
-    const piece = pieces[next++]
-    if (piece !== undefined) return void to.write(piece)
+    const chunk = chunks[next++]
+    if (chunk !== undefined) return void to.write(chunk)
     clearInterval(timer)
     to.end()
   }, everyMs)
 }
 
-/** Is an answer, with the SHA-256 of its body. */
-interface Answered {
+/** A response, with the SHA-256 of its body. */
+interface TimedResponse {
   readonly status: number
   readonly text: string
   readonly sha256: string
   readonly seconds: number
 }
 
-/** Asks; `send` writes the body, and `onBytes` is told how much of the answer has arrived each time that more does. */
-const ask = (
+/**
+ * Sends a request. `send` writes the body, and `onBytes` is called with how much of the response has arrived each time
+ * that more does.
+ */
+const sendRequest = (
   port: number,
   path: string,
-  send: (asking: ClientRequest) => void = (asking) => asking.end(),
+  send: (clientRequest: ClientRequest) => void = (clientRequest) => clientRequest.end(),
   onBytes: (received: number) => void = () => {},
-): Promise<Answered> =>
+): Promise<TimedResponse> =>
   new Promise((resolve, reject) => {
     const startedAt = performance.now()
     const method = path === '/inventory/sync' ? 'POST' : 'GET'
-    const asking = request({ port, host: '127.0.0.1', method, path, agent: false }, (answer) => {
+    const clientRequest = request({ port, host: '127.0.0.1', method, path, agent: false }, (response) => {
       let body = Buffer.alloc(0)
-      answer.on('data', (piece: Buffer) => {
-        body = Buffer.concat([body, piece])
+      response.on('data', (chunk: Buffer) => {
+        body = Buffer.concat([body, chunk])
         onBytes(body.length)
       })
-      answer.on('error', reject)
-      answer.on('end', () => {
+      response.on('error', reject)
+      response.on('end', () => {
         const sha256 = createHash('sha256').update(body).digest('hex')
         const seconds = (performance.now() - startedAt) / 1000
-        resolve({ status: answer.statusCode ?? 0, text: body.toString(), sha256, seconds })
+        resolve({ status: response.statusCode ?? 0, text: body.toString(), sha256, seconds })
       })
     })
-    asking.on('error', reject)
-    send(asking)
+    clientRequest.on('error', reject)
+    send(clientRequest)
   })
 
-/** Answers a GET with a slow body, a POST with the SHA-256 of its own. */
+/** Responds to a GET with a slow body, to a POST with the SHA-256 of its own. */
 const slowUpstream = () =>
   openHttpUpstream(({ method, sha256 }, response) => {
     if (method === 'POST') return void response.end(sha256)
@@ -82,21 +88,21 @@ test.concurrent('exchanges of thirty seconds, either way, finish across ten relo
   const servers = [await openServer(0, onTestFinished), await openServer(1, onTestFinished)] as const
   const way = fileWrittenInPlace(onTestFinished)
   const routeTo = (url: string): void =>
-    // An upload takes as long before the head of its answer.
+    // An upload takes as long before the head of its response.
     way.write(`${routedTo(url, '{ watch: false }')}defaults: { deadline: none }\n`)
   routeTo(old.url)
   const { port, admin, shows } = await bootEditedGateway(way, onTestFinished)
   const progress = new EventEmitter<{ bytes: [received: number] }>()
 
-  const download = ask(port, '/market/insights', undefined, (received) => void progress.emit('bytes', received))
-  const upload = ask(port, '/inventory/sync', drip)
+  const download = sendRequest(port, '/market/insights', undefined, (received) => void progress.emit('bytes', received))
+  const upload = sendRequest(port, '/inventory/sync', drip)
   const meanwhile: unknown[] = []
   for (let nth = 0; nth < reloads; nth++) {
     for await (const [received] of on(progress, 'bytes')) if (received >= (nth + 1) * bytesPerReload) break
     const next = nth % 2 === 0 ? 0 : 1
     routeTo(servers[next])
     const { body } = await fetchAdmin(`${admin}/reload`, 'POST')
-    const { text } = await ask(port, '/market/insights')
+    const { text } = await sendRequest(port, '/market/insights')
     const { retiring } = await shows((status) => status.retiring < 2)
     meanwhile.push({ result: body.result, newOnesGoTo: Number(text[0]), retiring, oldConnections: old.connections() })
   }
@@ -118,7 +124,7 @@ test.concurrent('exchanges of thirty seconds, either way, finish across ten relo
   await vi.waitUntil(() => old.connections() === 0, { timeout: 10_000 })
 })
 
-test.concurrent('an edit outside a bind mount of the file takes effect within six seconds, unless told otherwise', {
+test.concurrent('an edit outside a bind mount of the file takes effect within six seconds, by default', {
   timeout: 120_000,
 }, async ({ annotate, onTestFinished }) => {
   const [one, two] = [await openServer(0, onTestFinished), await openServer(1, onTestFinished)]

@@ -4,8 +4,8 @@ import { testConfig } from '../../helpers/gateway.ts'
 
 const config = (market: unknown, more: object = {}) => testConfig({ upstreams: { market }, ...more })
 
-/** Tells what an edit of a group brings. */
-const broughtBy = (from: unknown, to: unknown): readonly string[] =>
+/** Lists the endpoints that an edit of a group adds. */
+const addedBy = (from: unknown, to: unknown): readonly string[] =>
   newEndpoints(config(from), config(to)).map(({ group, endpoint: { origin } }) => `${group} ${origin}`)
 
 const a = 'http://a.internal'
@@ -24,9 +24,9 @@ test.each<[string, unknown, unknown, readonly string[]]>([
   ['another path on the same origin', a, `${a}/v2`, []],
   ['the sandbox', a, 'sandbox', []],
   ['other settings of TLS', secure, { ...secure, tls: { minVersion: 'TLSv1.3' } }, ['market https://s.internal']],
-  ['the same where TLS is not spoken', { endpoints: [a] }, { endpoints: [a], tls: { minVersion: 'TLSv1.3' } }, []],
+  ['the same without TLS', { endpoints: [a] }, { endpoints: [a], tls: { minVersion: 'TLSv1.3' } }, []],
 ])('%s', (_, from, to, names) => {
-  expect(broughtBy(from, to)).toEqual(names)
+  expect(addedBy(from, to)).toEqual(names)
 })
 
 test('an endpoint that another group has is new to this one', () => {

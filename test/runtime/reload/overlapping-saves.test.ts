@@ -1,4 +1,4 @@
-/** Which saves are heard of when reloads run into each other. */
+/** Which saves are noticed when reloads run into each other. */
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ describe('an edit is noticed without any poll', () => {
     await expect.poll(() => live.gateway.config.listen.basePath).toBe(`/save-${last}`)
   })
 
-  test('when what it mends is a secret that a refused file refers to', async () => {
+  test('when it mends a secret that a rejected file refers to', async () => {
     const live = await bootLiveGateway({ reload })
     const secrets = mkdtempSync(join(tmpdir(), 'secrets-'))
     onTestFinished(() => rmSync(secrets, { recursive: true }))

@@ -3,7 +3,7 @@ import type { ReloadOutcome } from '../../../src/runtime/reload/reload-history.t
 import { ReloadHistory } from '../../../src/runtime/reload/reload-history.ts'
 
 const rollback: ReloadOutcome = { result: 'unchanged', from: 'a', to: 'a', changes: [], warnings: [], forced: false }
-const heldBack = (known: boolean): ReloadOutcome => {
+const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], tries: 1, nextTryAt: 0, known }
   return { result: 'refused', hash: 'a', problems: [], held }
 }
@@ -12,7 +12,7 @@ test('an edit that is tried again and again for the same reason is remembered on
   const history = new ReloadHistory()
 
   history.add('rollback', rollback)
-  for (let n = 0; n < 30; n++) history.add('preflight', heldBack(n > 0))
+  for (let n = 0; n < 30; n++) history.add('preflight', deferred(n > 0))
 
   expect(history.last.map(({ trigger }) => trigger)).toEqual(['preflight', 'rollback'])
   expect(history.counts).toContainEqual({ trigger: 'preflight', result: 'refused', count: 30 })

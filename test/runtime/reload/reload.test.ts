@@ -1,4 +1,7 @@
-/** What a reload does to a gateway that serves, over real sockets. The ways in which a file can be edited are `watch.test.ts`'s and those of `ways-*.test.ts`. */
+/**
+ * What a reload does to a gateway that serves, over real sockets. The other tests of this folder cover the reloader,
+ * and test/config the watch of the file.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -6,26 +9,30 @@ import { groups } from '../../../src/operations.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-/** Opens an upstream that says who it is. */
-const named = (name: string) => httpUpstream((_, response) => void response.end(name))
+/** Opens an upstream that responds with its name. */
+const namedUpstream = (name: string) => httpUpstream((_, response) => void response.end(name))
 
-const whoAnswers = async ({ url }: LiveGateway, path = '/market/insights'): Promise<string> => {
-  const answer = await fetch(url + path)
-  return answer.ok ? answer.text() : String(answer.status)
+const upstreamName = async ({ url }: LiveGateway, path = '/market/insights'): Promise<string> => {
+  const response = await fetch(url + path)
+  return response.ok ? response.text() : String(response.status)
 }
 
 const status = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body
 
 describe('POST /reload', () => {
-  test('puts an edit into effect before it answers, and says what changed', async () => {
-    const [one, two] = [await named('one'), await named('two')]
+  test('puts an edit into effect before it responds, and reports what changed', async () => {
+    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
     const live = await bootLiveGateway({ upstream: one.url })
-    const before = await whoAnswers(live)
+    const before = await upstreamName(live)
 
     live.edit({ upstream: one.url, upstreams: { market: two.url } })
     const { status: code, body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
 
-    expect([before, await whoAnswers(live), await whoAnswers(live, '/leads/pipeline')]).toEqual(['one', 'two', 'one'])
+    expect([before, await upstreamName(live), await upstreamName(live, '/leads/pipeline')]).toEqual([
+      'one',
+      'two',
+      'one',
+    ])
     expect(code).toBe(200)
     expect(body).toMatchObject({
       result: 'applied',
@@ -39,23 +46,23 @@ describe('POST /reload', () => {
   })
 
   test('changes nothing when the file says the same in other words', async () => {
-    const one = await named('one')
+    const one = await namedUpstream('one')
     const live = await bootLiveGateway({ upstream: one.url })
-    await whoAnswers(live)
+    await upstreamName(live)
 
     live.edit(
       `# the same\n${JSON.stringify({ upstreams: Object.fromEntries(groups.map((group) => [group, { endpoints: [one.url] }])), reload: { watch: false, preflight: 'none' }, admin: { port: 0 }, listen: { port: 0 } })}`,
     )
     const { body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
-    await whoAnswers(live)
+    await upstreamName(live)
 
     expect(body).toMatchObject({ result: 'unchanged', groups: [], changes: [] })
     expect(body.from).toBe(body.to)
     expect(one.connections()).toBe(1)
   })
 
-  test('refuses a broken file with every problem and its place, and what ran runs on', async () => {
-    const [one, two] = [await named('one'), await named('two')]
+  test('rejects a broken file with every problem and its place, and what ran runs on', async () => {
+    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
     const live = await bootLiveGateway({ upstream: one.url })
 
     live.edit(`upstreams:\n  market: ${two.url}\n  risc: sandbox\n`)
@@ -65,15 +72,15 @@ describe('POST /reload', () => {
     expect(headers.get('content-type')).toBe('application/problem+json')
     expect(body).toMatchObject({ code: 'configuration-refused' })
     expect(body.problems).toContainEqual(expect.objectContaining({ line: 3, column: 3, path: 'upstreams.risc' }))
-    expect(await whoAnswers(live)).toBe('one')
+    expect(await upstreamName(live)).toBe('one')
     expect(await status(live)).toMatchObject({
       config: { hash: body.hash, fileDiffers: true, lastRefusal: { problems: body.problems } },
     })
     expect(live.lines).toContainEqual(expect.objectContaining({ level: 50, msg: 'configuration problem', line: 3 }))
   })
 
-  test('refuses what cannot change live, whole, and says so', async () => {
-    const [one, two] = [await named('one'), await named('two')]
+  test('rejects, whole, an edit that needs a restart, and says so', async () => {
+    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
     const live = await bootLiveGateway({ upstream: one.url })
 
     live.edit({ upstream: two.url, listen: { port: 1 } })
@@ -83,7 +90,7 @@ describe('POST /reload', () => {
     expect(body.problems).toEqual([
       expect.objectContaining({ path: 'listen.port', line: 1, message: expect.stringContaining('restart') }),
     ])
-    expect(await whoAnswers(live)).toBe('one')
+    expect(await upstreamName(live)).toBe('one')
   })
 
   test('reads a secret again', async () => {
@@ -96,82 +103,86 @@ describe('POST /reload', () => {
     const market = { endpoints: [one.url], request: { set: { 'X-Api-Key': 'file:secret' } } }
     live.edit({ upstream: one.url, upstreams: { market } })
     await fetchAdmin(`${live.admin}/reload`, 'POST')
-    const before = await whoAnswers(live)
+    const before = await upstreamName(live)
 
     writeFileSync(secret, 'second')
     const { body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
 
-    expect([before, await whoAnswers(live)]).toEqual(['first', 'second'])
+    expect([before, await upstreamName(live)]).toEqual(['first', 'second'])
     expect(body).toMatchObject({ result: 'applied', groups: ['market'] })
     expect(JSON.stringify([body, (await fetchAdmin(`${live.admin}/config`)).body])).not.toMatch(/first|second/)
     expect(JSON.stringify(live.lines)).not.toMatch(/"first|second"/)
   })
 
   test('reroutes to the sandbox, which was not open before', async () => {
-    const one = await named('one')
+    const one = await namedUpstream('one')
     const live = await bootLiveGateway({ upstream: one.url })
 
     live.edit({ upstream: one.url, upstreams: { market: 'sandbox' } })
     await fetchAdmin(`${live.admin}/reload`, 'POST')
 
-    expect(JSON.parse(await whoAnswers(live))).toMatchObject({ operation: 'market.insights' })
+    expect(JSON.parse(await upstreamName(live))).toMatchObject({ operation: 'market.insights' })
     expect(await status(live)).toMatchObject({ upstreams: { market: { endpoints: [{ sandbox: true }] } } })
   })
 
-  test('asked for many times at once reads the file as it is then, and all who ask hear of it', async () => {
-    const [one, two] = [await named('one'), await named('two')]
+  test('sent many times at once reads the file as it is then, and each request gets the outcome', async () => {
+    const [one, two] = [await namedUpstream('one'), await namedUpstream('two')]
     const live = await bootLiveGateway({ upstream: one.url })
 
     live.edit({ upstream: two.url })
-    const answers = await Promise.all(Array.from({ length: 20 }, () => fetchAdmin(`${live.admin}/reload`, 'POST')))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => fetchAdmin(`${live.admin}/reload`, 'POST')))
 
-    expect(answers.every(({ status: code }) => code === 200)).toBe(true)
-    expect(answers.filter(({ body }) => body.result === 'applied').length).toBeGreaterThan(0)
-    expect(await whoAnswers(live)).toBe('two')
+    expect(responses.every(({ status: code }) => code === 200)).toBe(true)
+    expect(responses.filter(({ body }) => body.result === 'applied').length).toBeGreaterThan(0)
+    expect(await upstreamName(live)).toBe('two')
   })
 })
 
 test('connections to endpoints that an edit does not change are kept, the others are closed', async () => {
-  const [one, two, three] = [await named('one'), await named('two'), await named('three')]
+  const [one, two, three] = [await namedUpstream('one'), await namedUpstream('two'), await namedUpstream('three')]
   const live = await bootLiveGateway({ upstream: one.url, upstreams: { market: two.url } })
-  await whoAnswers(live)
-  await whoAnswers(live, '/leads/pipeline')
+  await upstreamName(live)
+  await upstreamName(live, '/leads/pipeline')
 
   live.edit({ upstream: one.url, upstreams: { market: three.url } })
   await fetchAdmin(`${live.admin}/reload`, 'POST')
-  await whoAnswers(live)
-  await whoAnswers(live, '/leads/pipeline')
+  await upstreamName(live)
+  await upstreamName(live, '/leads/pipeline')
 
   await expect.poll(() => two.connections()).toBe(0)
   expect([one.accepted(), three.accepted()]).toEqual([1, 1])
 })
 
-test('bounds of the public listener hold as the file now says', async () => {
-  const one = await named('one')
+test('limits of the public listener are those of the file now', async () => {
+  const one = await namedUpstream('one')
   const live = await bootLiveGateway({ upstream: one.url, listen: { maxTarget: '64B' } })
   const long = `/market/insights?${'q'.repeat(100)}`
-  const before = await whoAnswers(live, long)
+  const before = await upstreamName(live, long)
 
   live.edit({ upstream: one.url, listen: { maxTarget: '1KiB', basePath: '/v1' } })
   await fetchAdmin(`${live.admin}/reload`, 'POST')
 
-  expect([before, await whoAnswers(live, long), await whoAnswers(live, `/v1${long}`)]).toEqual(['414', '404', 'one'])
+  expect([before, await upstreamName(live, long), await upstreamName(live, `/v1${long}`)]).toEqual([
+    '414',
+    '404',
+    'one',
+  ])
 })
 
 describe('POST /rollback', () => {
-  test('brings back the configuration before, until the file changes', async () => {
-    const [one, two, three] = [await named('one'), await named('two'), await named('three')]
+  test('restores the previous configuration, until the file changes', async () => {
+    const [one, two, three] = [await namedUpstream('one'), await namedUpstream('two'), await namedUpstream('three')]
     const live = await bootLiveGateway({ upstream: one.url, reload: { poll: '50ms' } })
     live.edit({ upstream: two.url })
     await live.line(({ msg }) => msg === 'configuration applied')
 
     const { body } = await fetchAdmin(`${live.admin}/rollback`, 'POST')
-    const back = await whoAnswers(live)
+    const back = await upstreamName(live)
     const { config } = await status(live)
     live.edit({ upstream: three.url })
     await live.line(({ from, to }) => from === body.to && to !== body.from)
 
-    expect([back, await whoAnswers(live)]).toEqual(['one', 'three'])
+    expect([back, await upstreamName(live)]).toEqual(['one', 'three'])
     expect(body).toMatchObject({ result: 'applied', groups: [...groups] })
     expect(config).toMatchObject({ loadedBy: 'rollback', fileDiffers: true })
   })

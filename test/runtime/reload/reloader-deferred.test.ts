@@ -1,17 +1,17 @@
-/** The reroute guard: what ends the wait of an edit that is held back. */
+/** The preflight of a reload: what ends the wait of an edit that is held back. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { parse, sandbox, withRisk } from '../../config/helper.ts'
-import { later, loaded, old, one, reloaderOf, two } from './reloader-fixture.ts'
+import { createReloader, later, loaded, old, one, two } from './reloader-fixture.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => vi.useRealTimers())
 
 describe('the wait ends', () => {
   test('with a rollback: the file is not read until it changes or on request', async () => {
-    const { reloader, file } = reloaderOf()
+    const { reloader, file } = createReloader()
     file.reason = null
     await reloader.reload('file')
-    file.says = two
+    file.content = two
     file.reason = 'connection refused'
     await reloader.reload('file')
 
@@ -24,8 +24,8 @@ describe('the wait ends', () => {
     expect(reloader.state).toMatchObject({ fileDiffers: true, nextTryAt: null })
   })
 
-  test('with a rollback that has nowhere to go as well: whoever asks for it wants no edit', async () => {
-    const { reloader, file } = reloaderOf()
+  test('with a rollback that has nowhere to go as well: the operator who asks for it wants no edit', async () => {
+    const { reloader, file } = createReloader()
     await reloader.reload('file')
 
     expect(await reloader.rollback()).toBeNull()
@@ -35,7 +35,7 @@ describe('the wait ends', () => {
   })
 
   test('with a rollback that the next try has been waiting for', async () => {
-    const { reloader, file } = reloaderOf()
+    const { reloader, file } = createReloader()
     await reloader.reload('file')
     await later(0.999)
 
@@ -48,7 +48,7 @@ describe('the wait ends', () => {
   })
 
   test('with the close, also when a try is under way then', async () => {
-    const { reloader, file } = reloaderOf()
+    const { reloader, file } = createReloader()
     const running = reloader.reload('file')
 
     reloader.close()
@@ -59,9 +59,9 @@ describe('the wait ends', () => {
   })
 
   test('with a file that is broken since', async () => {
-    const { reloader, file } = reloaderOf()
+    const { reloader, file } = createReloader()
     await reloader.reload('file')
-    file.says = parse('listen: 7')
+    file.content = parse('listen: 7')
 
     await reloader.reload('file')
 
@@ -70,7 +70,7 @@ describe('the wait ends', () => {
   })
 
   test('with an edit that cannot be put into effect though it is reached', async () => {
-    const { reloader, file } = reloaderOf()
+    const { reloader, file } = createReloader()
     await reloader.reload('file')
     file.reason = null
     file.failing = true
@@ -81,42 +81,42 @@ describe('the wait ends', () => {
     expect(file.reads).toBe(2)
   })
 
-  test('and begins anew with another reload, which is told in full', async () => {
-    const { reloader, told } = reloaderOf()
+  test('and begins anew with another reload, which is reported in full', async () => {
+    const { reloader, outcomes } = createReloader()
     await reloader.reload('file')
     await later(7)
 
     await reloader.reload('request')
 
-    expect(told.at(-1)).toMatchObject(['request', { held: { tries: 1, nextTryAt: 1_008_000, known: false } }])
+    expect(outcomes.at(-1)).toMatchObject(['request', { held: { tries: 1, nextTryAt: 1_008_000, known: false } }])
     reloader.close()
   })
 })
 
 describe('a file that has changed since', () => {
   test('is simply reloaded', async () => {
-    const { reloader, file, told } = reloaderOf()
+    const { reloader, file, outcomes } = createReloader()
     await reloader.reload('file')
     await later(1)
 
-    file.says = two
+    file.content = two
     await later(2)
 
-    expect(told.at(-1)).toMatchObject(['file', { result: 'refused', held: { hash: two.config.hash, tries: 1 } }])
+    expect(outcomes.at(-1)).toMatchObject(['file', { result: 'refused', held: { hash: two.config.hash, tries: 1 } }])
     reloader.close()
   })
 
   const unwatched = loaded(`reload: { watch: false }\n${sandbox}`)
 
-  test('is left until somebody asks for it, when it is not watched', async () => {
-    const { reloader, file, tried } = reloaderOf(unwatched)
+  test('is left until an operator reloads it, when it is not watched', async () => {
+    const { reloader, file, preflighted } = createReloader(unwatched)
     await reloader.reload('request')
 
-    file.says = loaded(`reload: { watch: false }\n${withRisk(' http://two.internal')}`)
+    file.content = loaded(`reload: { watch: false }\n${withRisk(' http://two.internal')}`)
     file.reason = null
     await later(120)
 
-    expect([file.reads, tried]).toEqual([2, [one.config.hash]])
+    expect([file.reads, preflighted]).toEqual([2, [one.config.hash]])
     expect(reloader.state).toMatchObject({
       fileDiffers: true,
       nextTryAt: null,
@@ -126,10 +126,10 @@ describe('a file that has changed since', () => {
   })
 
   test('and says what runs differs no longer', async () => {
-    const { reloader, file } = reloaderOf(unwatched)
+    const { reloader, file } = createReloader(unwatched)
     await reloader.reload('request')
 
-    file.says = unwatched
+    file.content = unwatched
     await later(1)
 
     expect(reloader.state).toMatchObject({ fileDiffers: false, refusal: null, nextTryAt: null })

@@ -6,37 +6,41 @@ import { unreachableProblems } from '../../../src/runtime/reload/reload-problems
 import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
 import { configOf, parse, sandbox, withRisk } from '../../config/helper.ts'
 
-/** Loads a text that is meant to be good. */
+/** Loads a text that is meant to be valid. */
 export const loaded = (text: string): LoadedConfig => {
   const result = parse(text)
   if (!result.ok) throw new Error(JSON.stringify(result.problems))
   return result
 }
 
-/** Are two edits that bring an endpoint each. */
+/** Two edits with a new endpoint each. */
 export const [one, two] = [loaded(withRisk(' http://one.internal')), loaded(withRisk(' http://two.internal'))]
-/** Is what runs at first. */
+
+/** The hash of the first configuration. */
 export const old = configOf(sandbox).hash
 
-/** Makes a reloader whose file is `file.says`, and whose new endpoints are unreached for as long as `file.reason` says why. */
-export const reloaderOf = (first = loaded(sandbox)) => {
-  const file: { says: LoadResult; reason: string | null; reads: number; failing: boolean } = {
-    says: one,
+/**
+ * Creates a reloader whose file is `file.content`, and whose new endpoints are unreachable as long as `file.reason`
+ * says why.
+ */
+export const createReloader = (first = loaded(sandbox)) => {
+  const file: { content: LoadResult; reason: string | null; reads: number; failing: boolean } = {
+    content: one,
     reason: 'connection refused',
     reads: 0,
     failing: false,
   }
-  const told: [ReloadTrigger, ReloadOutcome][] = []
-  const tried: string[] = []
+  const outcomes: [ReloadTrigger, ReloadOutcome][] = []
+  const preflighted: string[] = []
   const reloader = new Reloader({
     file: 'gateway.yaml',
     first,
     load: async () => {
       file.reads++
-      return file.says
+      return file.content
     },
     preflight: async ({ hash, upstreams }, provenance) => {
-      tried.push(hash)
+      preflighted.push(hash)
       if (file.reason === 'planted') throw new Error('planted')
       const name = upstreams.risk.endpoints[0]?.origin ?? ''
       if (file.reason === null) return []
@@ -49,9 +53,9 @@ export const reloaderOf = (first = loaded(sandbox)) => {
     apply: async () => {
       if (file.failing) throw new Error('planted')
     },
-    onOutcome: (trigger, outcome) => void told.push([trigger, outcome]),
+    onOutcome: (trigger, outcome) => void outcomes.push([trigger, outcome]),
   })
-  return { reloader, file, told, tried }
+  return { reloader, file, outcomes, preflighted }
 }
 
 /** Lets time pass. */

@@ -1,19 +1,22 @@
-/** The reroute guard: an edit whose endpoints are not reached is held back. How the wait ends is `reloader-wait.test.ts`'s. */
+/**
+ * The preflight of a reload: an edit whose endpoints are not reached is held back. How the wait ends is in
+ * `reloader-deferred.test.ts`.
+ */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ReloadOutcome, ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
 import { unreachableProblems } from '../../../src/runtime/reload/reload-problems.ts'
 import { sandbox, withRisk } from '../../config/helper.ts'
-import { later, loaded, old, one, reloaderOf, two } from './reloader-fixture.ts'
+import { createReloader, later, loaded, old, one, two } from './reloader-fixture.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => vi.useRealTimers())
 
-const results = (told: readonly [ReloadTrigger, ReloadOutcome][]) =>
-  told.map(([trigger, { result }]) => [trigger, result])
+const results = (outcomes: readonly [ReloadTrigger, ReloadOutcome][]) =>
+  outcomes.map(([trigger, { result }]) => [trigger, result])
 
 describe('an edit of which no endpoint is reached', () => {
-  test('is refused with the line, the endpoint and the reason, and what ran runs on', async () => {
-    const { reloader } = reloaderOf()
+  test('is rejected with the line, the endpoint and the reason, and what ran runs on', async () => {
+    const { reloader } = createReloader()
 
     const outcome = await reloader.reload('file')
 
@@ -37,8 +40,8 @@ describe('an edit of which no endpoint is reached', () => {
     reloader.close()
   })
 
-  test('is tried again after 1, 2, 4, 8, 16, and then every 30 s, and the same is told in full once', async () => {
-    const { reloader, file, told } = reloaderOf()
+  test('is tried again after 1, 2, 4, 8, 16, and then every 30 s, and the same is reported in full once', async () => {
+    const { reloader, file, outcomes } = createReloader()
     const at: number[] = []
 
     await reloader.reload('file')
@@ -49,8 +52,8 @@ describe('an edit of which no endpoint is reached', () => {
     }
 
     expect(at).toEqual([1, 3, 7, 15, 31, 61, 91, 121])
-    expect(told.slice(1).every(([trigger]) => trigger === 'preflight')).toBe(true)
-    expect(told.map(([, outcome]) => outcome.result === 'refused' && outcome.held?.known)).toEqual([
+    expect(outcomes.slice(1).every(([trigger]) => trigger === 'preflight')).toBe(true)
+    expect(outcomes.map(([, outcome]) => outcome.result === 'refused' && outcome.held?.known)).toEqual([
       false,
       ...Array.from({ length: 8 }, () => true),
     ])
@@ -58,25 +61,25 @@ describe('an edit of which no endpoint is reached', () => {
     reloader.close()
   })
 
-  test('is told in full again when the reason is another', async () => {
-    const { reloader, file, told } = reloaderOf()
+  test('is reported in full again when the reason is another', async () => {
+    const { reloader, file, outcomes } = createReloader()
     await reloader.reload('file')
 
     file.reason = 'timed out'
     await later(1)
 
-    expect(told.at(-1)).toMatchObject(['preflight', { held: { tries: 2, known: false } }])
+    expect(outcomes.at(-1)).toMatchObject(['preflight', { held: { tries: 2, known: false } }])
     reloader.close()
   })
 
   test('takes effect as soon as one is reached, and nothing is tried any more', async () => {
-    const { reloader, file, told } = reloaderOf()
+    const { reloader, file, outcomes } = createReloader()
     await reloader.reload('file')
 
     file.reason = null
     await later(120)
 
-    expect(results(told)).toEqual([
+    expect(results(outcomes)).toEqual([
       ['file', 'refused'],
       ['preflight', 'applied'],
     ])
@@ -90,8 +93,8 @@ describe('an edit of which no endpoint is reached', () => {
   })
 })
 
-test('an edit whose endpoints cannot even be tried is refused, and nothing is waited for', async () => {
-  const { reloader, file } = reloaderOf()
+test('an edit whose endpoints cannot even be tried is rejected, and nothing waits', async () => {
+  const { reloader, file } = createReloader()
   file.reason = 'planted'
 
   const outcome = await reloader.reload('file')
@@ -102,23 +105,23 @@ test('an edit whose endpoints cannot even be tried is refused, and nothing is wa
 
 describe('endpoints are not tried', () => {
   test('when nothing has changed', async () => {
-    const { reloader, file, tried } = reloaderOf()
-    file.says = loaded(`# other words\n${sandbox}`)
+    const { reloader, file, preflighted } = createReloader()
+    file.content = loaded(`# other words\n${sandbox}`)
 
     expect(await reloader.reload('file')).toMatchObject({ result: 'unchanged' })
-    expect(tried).toEqual([])
+    expect(preflighted).toEqual([])
   })
 
-  test('when the edit is refused anyway', async () => {
-    const { reloader, file, tried } = reloaderOf()
-    file.says = loaded(`listen: { port: 1 }\n${withRisk(' http://one.internal')}`)
+  test('when the edit is rejected anyway', async () => {
+    const { reloader, file, preflighted } = createReloader()
+    file.content = loaded(`listen: { port: 1 }\n${withRisk(' http://one.internal')}`)
 
     expect(await reloader.reload('file')).toMatchObject({ result: 'refused', held: null })
-    expect([tried, vi.getTimerCount()]).toEqual([[], 0])
+    expect([preflighted, vi.getTimerCount()]).toEqual([[], 0])
   })
 
   test('by a rollback, nor when the same is put into effect again', async () => {
-    const { reloader, file, tried } = reloaderOf()
+    const { reloader, file, preflighted } = createReloader()
     file.reason = null
     await reloader.reload('file')
     file.reason = 'connection refused'
@@ -126,27 +129,27 @@ describe('endpoints are not tried', () => {
     await reloader.reapply()
 
     expect(await reloader.rollback()).toMatchObject({ result: 'applied', to: old })
-    expect(tried).toEqual([one.config.hash])
+    expect(preflighted).toEqual([one.config.hash])
   })
 
-  test('by force, which is told', async () => {
-    const { reloader, tried } = reloaderOf()
+  test('by force, which is reported', async () => {
+    const { reloader, preflighted } = createReloader()
     await reloader.reload('file')
 
     const outcome = await reloader.reload('request', true)
     await later(60)
 
     expect(outcome).toMatchObject({ result: 'applied', to: one.config.hash, forced: true })
-    expect(tried).toEqual([one.config.hash])
+    expect(preflighted).toEqual([one.config.hash])
     expect(reloader.state).toMatchObject({ loadedBy: 'request', nextTryAt: null, refusal: null })
   })
 
-  test('when one of those who share a reload forces it; the next one is not forced', async () => {
-    const { reloader, file } = reloaderOf()
+  test('when one of the requests that share a reload forces it; the next one is not forced', async () => {
+    const { reloader, file } = createReloader()
 
     const [shared, forced] = [reloader.reload('file'), reloader.reload('request', true)]
     const outcome = await forced
-    file.says = two
+    file.content = two
     const next = await reloader.reload('file')
 
     expect(await shared).toBe(outcome)

@@ -14,10 +14,10 @@ const loaded = (text: string): LoadedConfig => {
 const at = (url: string): LoadedConfig => loaded(withRisk(` ${url}`))
 const broken = parse('listen: 7')
 
-/** Makes a reloader whose file is the next of `reads` each time, and tells what became of it. */
-const reloaderOf = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => {
+/** Creates a reloader whose file is the next of `reads` each time, and which records what came of it. */
+const createReloader = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => {
   const applied: Config[] = []
-  const told: [ReloadTrigger, string][] = []
+  const outcomes: [ReloadTrigger, string][] = []
   let read = 0
   let failing = false
   const reloader = new Reloader({
@@ -29,12 +29,12 @@ const reloaderOf = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => 
       if (failing) throw new Error('planted')
       applied.push(config)
     },
-    onOutcome: (trigger, { result }) => void told.push([trigger, result]),
+    onOutcome: (trigger, { result }) => void outcomes.push([trigger, result]),
   })
   return {
     reloader,
     applied,
-    told,
+    outcomes,
     reads: () => read,
     fail: (whether: boolean) => {
       failing = whether
@@ -43,9 +43,9 @@ const reloaderOf = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => 
 }
 
 describe('one reload at a time', () => {
-  test('who asks while one is under way shares the next, and the last word of the file wins', async () => {
+  test('requests while one is under way share the next, and the last state of the file wins', async () => {
     const first = Promise.withResolvers<LoadResult>()
-    const { reloader, applied, reads, told } = reloaderOf(first.promise, at('http://last.internal'))
+    const { reloader, applied, reads, outcomes } = createReloader(first.promise, at('http://last.internal'))
 
     const running = reloader.reload('file')
     await Promise.resolve()
@@ -57,7 +57,7 @@ describe('one reload at a time', () => {
     expect(await second).toBe(await third)
     expect(reads()).toBe(2)
     expect(applied.at(-1)).toEqual(at('http://last.internal').config)
-    expect(told).toEqual([
+    expect(outcomes).toEqual([
       ['file', 'applied'],
       ['signal', 'applied'],
     ])
@@ -65,7 +65,7 @@ describe('one reload at a time', () => {
 
   test('a rollback waits for the reload that is under way, and goes back behind it', async () => {
     const read = Promise.withResolvers<LoadResult>()
-    const { reloader } = reloaderOf(read.promise)
+    const { reloader } = createReloader(read.promise)
 
     const running = reloader.reload('file')
     const back = reloader.rollback()
@@ -78,14 +78,14 @@ describe('one reload at a time', () => {
 })
 
 describe('all or nothing', () => {
-  test('a broken file leaves everything as it was, and is told until one succeeds', async () => {
-    const { reloader, applied } = reloaderOf(broken, at('http://good.internal'))
+  test('a broken file leaves everything as it was, and is reported until a reload succeeds', async () => {
+    const { reloader, applied } = createReloader(broken, at('http://good.internal'))
     const before = reloader.config
 
-    const refused = await reloader.reload('file')
+    const rejected = await reloader.reload('file')
     const state = reloader.state
 
-    expect(refused).toMatchObject({ result: 'refused', hash: before.hash })
+    expect(rejected).toMatchObject({ result: 'refused', hash: before.hash })
     expect([applied, reloader.config, reloader.previous]).toEqual([[], before, null])
     expect(state).toMatchObject({ fileDiffers: true, loadedBy: 'start', refusal: { problems: expect.any(Array) } })
     await reloader.reload('file')
@@ -93,22 +93,22 @@ describe('all or nothing', () => {
     expect(reloader.previous?.config).toBe(before)
   })
 
-  test('one that cannot be put into effect is refused with the reason, and can be once that is gone', async () => {
-    const { reloader, fail } = reloaderOf(at('http://good.internal'))
+  test('an edit that cannot be put into effect is rejected with the reason, and can be applied once that is gone', async () => {
+    const { reloader, fail } = createReloader(at('http://good.internal'))
     const before = reloader.config
 
     fail(true)
-    const refused = await reloader.reload('request')
+    const rejected = await reloader.reload('request')
     const kept = reloader.config
     fail(false)
 
-    expect(refused).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }] })
+    expect(rejected).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }] })
     expect(kept).toBe(before)
     expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
   })
 
-  test('identical is nothing: not put into effect, and no step back', async () => {
-    const { reloader, applied } = reloaderOf(loaded(`# other words\n${sandbox}`))
+  test('an identical file is nothing: not put into effect, and no step back', async () => {
+    const { reloader, applied } = createReloader(loaded(`# other words\n${sandbox}`))
 
     expect(await reloader.reload('signal')).toMatchObject({ result: 'unchanged', changes: [] })
     expect([applied, reloader.previous]).toEqual([[], null])
@@ -116,9 +116,9 @@ describe('all or nothing', () => {
   })
 })
 
-test('the warnings of what runs are kept: a refusal changes nothing about them, and a rollback brings back its own', async () => {
+test('the warnings of what runs are kept: a rejected edit changes nothing about them, and a rollback restores its own', async () => {
   const doubtful = `{ endpoints: [http://a.internal, http://a.internal] }`
-  const { reloader } = reloaderOf(loaded(withRisk(` ${doubtful}`)), broken)
+  const { reloader } = createReloader(loaded(withRisk(` ${doubtful}`)), broken)
   const messages = () => reloader.warnings.map(({ message }) => message)
   const first = messages()
 
@@ -135,7 +135,7 @@ test('the warnings of what runs are kept: a refusal changes nothing about them, 
 
 describe('a rollback', () => {
   test('goes one step back, and again forth', async () => {
-    const { reloader } = reloaderOf(at('http://new.internal'))
+    const { reloader } = createReloader(at('http://new.internal'))
     await reloader.reload('file')
     const [old, next] = [configOf(sandbox).hash, at('http://new.internal').config.hash]
 
@@ -147,7 +147,7 @@ describe('a rollback', () => {
   })
 
   test('leaves the file different from what runs, until it is read again', async () => {
-    const { reloader } = reloaderOf(at('http://new.internal'))
+    const { reloader } = createReloader(at('http://new.internal'))
     await reloader.reload('file')
 
     await reloader.rollback()
@@ -158,8 +158,8 @@ describe('a rollback', () => {
     expect(reloader.config.hash).toBe(at('http://new.internal').config.hash)
   })
 
-  test('has nowhere to go when only the access of operators has changed', async () => {
-    const { reloader } = reloaderOf(loaded(`admin: { token: a-token-of-an-operator }\n${sandbox}`))
+  test('has nowhere to go when only the credentials of operators have changed', async () => {
+    const { reloader } = createReloader(loaded(`admin: { token: a-token-of-an-operator }\n${sandbox}`))
     await reloader.reload('file')
 
     expect(reloader.previous).toBeNull()
@@ -167,6 +167,6 @@ describe('a rollback', () => {
   })
 
   test('has nowhere to go at first', async () => {
-    expect(await reloaderOf(broken).reloader.rollback()).toBeNull()
+    expect(await createReloader(broken).reloader.rollback()).toBeNull()
   })
 })

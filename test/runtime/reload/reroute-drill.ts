@@ -1,4 +1,4 @@
-/** The drill that every way of editing goes through: a hundred edits that reroute, and after each one that is refused. */
+/** The drill of every way to edit the file: a hundred edits that reroute, and after each one that is rejected. */
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import type { EditableFile, OnTestEnd } from '../../helpers/editable-file.ts'
@@ -6,33 +6,33 @@ import { bootEditedGateway, type EditedGateway, type Heap, type Status } from '.
 import { fetchAdmin } from '../../helpers/live-gateway.ts'
 import { openServer, type SteadyLoadResult, steadyLoad } from '../../helpers/steady-load.ts'
 
-/** Says how the gateway hears of an edit: by itself, or told by SIGHUP or by POST /reload. */
+/** How the gateway notices an edit: by its watch, by SIGHUP, or by POST /reload. */
 export type Trigger = 'watch' | 'signal' | 'request'
 
-/** Is what a drill found out. */
-export interface Drilled extends SteadyLoadResult {
+/** What a drill measured. */
+export interface DrillResult extends SteadyLoadResult {
   /** Edits that reroute, from the write to /status showing it, in ms. */
   readonly appliedMs: readonly number[]
-  /** The same of edits that are refused. */
-  readonly refusedMs: readonly number[]
-  /** From POST /reload to its answer, in ms; empty where nobody asked. */
-  readonly answeredMs: readonly number[]
-  /** What a refused edit changed all the same. */
+  /** The same of edits that are rejected. */
+  readonly rejectedMs: readonly number[]
+  /** From POST /reload to its response, in ms; empty where it was not sent. */
+  readonly respondedMs: readonly number[]
+  /** What a rejected edit changed all the same. */
   readonly changed: readonly string[]
   readonly heaps: readonly Heap[]
 }
 
-/** Is a mistake that people make, and how the gateway tells them. */
+/** A mistake that operators make, and how the gateway reports it. */
 interface Mistake {
   make(text: string): string
   readonly line: number
-  readonly says: string
+  readonly message: string
 }
 
 const rounds = 100
 const roundsPerHeap = 3
 
-/** Writes a configuration in which everything goes to one server; the lines are those that mistakes are looked for in. */
+/** Writes a configuration in which everything goes to one server. {@link mistakes} relies on its lines. */
 export const routedTo = (url: string, reload: string): string =>
   [
     'listen: { host: 127.0.0.1, port: 0 }',
@@ -46,40 +46,40 @@ export const routedTo = (url: string, reload: string): string =>
 
 const lineOf = (group: (typeof groups)[number]): number => 6 + groups.indexOf(group)
 
-const replaced = (found: RegExp, by: string) => (text: string) => text.replace(found, by)
+const replacing = (found: RegExp, by: string) => (text: string) => text.replace(found, by)
 
 const mistakes: readonly Mistake[] = [
-  { make: replaced(/risk:/, 'risc:'), line: lineOf('risk'), says: 'did you mean "risk"?' },
-  { make: replaced(/^ {2}risk:/m, '\trisk:'), line: lineOf('risk'), says: 'a tab in the indentation' },
-  { make: replaced(/wait: 5s/, 'wait: 5'), line: 4, says: 'a unit is missing' },
-  { make: replaced(/leads: /, 'leads: "'), line: lineOf('leads'), says: 'a quote that is not closed' },
-  { make: replaced(/market: .*/, 'market:'), line: lineOf('market'), says: 'no value' },
+  { make: replacing(/risk:/, 'risc:'), line: lineOf('risk'), message: 'did you mean "risk"?' },
+  { make: replacing(/^ {2}risk:/m, '\trisk:'), line: lineOf('risk'), message: 'a tab in the indentation' },
+  { make: replacing(/wait: 5s/, 'wait: 5'), line: 4, message: 'a unit is missing' },
+  { make: replacing(/leads: /, 'leads: "'), line: lineOf('leads'), message: 'a quote that is not closed' },
+  { make: replacing(/market: .*/, 'market:'), line: lineOf('market'), message: 'no value' },
   {
-    make: replaced(/market: (.*)/, 'market: { endpoints: [$1], request: { set: { X-Api-Key: file:missing } } }'),
+    make: replacing(/market: (.*)/, 'market: { endpoints: [$1], request: { set: { X-Api-Key: file:missing } } }'),
     line: lineOf('market'),
-    says: 'no such file',
+    message: 'no such file',
   },
-  { make: replaced(/host: 127.0.0.1, port: 0/, 'host: 127.0.0.1, port: 1'), line: 1, says: 'restart' },
-  { make: () => '', line: 1, says: 'the file is empty' },
+  { make: replacing(/host: 127.0.0.1, port: 0/, 'host: 127.0.0.1, port: 1'), line: 1, message: 'restart' },
+  { make: () => '', line: 1, message: 'the file is empty' },
 ]
 
 /** Reroutes a gateway under load again and again, with a mistake after each time. */
-const drill = async (way: EditableFile, trigger: Trigger, reload: string, onEnd: OnTestEnd): Promise<Drilled> => {
+const drill = async (way: EditableFile, trigger: Trigger, reload: string, onEnd: OnTestEnd): Promise<DrillResult> => {
   const servers = [await openServer(0, onEnd), await openServer(1, onEnd)] as const
   const textOf = (edit: number): string => routedTo(servers[edit % 2 === 0 ? 0 : 1], reload)
   way.write(textOf(0))
   const gateway = await bootEditedGateway(way, onEnd)
   const load = steadyLoad(gateway.port, onEnd)
   const appliedMs: number[] = []
-  const refusedMs: number[] = []
-  const answeredMs: number[] = []
+  const rejectedMs: number[] = []
+  const respondedMs: number[] = []
   const changed: string[] = []
   const heaps: Heap[] = []
   const edit = async (text: string, shown: (status: Status) => boolean): Promise<readonly [Status, number]> => {
     const before = performance.now()
     way.write(text)
     if (trigger === 'signal') gateway.signal('SIGHUP')
-    if (trigger === 'request') answeredMs.push(await askedToReload(gateway))
+    if (trigger === 'request') respondedMs.push(await measureReload(gateway))
     const status = await gateway.shows(shown)
     return [status, performance.now() - before]
   }
@@ -92,33 +92,33 @@ const drill = async (way: EditableFile, trigger: Trigger, reload: string, onEnd:
     appliedMs.push(tookMs)
 
     const mistake = mistakes[round % mistakes.length] as Mistake
-    const [refused, refusedAfterMs] = await edit(mistake.make(textOf(round + 1)), isRefusedFor(mistake))
-    refusedMs.push(refusedAfterMs)
-    if (!isUnchanged(applied, refused)) changed.push(`${mistake.says}: ${JSON.stringify(refused)}`)
+    const [rejected, rejectedAfterMs] = await edit(mistake.make(textOf(round + 1)), isRefusedFor(mistake))
+    rejectedMs.push(rejectedAfterMs)
+    if (!isUnchanged(applied, rejected)) changed.push(`${mistake.message}: ${JSON.stringify(rejected)}`)
 
     if (round % roundsPerHeap === 0) heaps.push(await load.uncounted(() => gateway.heap()))
   }
 
-  return { ...(await load.stop()), appliedMs, refusedMs, answeredMs, changed, heaps }
+  return { ...(await load.stop()), appliedMs, rejectedMs, respondedMs, changed, heaps }
 }
 
-/** Asks for a reload, and tells how long the answer took, whatever it says. */
-const askedToReload = async ({ admin }: EditedGateway): Promise<number> => {
+/** Reloads, and returns how long the response took, whatever it says. */
+const measureReload = async ({ admin }: EditedGateway): Promise<number> => {
   const before = performance.now()
   await fetchAdmin(`${admin}/reload`, 'POST')
   return performance.now() - before
 }
 
-/** Makes the question whether a status shows that everything goes to a server. */
+/** Returns a predicate: whether a status shows that everything goes to a server. */
 export const showsRouteTo =
   (url: string) =>
   ({ upstreams }: Status): boolean =>
     upstreams.market.endpoints[0]?.url === url
 
 const isRefusedFor =
-  ({ line, says }: Mistake) =>
+  ({ line, message }: Mistake) =>
   ({ config: { lastRefusal } }: Status): boolean =>
-    lastRefusal?.problems.some((problem) => problem.line === line && problem.message.includes(says)) === true
+    lastRefusal?.problems.some((problem) => problem.line === line && problem.message.includes(message)) === true
 
 const isUnchanged = (before: Status, after: Status): boolean =>
   after.config.hash === before.config.hash &&
@@ -128,24 +128,24 @@ const isUnchanged = (before: Status, after: Status): boolean =>
 
 const median = (numbers: readonly number[]): number => percentile(numbers, 50)
 
-/** Tells how much more the heap holds in the last third of a drill than in the middle one, by their medians. */
-const heapGrowth = ({ heaps }: Drilled): number => {
+/** Compares the heap of the last third of a drill with that of the middle one, by their medians. */
+const heapGrowth = ({ heaps }: DrillResult): number => {
   const third = Math.floor(heaps.length / 3)
   const used = heaps.map(({ usedBytes }) => usedBytes)
   return median(used.slice(-third)) / median(used.slice(-2 * third, -third))
 }
 
 /** Sums up a drill in a line. */
-const figures = (way: EditableFile, drilled: Drilled): string => {
-  const { requests, judged, appliedMs, refusedMs, answeredMs, latenciesMs, heaps } = drilled
+const figures = (way: EditableFile, result: DrillResult): string => {
+  const { requests, judged, appliedMs, rejectedMs, respondedMs, latenciesMs, heaps } = result
   const spread = (numbers: readonly number[]): string =>
     [0, 50, 99, 100].map((share) => percentile(numbers, share).toFixed(1)).join('/')
   const megabytes = (bytes: number | undefined): string => ((bytes ?? 0) / 1e6).toFixed(1)
   return [
     `${way.name}: ${requests} requests, ${judged} judged`,
-    `min/median/p99/max ms: applied ${spread(appliedMs)}, refused ${spread(refusedMs)}, POST /reload ${spread(answeredMs)}`,
+    `min/median/p99/max ms: applied ${spread(appliedMs)}, refused ${spread(rejectedMs)}, POST /reload ${spread(respondedMs)}`,
     `latency ${spread(latenciesMs)}`,
-    `heap ×${heapGrowth(drilled).toFixed(4)}, ${heaps.map(({ usedBytes }) => megabytes(usedBytes)).join(' ')} MB`,
+    `heap ×${heapGrowth(result).toFixed(4)}, ${heaps.map(({ usedBytes }) => megabytes(usedBytes)).join(' ')} MB`,
     `resident ${megabytes(heaps[0]?.residentBytes)} → ${megabytes(heaps.at(-1)?.residentBytes)} MB`,
   ].join('; ')
 }
@@ -155,25 +155,28 @@ const percentile = (numbers: readonly number[], share: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * share) / 100))] ?? 0
 }
 
-/** A way of editing: its name, how it is made, how the gateway hears of it, and what the file says of reloads. */
+/** A way to edit the file: its name, how it is made, how the gateway notices an edit, and the file's `reload`. */
 type Case = readonly [name: string, make: (onEnd: OnTestEnd) => EditableFile, trigger: Trigger, reload: string]
 
-/** Drills each of some ways at the same time: no request fails or goes wrong, no refused edit changes anything, and the heap does not grow. */
-export const nobodyNotices = (cases: readonly Case[]): void => {
-  describe('nobody notices a hundred reroutes and a hundred refused edits', {
+/**
+ * Drills each of some ways at the same time: no request fails or goes wrong, no rejected edit changes anything, and the
+ * heap does not grow.
+ */
+export const drillReroutes = (cases: readonly Case[]): void => {
+  describe('clients notice nothing of a hundred reroutes and a hundred rejected edits', {
     concurrent: true,
     timeout: 600_000,
   }, () => {
     test.for(cases)('%s', async ([, make, trigger, reload], { annotate, onTestFinished }) => {
       const way = make(onTestFinished)
 
-      const drilled = await drill(way, trigger, reload, onTestFinished)
+      const result = await drill(way, trigger, reload, onTestFinished)
 
-      await annotate(figures(way, drilled))
-      expect(drilled).toMatchObject({ failed: [], misrouted: [], changed: [] })
-      // The best of a hundred: the others tell how busy the machine was.
-      expect(Math.min(...drilled.appliedMs)).toBeLessThan(1000)
-      expect(heapGrowth(drilled)).toBeLessThanOrEqual(1.03)
+      await annotate(figures(way, result))
+      expect(result).toMatchObject({ failed: [], misrouted: [], changed: [] })
+      // The best of a hundred: the others show how busy the machine was.
+      expect(Math.min(...result.appliedMs)).toBeLessThan(1000)
+      expect(heapGrowth(result)).toBeLessThanOrEqual(1.03)
     })
   })
 }

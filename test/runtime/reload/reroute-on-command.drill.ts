@@ -1,9 +1,12 @@
-/** That nobody notices a reroute where nothing that the watch sees, or a command, tells the gateway of the edit. */
+/**
+ * Clients notice nothing of a reroute where a command tells the gateway of the edit, or the watch alone sees nothing of
+ * it.
+ */
 import { fileBindMounted, fileWrittenInPlace } from '../../helpers/editable-file.ts'
-import { nobodyNotices } from './reroute-drill.ts'
+import { drillReroutes } from './reroute-drill.ts'
 
-nobodyNotices([
+drillReroutes([
   ['made outside a bind mount of the file', fileBindMounted, 'watch', '{ poll: 100ms }'],
-  ['told by SIGHUP', fileWrittenInPlace, 'signal', '{ watch: false }'],
-  ['told by POST /reload', fileWrittenInPlace, 'request', '{ watch: false }'],
+  ['reloaded by SIGHUP', fileWrittenInPlace, 'signal', '{ watch: false }'],
+  ['reloaded by POST /reload', fileWrittenInPlace, 'request', '{ watch: false }'],
 ])

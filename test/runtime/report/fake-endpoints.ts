@@ -1,37 +1,41 @@
-/** Endpoints that fail as a test says, without a socket: what stands on them can then be watched by a fake clock. */
+/** Endpoints that fail as a test says, without a socket: a fake clock can then drive what uses them. */
 import { vi } from 'vitest'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { connectFailedError } from '../../../src/upstream/classify-error.ts'
 import { Endpoint } from '../../../src/upstream/endpoints/endpoint.ts'
 import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../../../src/upstream/http1/connection.ts'
 
-/** Ends a request that was given to an endpoint, now or never. */
-export type Manner = (user: ConnectionWaiter) => void
+/** What an endpoint does with a request, now or never. */
+export type Behavior = (waiter: ConnectionWaiter) => void
 
 /** Fails before anything is sent. */
 const unsent =
-  (make: () => GatewayError): Manner =>
-  (user) =>
-    user.onError(make())
+  (make: () => GatewayError): Behavior =>
+  (waiter) =>
+    waiter.onError(make())
 
-const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code })
+const withCode = (code: string, message: string): Error => Object.assign(new Error(message), { code })
 
-export const refuses = unsent(() => connectFailedError(coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1')))
+export const refusesConnections = unsent(() =>
+  connectFailedError(withCode('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1')),
+)
 
-export const expired = unsent(
+export const certificateExpired = unsent(
   () =>
     new GatewayError('tls-failed', {
       reason: 'certificate-expired',
-      cause: coded('CERT_HAS_EXPIRED', 'certificate has expired'),
+      cause: withCode('CERT_HAS_EXPIRED', 'certificate has expired'),
     }),
 )
 
-export const nameless = unsent(() => connectFailedError(coded('ENOTFOUND', 'getaddrinfo ENOTFOUND risk.invalid')))
+export const hostNotFound = unsent(() =>
+  connectFailedError(withCode('ENOTFOUND', 'getaddrinfo ENOTFOUND risk.invalid')),
+)
 
-/** Makes a connection on which `sent` says what comes back. */
-export const connectionThat = (sent: (handler: ResponseHandler) => void): UpstreamConnection =>
+/** Creates a connection on which `onSend` decides the response. */
+export const fakeConnection = (onSend: (handler: ResponseHandler) => void): UpstreamConnection =>
   ({
-    send: (handler: ResponseHandler) => sent(handler),
+    send: (handler: ResponseHandler) => onSend(handler),
     hasWritten: true,
     isStale: false,
     pause: () => {},
@@ -39,23 +43,26 @@ export const connectionThat = (sent: (handler: ResponseHandler) => void): Upstre
     abort: () => {},
   }) as unknown as UpstreamConnection
 
-/** Takes the request and says nothing, until it is given up. */
-export const hangs: Manner = (user) => void user.onConnection(connectionThat(() => {}))
+/** Accepts the request and stays silent, until it is aborted. */
+export const hangs: Behavior = (waiter) => void waiter.onConnection(fakeConnection(() => {}))
 
-/** Answers with a status and no body. */
-export const answers =
-  (status: number): Manner =>
-  (user) =>
-    void user.onConnection(
-      connectionThat((handler) => {
+/** Responds with a status and no body. */
+export const respondsWith =
+  (status: number): Behavior =>
+  (waiter) =>
+    void waiter.onConnection(
+      fakeConnection((handler) => {
         handler.onHead(status, '', [])
         handler.onEnd()
       }),
     )
 
-/** Has every endpoint do as `mannerOf` says by its name, until the test has restored its mocks. */
-export const fakeEndpoints = (mannerOf: (name: string) => Manner): void => {
-  vi.spyOn(Endpoint.prototype, 'acquire').mockImplementation(function acquire(this: Endpoint, user: ConnectionWaiter) {
-    queueMicrotask(() => mannerOf(this.name)(user))
+/** Makes every endpoint behave as `behaviorOf` says by its name, until the test has restored its mocks. */
+export const fakeEndpoints = (behaviorOf: (name: string) => Behavior): void => {
+  vi.spyOn(Endpoint.prototype, 'acquire').mockImplementation(function acquire(
+    this: Endpoint,
+    waiter: ConnectionWaiter,
+  ) {
+    queueMicrotask(() => behaviorOf(this.name)(waiter))
   })
 }

@@ -14,7 +14,7 @@ const loop = (delayMs: number, sheds: boolean, since: number): LimitsReport => (
 })
 
 describe('of several workers', () => {
-  test('what is in flight and the shares of a bound are sums, and the primary, who has no traffic, adds nothing', () => {
+  test('what is in flight and the shares of a limit are sums, and the primary, which has no traffic, adds nothing', () => {
     const merged = mergeLimitsReports(report(7, 5000), [report(10, 5000), report(1, 5000)])
 
     expect(merged).toEqual(report(11, 10_000))
@@ -40,7 +40,7 @@ describe('of several workers', () => {
     ])
   })
 
-  test("a count is shared when all of them share it, and the keys are the primary's", () => {
+  test("counts are shared when all workers share them, and the keys are the primary's", () => {
     const rate = (state: 'shared' | 'local', since: number, evictions = 0): LimitsReport => ({
       rate: { store: 'redis', state, since, reason: state === 'local' ? 'refused' : null, where: null, evictions },
       concurrency: [],

@@ -91,8 +91,8 @@ const anyWorker: fc.Arbitrary<StatusReport> = fc
     retryBudget: fc.option(fc.record({ left: anyCount })),
     retiring: anyCount,
   })
-  .map(({ endpoint: said, retiring, ...market }) =>
-    report(upstream({ ...market, endpoints: [endpoint(said), endpoint({ url: 'http://b' })] }), retiring),
+  .map(({ endpoint: fields, retiring, ...market }) =>
+    report(upstream({ ...market, endpoints: [endpoint(fields), endpoint({ url: 'http://b' })] }), retiring),
   )
 
 const primary = report(
@@ -123,7 +123,7 @@ describe('an endpoint of which requests fail', () => {
     expect(mergeOne({}, failing(100, 120, 2), failing(90, 121, 2)).state.name).toBe('up')
   })
 
-  test('does not fail when one of them was served after that', () => {
+  test('does not fail when a worker had a success after that', () => {
     expect(mergeOne({}, failing(100, 120, 9), { succeededAt: 131 })).toMatchObject({
       state: { name: 'up' },
       ...{ succeededAt: 131, failingSince: null, failuresInARow: 0 },
@@ -148,7 +148,7 @@ test('the last failure of an endpoint is the last of all workers, and its name i
   })
 })
 
-test('a certificate is the one that an address showed last, to whichever process', () => {
+test('a certificate is the one that an address showed last, whichever process saw it', () => {
   const seen = (address: string, notAfter: number, seenAt: number) => ({ address, notAfter, warnFrom: 0, seenAt })
   const before = seen('192.0.2.1', 10, 1)
   const [renewed, other] = [seen('192.0.2.1', 99, 3), seen('192.0.2.2', 50, 2)]
@@ -163,17 +163,17 @@ test('a certificate is the one that an address showed last, to whichever process
   expect(certificates).toEqual(expect.arrayContaining([renewed, other]))
 })
 
-test('connections that were turned away are those of all processes, the primary among them', () => {
-  const turnedAway = (lastMinute: number, firstAt: number) =>
+test('rejected connections are those of all processes, the primary among them', () => {
+  const rejected = (lastMinute: number, firstAt: number) =>
     [{ setting: 'maxConnections', lastMinute, last15Min: lastMinute, firstAt }] as const
-  const of = (...told: readonly ReturnType<typeof turnedAway>[number][]) => ({
+  const of = (...rejectedConnections: readonly ReturnType<typeof rejected>[number][]) => ({
     ...report(upstream()),
-    rejectedConnections: told,
+    rejectedConnections,
   })
 
-  const merged = mergeReports(of(...turnedAway(2, 9)), [of(...turnedAway(3, 7)), of()])
+  const merged = mergeReports(of(...rejected(2, 9)), [of(...rejected(3, 7)), of()])
 
-  expect(merged.rejectedConnections).toEqual(turnedAway(5, 7).map((each) => ({ ...each, last15Min: 5 })))
+  expect(merged.rejectedConnections).toEqual(rejected(5, 7).map((each) => ({ ...each, last15Min: 5 })))
 })
 
 test('the order of the workers says nothing', () => {
@@ -203,11 +203,11 @@ test('what is counted is counted over all workers, and never the primary', () =>
   )
 })
 
-test('without a worker that answers, what the primary knows is all there is', () => {
+test('without a worker that replies, what the primary knows is all there is', () => {
   expect(mergeReports(primary, [])).toBe(primary)
 })
 
-test('what the file says, and what probes found, is the primary’s word', () => {
+test('what the file says, and what probes found, comes from the primary', () => {
   const lastProbe = { at: 7, latencyMs: 1, reason: null }
 
   expect(
@@ -225,7 +225,7 @@ describe('the state of an endpoint:', () => {
 
   test.each<[string, Partial<EndpointReport>, readonly Partial<EndpointReport>[], object]>([
     ['up in all', {}, [{}, {}], up],
-    ['probes find it down, which a worker has not heard yet', { state: down }, [{ state: down }, {}], down],
+    ['probes find it down, which a worker does not know yet', { state: down }, [{ state: down }, {}], down],
     ['it drains, whatever a worker thinks of it', { state: draining }, [ejected(1), {}], draining],
     [
       'its name resolves for all but one',
@@ -251,7 +251,7 @@ describe('the state of an endpoint:', () => {
     expect(mergeOne(ofPrimary, ...workers)?.state).toEqual(expected)
   })
 
-  test('it is out for as long as it is anywhere', () => {
+  test('it is ejected for as long as it is in any worker', () => {
     const left = (...each: readonly (number | null)[]) =>
       mergeOne({}, ...each.map((ejectedForMs) => ({ ejectedForMs })))?.ejectedForMs
 
@@ -265,14 +265,14 @@ const served = (requests: number, latencyMs: number): Partial<EndpointReport> =>
 })
 
 test.each<[string, readonly Partial<EndpointReport>[], number | null]>([
-  ['nobody has seen a request', [{}, {}], null],
+  ['no worker has seen a request', [{}, {}], null],
   ['one has', [{}, served(1, 8)], 8],
   ['each counts by what it has seen', [served(1, 40), served(3, 20)], 25],
 ])('the latency of an endpoint: %s', (_, workers, expected) => {
   expect(mergeOne({ latencyMs: 1000 }, ...workers)?.latencyMs).toBe(expected)
 })
 
-test('what endpoints answered of late is all workers’', () => {
+test('the recent responses are the sums of all workers', () => {
   const [one, other] = [
     { requests: 30, clientErrors: 2 },
     { requests: 12, clientErrors: 1 },
@@ -304,7 +304,7 @@ describe('of a group', () => {
       [breaker('closed', 1), breaker('half-open', 2)],
       { ...breaker('half-open', 2), where: 'in 1 of 2 workers' },
     ],
-  ])('the breaker is told as it stands worst: %s', (_, workers, expected) => {
+  ])('the worst state of the breaker is reported: %s', (_, workers, expected) => {
     const merged = merge({ breaker: breaker('closed', 1) }, ...workers.map((each) => ({ breaker: each })))
 
     expect(merged.breaker).toEqual(expected)

@@ -20,9 +20,17 @@ import { findingInputs } from '../../admin/findings/finding-inputs.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { logInMemory, testConfig } from '../../helpers/gateway.ts'
 import { exchangeRecord } from '../../observe/exchange-record.ts'
-import { answers, expired, fakeEndpoints, hangs, type Manner, nameless, refuses } from './fake-endpoints.ts'
+import {
+  type Behavior,
+  certificateExpired,
+  fakeEndpoints,
+  hangs,
+  hostNotFound,
+  refusesConnections,
+  respondsWith,
+} from './fake-endpoints.ts'
 
-/** Outages by the fake clock: all that an operator reads meanwhile names its cause, and when it began. */
+/** Outages by the fake clock: everything that an operator reads meanwhile names its cause, and when it began. */
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-21T09:45:00Z') }))
 afterEach(() => {
@@ -30,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-// One with retries, one without; both with a breaker, as the first example of docs/upstreams.md has it.
+// One with retries, one without; both with a breaker, as in the first example of docs/upstreams.md.
 const [market, leads] = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
 const settings = {
   upstream: 'http://127.0.0.1:9',
@@ -38,9 +46,12 @@ const settings = {
   upstreams: { market: { endpoints: [market], retry: {} }, leads: { endpoints: [leads] } },
 }
 
-/** Puts a snapshot of these settings before endpoints that do as `mannerOf` says, and asks it as clients do. */
-const start = (mannerOf: (name: string) => Manner, more: object = {}) => {
-  fakeEndpoints(mannerOf)
+/**
+ * Builds a snapshot of these settings in front of endpoints that behave as `behaviorOf` says, and sends requests as
+ * clients do.
+ */
+const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
+  fakeEndpoints(behaviorOf)
   const { log, lines } = logInMemory()
   const telemetry = createProcessTelemetry(log, 'gateway')
   const config = testConfig({ ...settings, ...more })
@@ -55,12 +66,12 @@ const start = (mannerOf: (name: string) => Manner, more: object = {}) => {
     auditSink: nullAuditSink,
     logEvent: () => {},
   }
-  const make = (previous: typeof snapshot | null) =>
+  const build = (previous: typeof snapshot | null) =>
     buildSnapshot({ config, overrides: new Overrides(), sandboxOrigin: null }, previous, shared)
-  let snapshot: ReturnType<typeof buildSnapshot> = make(null)
-  const ask = async (id: OperationId): Promise<void> => {
+  let snapshot: ReturnType<typeof buildSnapshot> = build(null)
+  const send = async (id: OperationId): Promise<void> => {
     const exchange = fakeExchange({ operation: id })
-    const [answered, failure] = await snapshot.handlers[id](exchange).then(
+    const [status, failure] = await snapshot.handlers[id](exchange).then(
       ({ status, body }) => {
         body.consume({ data: () => true, end: () => {}, fail: () => {} })
         return [status, null] as const
@@ -71,29 +82,29 @@ const start = (mannerOf: (name: string) => Manner, more: object = {}) => {
     const facts = {
       operation: id,
       endpoint: exchange.attempt?.endpoint ?? null,
-      status: answered ?? failure?.status ?? 0,
+      status: status ?? failure?.status ?? 0,
       failure,
       attempts: exchange.attempts,
       failedAttempts: exchange.failedAttempts ?? [],
     }
-    for (const recorder of snapshot.observers) recorder.record(exchangeRecord(facts))
+    for (const observer of snapshot.observers) observer.record(exchangeRecord(facts))
   }
-  // How late the loop of the test itself is, is no matter here.
+  // The event-loop lag of the test itself does not matter here.
   const report = () => ({ ...collectReport(new CurrentSnapshot(snapshot)), runtimes: [] })
   return {
     lines,
-    /** Asks both groups for so long, three times every quarter of a second. */
+    /** Sends requests to both groups for so long, three every quarter of a second. */
     async run(seconds: number): Promise<void> {
       for (let n = 0; n < seconds * 4; n++) {
         for (let each = 0; each < 3; each++) {
-          void ask('market.insights')
-          void ask('leads.pipeline')
+          void send('market.insights')
+          void send('leads.pipeline')
         }
         await vi.advanceTimersByTimeAsync(250)
       }
     },
     reload: () => {
-      snapshot = make(snapshot)
+      snapshot = build(snapshot)
     },
     found: () => collectFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
     status: (group: Group) => upstreamStatus(report().upstreams[group], { get: () => null, all: [] }, group),
@@ -108,18 +119,21 @@ const start = (mannerOf: (name: string) => Manner, more: object = {}) => {
   }
 }
 
-/** What went wrong, what names it in a finding, in the words of a list, and in a line of the log; and by which reason it is counted. */
-const faults: readonly (readonly [string, Manner, (url: string) => string, string, RegExp, string])[] = [
-  ['is dead', refuses, (url) => `ECONNREFUSED at ${url}`, 'ECONNREFUSED', /connect ECONNREFUSED/, 'refused'],
+/**
+ * What went wrong; what names it in a finding, in a list, and in a line of the log; and the reason that it is counted
+ * by.
+ */
+const faults: readonly (readonly [string, Behavior, (url: string) => string, string, RegExp, string])[] = [
+  ['is dead', refusesConnections, (url) => `ECONNREFUSED at ${url}`, 'ECONNREFUSED', /connect ECONNREFUSED/, 'refused'],
   [
     'shows an expired certificate',
-    expired,
+    certificateExpired,
     (url) => `CERT_HAS_EXPIRED at ${url}`,
     'CERT_HAS_EXPIRED',
     /certificate has expired/,
     'certificate-expired',
   ],
-  ['has no name any more', nameless, (url) => `ENOTFOUND at ${url}`, 'ENOTFOUND', /ENOTFOUND/, 'name-not-found'],
+  ['has no name any more', hostNotFound, (url) => `ENOTFOUND at ${url}`, 'ENOTFOUND', /ENOTFOUND/, 'name-not-found'],
   [
     'hangs',
     hangs,
@@ -131,16 +145,17 @@ const faults: readonly (readonly [string, Manner, (url: string) => string, strin
 ]
 
 describe.each(faults)('an endpoint that %s', (what, fault, fact, words, logged, reason) => {
-  // The way of the others is the same: some cycles of the breaker tell. OUTAGE_MINUTES=20 has all of them run as long.
+  // The course of the others is the same: some cycles of the breaker suffice. With OUTAGE_MINUTES=20 all of them run as
+  // long.
   const minutes = what === 'is dead' ? 20 : Number(process.env.OUTAGE_MINUTES ?? 3)
   test(`is named by everything for ${minutes} minutes, and the outage began with its first failure`, async () => {
-    let manner = answers(200)
-    const lab = start(() => manner)
+    let behavior = respondsWith(200)
+    const lab = start(() => behavior)
     await lab.run(10)
     expect(lab.found()).toEqual([])
     const healthy = lab.lines.length
 
-    manner = fault
+    behavior = fault
     await lab.run(5)
     const first = lab.lines.slice(healthy).find(({ status }) => typeof status === 'number' && status >= 500)
     let counted = { market: 0, leads: 0 }
@@ -181,7 +196,7 @@ describe.each(faults)('an endpoint that %s', (what, fault, fact, words, logged, 
       expect(silent).toEqual([])
     }
 
-    manner = answers(200)
+    behavior = respondsWith(200)
     await lab.run(80)
     expect(lab.found().filter(({ severity }) => severity !== 'notice')).toEqual([])
   }, 120_000)
@@ -189,10 +204,10 @@ describe.each(faults)('an endpoint that %s', (what, fault, fact, words, logged, 
 
 describe('an outage', () => {
   test('goes on over a reload, and is as old as before', async () => {
-    let manner = answers(200)
-    const lab = start(() => manner)
+    let behavior = respondsWith(200)
+    const lab = start(() => behavior)
     await lab.run(2)
-    manner = refuses
+    behavior = refusesConnections
     await lab.run(20)
     const [before] = lab.found()
 
@@ -204,15 +219,15 @@ describe('an outage', () => {
     expect(lab.status('market').endpoints).toMatchObject([{ state: 'failing' }])
   })
 
-  test('of one of two endpoints is not their group’s: the one is named, and nobody is failed', async () => {
+  test('of one of two endpoints is not their group’s: the one is named, and no request fails', async () => {
     const b = 'http://127.0.0.1:3'
-    let manner = answers(200)
+    let behavior = respondsWith(200)
     const two = { endpoints: [market, b], retry: {} }
-    const lab = start((name) => (name === b ? manner : answers(200)), { upstreams: { market: two } })
+    const lab = start((name) => (name === b ? behavior : respondsWith(200)), { upstreams: { market: two } })
     await lab.run(5)
     expect(lab.found()).toEqual([])
 
-    manner = refuses
+    behavior = refusesConnections
     await lab.run(5)
     for (let n = 0; n < 20; n++) {
       await lab.run(15)
@@ -228,9 +243,9 @@ describe('an outage', () => {
     expect(lab.failed('market', 'refused')).toBeGreaterThan(5)
   })
 
-  test('that some requests get through is told of by the breaker, and is critical however it stands', async () => {
+  test('that lets some requests through is reported by the breaker, and is critical in each of its states', async () => {
     let n = 0
-    const lab = start(() => (n++ % 4 === 0 ? answers(200) : refuses))
+    const lab = start(() => (n++ % 4 === 0 ? respondsWith(200) : refusesConnections))
     await lab.run(10)
     for (let second = 0; second < 60; second++) {
       await lab.run(1)
@@ -243,7 +258,7 @@ describe('an outage', () => {
 
 describe('with one attempt after another', () => {
   test('a probe of the half-open breaker fails as it failed, and is not tried again', async () => {
-    const lab = start(() => refuses)
+    const lab = start(() => refusesConnections)
     await lab.run(30)
 
     const probes = lab.lines.filter(({ msg, attempts }) => msg === 'exchange' && Number(attempts) > 0)
@@ -257,8 +272,8 @@ describe('with one attempt after another', () => {
     expect(lab.failed('market', 'refused') + lab.failed('leads', 'refused')).toBe(sent)
   })
 
-  test('a status that was tried again is passed on by the probe, not hidden behind the breaker', async () => {
-    const lab = start(() => answers(503))
+  test('a status that was tried again is forwarded by the probe, not hidden behind the breaker', async () => {
+    const lab = start(() => respondsWith(503))
     await lab.run(30)
 
     const statuses = lab.lines
@@ -267,9 +282,9 @@ describe('with one attempt after another', () => {
     expect(new Set(statuses)).toEqual(new Set(['503 undefined']))
   })
 
-  test('what an attempt failed by is there, though the deadline ended the next', async () => {
+  test('the failure of an attempt is there, though the deadline ended the next', async () => {
     let n = 0
-    const lab = start(() => (n++ % 2 === 0 ? refuses : hangs), {
+    const lab = start(() => (n++ % 2 === 0 ? refusesConnections : hangs), {
       defaults: { deadline: '500ms', retry: {} },
       upstreams: { market: { endpoints: [market] } },
     })
@@ -282,9 +297,9 @@ describe('with one attempt after another', () => {
   })
 })
 
-test('an endpoint that fails and is drained drains, and nothing else is said of it', async () => {
+test('an endpoint that fails and is drained drains, and nothing else is reported', async () => {
   const drained = { endpoints: [{ url: market, drain: true }, 'http://127.0.0.1:3'] }
-  const lab = start(() => answers(200), { upstreams: { market: drained } })
+  const lab = start(() => respondsWith(200), { upstreams: { market: drained } })
   await lab.run(5)
 
   expect(lab.status('market').endpoints.map(({ state }) => state)).toEqual(['draining', 'up'])

@@ -20,10 +20,10 @@ const client = (id: string, count: number | null, concurrency: number | null = n
   concurrency,
 })
 
-const alone = () => new RateLimiterRegistry({ kind: 'alone' }, () => {})
+const createRegistry = () => new RateLimiterRegistry({ kind: 'alone' }, () => {})
 
-test('a reload goes on with the counts of clients that are the very same, also when the one before has ended', () => {
-  const limiters = alone()
+test('a reload goes on with the counts of clients that are the very same, also when the previous snapshot has ended', () => {
+  const limiters = createRegistry()
   const clients = deepFreeze([client('a', 1), client('b', 1)])
   const before = acquireClientLimits(clients, limits, limiters)
   const counted = before.getRateLimiter('a')
@@ -35,16 +35,16 @@ test('a reload goes on with the counts of clients that are the very same, also w
   expect(after.rateLimitedCount).toBe(2)
 })
 
-test('the same clients count with the limiters of whoever holds them', () => {
+test('the same clients count with the limiters of each registry', () => {
   const clients = deepFreeze([client('a', 1)])
-  const one = acquireClientLimits(clients, limits, alone())
-  const other = acquireClientLimits(clients, limits, alone())
+  const one = acquireClientLimits(clients, limits, createRegistry())
+  const other = acquireClientLimits(clients, limits, createRegistry())
 
   expect(other.getRateLimiter('a')).not.toBe(one.getRateLimiter('a'))
 })
 
-test('of an edited list, each has the rate and the bound that its entry says', () => {
-  const limiters = alone()
+test('of an edited list, each has the rate and the concurrency limit of its entry', () => {
+  const limiters = createRegistry()
   const before = deepFreeze([client('a', 5, 7), client('b', 5), client('c', 5, 3)])
   acquireClientLimits(before, limits, limiters)
 
@@ -54,16 +54,16 @@ test('of an edited list, each has the rate and the bound that its entry says', (
   expect(['a', 'b', 'c'].map((id) => after.getConcurrencyLimit(id))).toEqual([null, 4, null])
 })
 
-test('each of several workers has its part of what a client may have in flight, rounded up', () => {
+test('each of several workers has its share of what a client may have in flight, rounded up', () => {
   const worker = new RateLimiterRegistry(
     { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null },
     () => {},
   )
-  const { getConcurrencyLimit: boundOf } = acquireClientLimits(
+  const { getConcurrencyLimit } = acquireClientLimits(
     deepFreeze([client('a', null, 4), client('b', null, 1)]),
     limits,
     worker,
   )
 
-  expect([boundOf('a'), boundOf('b'), boundOf('c')]).toEqual([2, 1, null])
+  expect([getConcurrencyLimit('a'), getConcurrencyLimit('b'), getConcurrencyLimit('c')]).toEqual([2, 1, null])
 })

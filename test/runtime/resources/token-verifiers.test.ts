@@ -7,7 +7,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 
 const key = signingKey('ES256', 'a')
 
-const configOf = (url: string, other: Partial<JwtConfig> = {}): JwtConfig => ({
+const jwtConfig = (url: string, other: Partial<JwtConfig> = {}): JwtConfig => ({
   issuer,
   audience: [audience],
   jwks: { url },
@@ -17,41 +17,42 @@ const configOf = (url: string, other: Partial<JwtConfig> = {}): JwtConfig => ({
   ...other,
 })
 
-test('keys and what was found out with them go on from snapshot to snapshot, as long as any needs them', async () => {
+test('keys and verified tokens go on from snapshot to snapshot, as long as any uses them', async () => {
   const server = await httpUpstream((_, response) => void response.end(jwks(key)))
-  const sources = new TokenVerifiers(() => {})
-  const shown = signToken(key)
-  const before = sources.acquireJwt(configOf(server.url))
-  await before.getClaims(shown)
+  const verifiers = new TokenVerifiers(() => {})
+  const token = signToken(key)
+  const before = verifiers.acquireJwt(jwtConfig(server.url))
+  await before.getClaims(token)
 
-  const after = sources.acquireJwt(configOf(server.url))
-  const edited = sources.acquireJwt(configOf(server.url, { clockTolerance: 1000 }))
+  const after = verifiers.acquireJwt(jwtConfig(server.url))
+  const edited = verifiers.acquireJwt(jwtConfig(server.url, { clockTolerance: 1000 }))
   before.release()
 
-  expect(after.getClaims(shown)).not.toBeInstanceOf(Promise)
-  expect(edited.getClaims(shown)).toBeInstanceOf(Promise) // an edit of what is asked of tokens forgets them, and no keys
+  expect(after.getClaims(token)).not.toBeInstanceOf(Promise)
+  // An edit of the checks forgets the tokens, and no keys.
+  expect(edited.getClaims(token)).toBeInstanceOf(Promise)
   expect(server.requests).toHaveLength(1)
   after.release()
   edited.release()
   await vi.waitFor(() => expect(server.connections()).toBe(0))
 })
 
-test('an outage of the issuer is told, and where it is', async () => {
+test('an outage of the issuer is logged, with its origin', async () => {
   const server = await httpUpstream((_, response) => void response.writeHead(302, { location: '/elsewhere' }).end())
-  const told: unknown[] = []
-  const sources = new TokenVerifiers((...line) => told.push(line))
-  const held = sources.acquireJwt(configOf(`${server.url}/keys?secret`))
+  const events: unknown[] = []
+  const verifiers = new TokenVerifiers((...line) => events.push(line))
+  const lease = verifiers.acquireJwt(jwtConfig(`${server.url}/keys?secret`))
 
-  await expect(held.getClaims(signToken(key))).rejects.toThrow('it answered 302')
+  await expect(lease.getClaims(signToken(key))).rejects.toThrow('it answered 302')
 
-  expect(told).toEqual([
+  expect(events).toEqual([
     ['warn', 'keys of the issuer cannot be fetched', { from: server.url, reason: 'it answered 302' }],
   ])
-  expect(held.state()).toMatchObject({ keys: 0, error: 'it answered 302', lastSuccess: null })
-  held.release()
+  expect(lease.state()).toMatchObject({ keys: 0, error: 'it answered 302', lastSuccess: null })
+  lease.release()
 })
 
-test('of several workers the worst is reported, and in how many it is so', () => {
+test('of several workers the worst state is reported, and in how many it is so', () => {
   const well = { source: 'url', keys: 2, error: null, since: 5, lastSuccess: 9, where: null } as const
   const ill = { ...well, error: 'gone', since: 7 }
   const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
@@ -65,7 +66,7 @@ test('of several workers the worst is reported, and in how many it is so', () =>
   expect(mergeTokensReports(report(well), [])).toEqual(report(well))
 })
 
-test('the memory of proofs of several workers is the one of the primary', () => {
+test('the replay window of several workers is the one of the primary', () => {
   const of = (proofs: TokensReport['proofs']): TokensReport => ({ jwt: null, introspection: null, proofs })
   const full = { remembered: 3, room: 4 }
 

@@ -1,4 +1,4 @@
-/** Who is probed, over edits: each endpoint that takes work once, and nobody else. */
+/** Which endpoints are probed, over edits: each that receives traffic once, and no other. */
 import { expect, test } from 'vitest'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
@@ -39,6 +39,6 @@ test('an endpoint is probed once at a time, however many edits leave it as it is
   }
   await expect.poll(upstream.begun).toBeGreaterThanOrEqual(5)
 
-  const most = (performance.now() - startedAt) / 90 + 2 // 100 ms less 10 %, and what was before
-  expect(upstream.begun()).toBeLessThanOrEqual(Math.ceil(most))
+  const max = (performance.now() - startedAt) / 90 + 2 // 100 ms less 10 %, and what was before
+  expect(upstream.begun()).toBeLessThanOrEqual(Math.ceil(max))
 })

@@ -21,10 +21,10 @@ import { fakeExchange } from '../../helpers/exchange.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { noClientLimits } from '../../helpers/no-client-limits.ts'
 
-/** Makes a snapshot that records when it gives back what it stands on. */
-const snapshotOf = () => {
-  const seen: string[] = []
-  const release = async (): Promise<void> => void seen.push('released')
+/** Creates a snapshot that records when it releases its resources. */
+const fakeSnapshot = () => {
+  const events: string[] = []
+  const release = async (): Promise<void> => void events.push('released')
   const parts = {
     config: {} as Config,
     handlers: {} as Snapshot['handlers'],
@@ -39,59 +39,59 @@ const snapshotOf = () => {
     observers: [],
   }
   const snapshot = createSnapshot(parts, release)
-  return { seen, snapshot }
+  return { events, snapshot }
 }
 
 describe('a snapshot that is retired', () => {
-  test('gives back what it stands on at once when it is idle', async () => {
-    const { snapshot, seen } = snapshotOf()
+  test('releases its resources at once when it is idle', async () => {
+    const { snapshot, events } = fakeSnapshot()
 
     await snapshot.retire()
 
-    expect(seen).toEqual(['released'])
+    expect(events).toEqual(['released'])
   })
 
   test('waits for what is in flight, all of it', async () => {
-    const { snapshot, seen } = snapshotOf()
+    const { snapshot, events } = fakeSnapshot()
     snapshot.acquire()
     snapshot.acquire()
 
     const retired = snapshot.retire()
     snapshot.release()
     await Promise.resolve()
-    const early = [...seen]
+    const early = [...events]
     snapshot.release()
     await retired
 
     expect(early).toEqual([])
-    expect(seen).toEqual(['released'])
+    expect(events).toEqual(['released'])
   })
 })
 
-describe('the live one', () => {
+describe('the current snapshot', () => {
   test('is the one that was swapped in last, and each before it is retired when its requests have ended', async () => {
-    const [first, second, third] = [snapshotOf(), snapshotOf(), snapshotOf()]
-    const live = new CurrentSnapshot(first.snapshot)
+    const [first, second, third] = [fakeSnapshot(), fakeSnapshot(), fakeSnapshot()]
+    const current = new CurrentSnapshot(first.snapshot)
     first.snapshot.acquire()
 
-    live.swap(second.snapshot)
-    live.swap(third.snapshot)
+    current.swap(second.snapshot)
+    current.swap(third.snapshot)
     await Promise.resolve()
-    const early = [live.value, first.seen.length, second.seen.length]
+    const early = [current.value, first.events.length, second.events.length]
     first.snapshot.release()
-    await live.close()
+    await current.close()
 
     expect(early).toEqual([third.snapshot, 0, 1])
-    expect([first, second, third].map(({ seen }) => seen)).toEqual([['released'], ['released'], ['released']])
-    expect(live.retiring).toBe(0)
+    expect([first, second, third].map(({ events }) => events)).toEqual([['released'], ['released'], ['released']])
+    expect(current.retiring).toBe(0)
   })
 })
 
 const upstream = 'http://upstream.invalid'
 
-const stateOf = (config: Config): SnapshotInput => ({ config, overrides: new Overrides(), sandboxOrigin: null })
+const inputOf = (config: Config): SnapshotInput => ({ config, overrides: new Overrides(), sandboxOrigin: null })
 
-const sharedAmong = (endpoints: EndpointRegistry): SharedResources => ({
+const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
   limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
   tokenVerifiers: new TokenVerifiers(() => {}),
@@ -103,10 +103,10 @@ const sharedAmong = (endpoints: EndpointRegistry): SharedResources => ({
 })
 
 describe('a configuration', () => {
-  test('becomes nine handles and eight upstreams', async () => {
+  test('becomes nine handlers and eight upstreams', async () => {
     const endpoints = new EndpointRegistry()
 
-    const snapshot = buildSnapshot(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
+    const snapshot = buildSnapshot(inputOf(testConfig({ upstream })), null, sharedResources(endpoints))
 
     expect(Object.keys(snapshot.handlers)).toEqual(allOperations.map(({ id }) => id))
     expect(Object.keys(snapshot.upstreams)).toEqual(groups)
@@ -115,18 +115,18 @@ describe('a configuration', () => {
     expect(endpoints.size).toBe(0)
   })
 
-  test('with everything off has the send of the single endpoint itself as its handle', async () => {
+  test('with everything off has the send of the single endpoint itself as its handler', async () => {
     const endpoints = new EndpointRegistry()
     const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
 
     const limits = { concurrency: 'none' }
-    const { handlers: handles, upstreams } = buildSnapshot(
-      stateOf({ ...testConfig({ upstream, defaults, limits }), metrics: null }),
+    const { handlers, upstreams } = buildSnapshot(
+      inputOf({ ...testConfig({ upstream, defaults, limits }), metrics: null }),
       null,
-      sharedAmong(endpoints),
+      sharedResources(endpoints),
     )
 
-    for (const { id, group } of allOperations) expect(handles[id]).toBe(upstreams[group].members[0]?.send)
+    for (const { id, group } of allOperations) expect(handlers[id]).toBe(upstreams[group].members[0]?.send)
     await endpoints.destroy(new Error('the test is over'))
   })
 
@@ -140,12 +140,12 @@ describe('a configuration', () => {
           market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
         },
       })
-    const before = buildSnapshot(stateOf(settings(100)), null, sharedAmong(endpoints))
+    const before = buildSnapshot(inputOf(settings(100)), null, sharedResources(endpoints))
     const { health } = before.upstreams.market.members[0] ?? {}
     health?.recordOutcome('failure', 503)
 
-    const after = buildSnapshot(stateOf(settings(7)), before, sharedAmong(endpoints))
-    const other = buildSnapshot(stateOf(settings(7, '9s')), after, sharedAmong(endpoints))
+    const after = buildSnapshot(inputOf(settings(7)), before, sharedResources(endpoints))
+    const other = buildSnapshot(inputOf(settings(7, '9s')), after, sharedResources(endpoints))
 
     expect(after.upstreams.market.members[0]?.health).toBe(health)
     expect(after.upstreams.market.breaker).toBe(before.upstreams.market.breaker)
@@ -156,12 +156,12 @@ describe('a configuration', () => {
   test.each<[string, readonly unknown[], boolean]>([
     ['one more', ['http://a.invalid', 'http://b.invalid'], true],
     ['others', ['http://b.invalid', 'http://c.invalid'], false],
-    ['others, the first without a share', [{ url: 'http://a.invalid', weight: 0 }, 'http://b.invalid'], false],
-  ])('keeps a breaker while one of those it is about takes work: %s', async (_, next, kept) => {
+    ['others, the first without weight', [{ url: 'http://a.invalid', weight: 0 }, 'http://b.invalid'], false],
+  ])('keeps a breaker while one of its endpoints receives traffic: %s', async (_, next, kept) => {
     const endpoints = new EndpointRegistry()
     const around = (market: readonly unknown[], previous: Snapshot | null) => {
       const config = testConfig({ upstream, upstreams: { market: { endpoints: market, circuitBreaker: {} } } })
-      return buildSnapshot(stateOf(config), previous, sharedAmong(endpoints))
+      return buildSnapshot(inputOf(config), previous, sharedResources(endpoints))
     }
     const before = around(['http://a.invalid'], null)
 
@@ -171,15 +171,15 @@ describe('a configuration', () => {
     await endpoints.destroy(new Error('the test is over'))
   })
 
-  test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
+  test('keeps the endpoints that it does not change, and closes the others when the previous snapshot has ended', async () => {
     const endpoints = new EndpointRegistry()
-    const before = buildSnapshot(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
+    const before = buildSnapshot(inputOf(testConfig({ upstream })), null, sharedResources(endpoints))
     const reroute = {
       upstream,
       upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
     }
 
-    const after = buildSnapshot(stateOf(testConfig(reroute)), before, sharedAmong(endpoints))
+    const after = buildSnapshot(inputOf(testConfig(reroute)), before, sharedResources(endpoints))
     const both = endpoints.size
     await before.retire()
 
@@ -198,9 +198,9 @@ describe('a configuration', () => {
     ['number of connections', { maxConnections: 1 }],
   ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
     const endpoints = new EndpointRegistry()
-    const before = buildSnapshot(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
+    const before = buildSnapshot(inputOf(testConfig({ upstream })), null, sharedResources(endpoints))
 
-    const after = buildSnapshot(stateOf(testConfig({ upstream, defaults })), before, sharedAmong(endpoints))
+    const after = buildSnapshot(inputOf(testConfig({ upstream, defaults })), before, sharedResources(endpoints))
 
     expect(endpoints.size).toBe(16)
     await Promise.all([before.retire(), after.retire()])
@@ -214,7 +214,10 @@ describe('a configuration', () => {
       budget: { share: 0.1, floor: 3 },
     }
 
-    /** Builds one after the other, each with these retries for one group, and tells the budgets of that group. */
+    /**
+     * Builds one snapshot after the other, each with these retries for one group, and returns the budgets of that
+     * group.
+     */
     const budgetsOf = (...retries: readonly (RetryConfig | null)[]) => {
       const endpoints = new EndpointRegistry()
       let previous: Snapshot | null = null
@@ -222,7 +225,7 @@ describe('a configuration', () => {
         const config = testConfig({ upstream })
         const risk = { ...config.upstreams.risk, retry: each }
         const changed = { ...config, upstreams: { ...config.upstreams, risk } }
-        previous = buildSnapshot(stateOf(changed), previous, sharedAmong(endpoints))
+        previous = buildSnapshot(inputOf(changed), previous, sharedResources(endpoints))
         onTestFinished(previous.retire.bind(previous))
         return previous.retryBudgets.risk
       })
@@ -256,31 +259,35 @@ describe('a configuration', () => {
     })
   })
 
-  test('that cannot be built gives back whatever it took', async () => {
+  test('that cannot be built releases everything that it acquired', async () => {
     const endpoints = new EndpointRegistry()
 
     expect(() =>
-      buildSnapshot(stateOf(testConfig({ upstream, upstreams: { market: 'sandbox' } })), null, sharedAmong(endpoints)),
+      buildSnapshot(
+        inputOf(testConfig({ upstream, upstreams: { market: 'sandbox' } })),
+        null,
+        sharedResources(endpoints),
+      ),
     ).toThrow()
 
     await expect.poll(() => endpoints.size).toBe(0)
   })
 
-  test('is overridden, for as long as that lasts', async () => {
+  test('is overridden, as long as the override holds', async () => {
     const endpoints = new EndpointRegistry()
-    const held = new Overrides()
-    held.operations.set('market.insights', 'refuse', 60_000)
+    const overrides = new Overrides()
+    overrides.operations.set('market.insights', 'refuse', 60_000)
 
     const snapshot = buildSnapshot(
-      { ...stateOf(testConfig({ upstream })), overrides: held },
+      { ...inputOf(testConfig({ upstream })), overrides: overrides },
       null,
-      sharedAmong(endpoints),
+      sharedResources(endpoints),
     )
 
     await expect(snapshot.handlers['market.insights'](fakeExchange())).rejects.toMatchObject({
       kind: 'refused-by-operator',
     })
-    held.clear()
+    overrides.clear()
     await snapshot.retire()
   })
 })
@@ -289,15 +296,15 @@ test('a snapshot keeps none of those before it in memory', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const config = testConfig({ defaults: { retry: {}, circuitBreaker: {} } })
-  const shared = sharedAmong(new EndpointRegistry())
+  const shared = sharedResources(new EndpointRegistry())
   const next = (previous: Snapshot | null) =>
-    buildSnapshot({ ...stateOf(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
+    buildSnapshot({ ...inputOf(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
   const first = new WeakRef(next(null))
 
   const second = next(first.deref() ?? null)
   onTestFinished(() => second.retire())
   await first.deref()?.retire()
-  await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
+  await new Promise(setImmediate) // the target of a WeakRef stays until the end of the job
   collect()
 
   expect(first.deref()).toBeUndefined()

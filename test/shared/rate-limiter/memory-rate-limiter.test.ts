@@ -47,7 +47,7 @@ test('any number of addresses takes a bounded number of keys, and does not push 
   expect(isAllowed(limiter.consume('busy'))).toBe(false)
 })
 
-test('nobody is refused for want of room', () => {
+test('no request is rejected for want of room', () => {
   const limiter = new MemoryRateLimiter(limit, 10)
   for (let n = 0; n < 10; n++) for (let times = 0; times < 3; times++) limiter.consume(`busy ${n}`)
 

@@ -20,7 +20,7 @@ describe('an IPv6 address is counted with its network', () => {
   })
 })
 
-test('an IPv4 address, and whatever is no address, is counted by itself', () => {
+test('an IPv4 address, and what is no address, is counted by itself', () => {
   expect(toNetworkKey('192.0.2.1', 64)).toBe('192.0.2.1')
   expect(toNetworkKey('', 64)).toBe('')
 })
@@ -28,7 +28,7 @@ test('an IPv4 address, and whatever is no address, is counted by itself', () => 
 test.each([
   ['IPv4', '192.168.100.100'],
   ['IPv6', '2001:db8:1000:2000::1'],
-])('a name that is kept does not keep the field that its address was cut out of: %s', (_, address) => {
+])('a key that is kept does not keep the field that its address was cut out of: %s', (_, address) => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const [fields, bytes] = [100, 1024 * 1024]
@@ -36,9 +36,9 @@ test.each([
   collect()
   const before = process.memoryUsage().heapUsed
 
-  const names = Array.from({ length: fields }, () => toNetworkKey(cutOut(), 64))
+  const keys = Array.from({ length: fields }, () => toNetworkKey(cutOut(), 64))
   collect()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
-  expect(new Set(names).size).toBe(1)
+  expect(new Set(keys).size).toBe(1)
 })

@@ -6,14 +6,14 @@ import { remainingTokens } from '../../../src/shared/rate-limiter/token-bucket.t
 
 const limit = { policy: 'address', perMs: 100 / 1000, burst: 250 }
 
-test('the policy tells the burst and the time in which it is there again', () => {
+test('the policy states the burst and the time in which it is there again', () => {
   const [name, value] = rateLimitFields(limit).render(1)
 
   expect(name).toBe('RateLimit-Policy')
   expect(value).toBe('"address";q=250;w=3')
 })
 
-test('the limit tells what is left and when there is one more, to a refusal the same as Retry-After', () => {
+test('the limit states what is left and when there is one more, to a rejected request the same as Retry-After', () => {
   const slow = rateLimitFields({ policy: 'address', perMs: 1 / 60_000, burst: 3 })
 
   expect(rateLimitFields(limit).render(101.5).slice(2)).toEqual(['RateLimit', '"address";r=148;t=1'])
@@ -22,7 +22,7 @@ test('the limit tells what is left and when there is one more, to a refusal the 
   expect([slow.render(-2.5).at(-1), slow.retryAfter(-2.5).at(-1)]).toEqual(['"address";r=0;t=30', '30'])
 })
 
-test('a refusal says when to come again: whole seconds, rounded up, at least one', () => {
+test('a rejection says when to retry: whole seconds, rounded up, at least one', () => {
   const slow = { policy: 'address', perMs: 1 / 60_000, burst: 2 }
 
   expect(rateLimitFields(limit).retryAfter(-250)).toEqual(['Retry-After', '1'])
@@ -32,8 +32,8 @@ test('a refusal says when to come again: whole seconds, rounded up, at least one
 test('the fields are what a library for structured fields writes', () => {
   const fields = rateLimitFields(limit)
   fc.assert(
-    fc.property(fc.double({ min: 0.001, max: 250, noNaN: true }), fc.boolean(), (used, isTaken) => {
-      const outcome = isTaken ? used : -used
+    fc.property(fc.double({ min: 0.001, max: 250, noNaN: true }), fc.boolean(), (used, isAllowed) => {
+      const outcome = isAllowed ? used : -used
       const [, policy = '', , state = ''] = fields.render(outcome)
       const [[name, parameters] = [], ...more] = parseList(state)
 

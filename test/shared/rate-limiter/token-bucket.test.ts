@@ -17,20 +17,20 @@ const fresh = (): TokenBucket => ({ used: 0, at: 0 })
 
 test('the burst is there at once, then one at a time as the rate gives them', () => {
   const bucket = fresh()
-  const taken = [0, 0, 0, 0, 99, 100, 100, 250, 300, 300].map((at) => isAllowed(consumeToken(bucket, tenASecond, at)))
+  const allowed = [0, 0, 0, 0, 99, 100, 100, 250, 300, 300].map((at) => isAllowed(consumeToken(bucket, tenASecond, at)))
 
-  expect(taken).toEqual([true, true, true, false, false, true, false, true, true, false])
+  expect(allowed).toEqual([true, true, true, false, false, true, false, true, true, false])
 })
 
-test('an outcome tells how many are left, and when there is one more', () => {
+test('a result tells how many are left, and when there is one more', () => {
   const bucket = fresh()
-  const outcomes = [0, 0, 0, 50].map((at) => consumeToken(bucket, tenASecond, at))
+  const results = [0, 0, 0, 50].map((at) => consumeToken(bucket, tenASecond, at))
 
-  expect(outcomes.map((outcome) => remainingTokens(outcome, tenASecond))).toEqual([2, 1, 0, 0])
-  expect(outcomes.map((outcome) => msUntilNextToken(outcome, tenASecond))).toEqual([100, 100, 100, 50].map(about))
+  expect(results.map((result) => remainingTokens(result, tenASecond))).toEqual([2, 1, 0, 0])
+  expect(results.map((result) => msUntilNextToken(result, tenASecond))).toEqual([100, 100, 100, 50].map(about))
 })
 
-test('a clock that is set back holds nobody up', () => {
+test('a clock that is set back delays nothing', () => {
   const bucket = fresh()
   for (let n = 0; n < 3; n++) consumeToken(bucket, tenASecond, 1_000_000)
 
@@ -46,7 +46,7 @@ const limits = fc.record({
   burst: fc.integer({ min: 1, max: 40 }),
 })
 
-test('never is more taken, between any two moments, than the burst and what the rate gives', () => {
+test('never is more consumed, between any two moments, than the burst and what the rate gives', () => {
   const pauses = fc.array(fc.double({ min: 0, max: 50, noNaN: true }), { minLength: 1, maxLength: 120 })
   fc.assert(
     fc.property(limits, pauses, (limit, gaps) => {
@@ -64,15 +64,15 @@ test('never is more taken, between any two moments, than the burst and what the 
   )
 })
 
-test('whoever waits for as long as it is told is served', () => {
+test('a client that waits as long as Retry-After says is served', () => {
   fc.assert(
     fc.property(limits, (limit) => {
       const bucket = fresh()
       for (let n = 0; n < limit.burst; n++) consumeToken(bucket, limit, 0)
-      const refused = consumeToken(bucket, limit, 0)
+      const rejected = consumeToken(bucket, limit, 0)
       return (
-        !isAllowed(refused) &&
-        isAllowed(consumeToken(bucket, limit, Math.ceil(msUntilNextToken(refused, limit) + 1e-6)))
+        !isAllowed(rejected) &&
+        isAllowed(consumeToken(bucket, limit, Math.ceil(msUntilNextToken(rejected, limit) + 1e-6)))
       )
     }),
   )

@@ -24,13 +24,14 @@ describe.skipIf(program.missing)('the script for Redis', () => {
     await redis.kill()
   })
 
-  // The same script, but for the clock: what time it is comes with the question, and Redis, which goes by its own, forgets nothing.
-  const asked = consumeScript.text.replace("redis.call('TIME')", '{ ARGV[3], ARGV[4] }')
-  const timed = asked.replace(/(?<='SET'.*), 'PX', .*\)$/m, ')')
+  // The same script with another clock: the time comes with the arguments, and Redis, which expires by its own, expires
+  // nothing.
+  const withTime = consumeScript.text.replace("redis.call('TIME')", '{ ARGV[3], ARGV[4] }')
+  const withoutExpiry = withTime.replace(/(?<='SET'.*), 'PX', .*\)$/m, ')')
 
   test('decides as the memory does, to the last digit', async () => {
-    expect(asked).not.toBe(consumeScript.text)
-    expect(timed).not.toContain('PX')
+    expect(withTime).not.toBe(consumeScript.text)
+    expect(withoutExpiry).not.toContain('PX')
     const limits = fc.record({
       policy: fc.constant('any'),
       perMs: fc.oneof(fc.constant(1 / 60_000), fc.constant(7 / 1000), fc.double({ min: 1e-4, max: 10, noNaN: true })),
@@ -46,20 +47,20 @@ describe.skipIf(program.missing)('the script for Redis', () => {
         const key = `key ${nth++}`
         const bucket = { used: 0, at: 0 }
         let atUs = 1_700_000_000_000_000
-        const answers = pauses.map(async (pauseUs) => {
+        const results = pauses.map(async (pauseUs) => {
           atUs += pauseUs
           const [seconds, rest] = [Math.floor(atUs / 1e6), atUs % 1e6]
           const here = consumeToken(bucket, limit, seconds * 1000 + rest / 1000)
           const args = [limit.perMs, limit.burst, seconds, rest].map(String)
-          return [here, Number(await client.eval(timed, { keys: [key], arguments: args }))] as const
+          return [here, Number(await client.eval(withoutExpiry, { keys: [key], arguments: args }))] as const
         })
-        for (const [here, there] of await Promise.all(answers)) expect(there).toBe(here)
+        for (const [here, there] of await Promise.all(results)) expect(there).toBe(here)
       }),
       { numRuns: 60 },
     )
   })
 
-  test('has Redis forget what has drained', async () => {
+  test('lets Redis expire what has drained', async () => {
     await client.eval(consumeScript.text, { keys: ['short'], arguments: ['10', '5'] })
     await client.eval(consumeScript.text, { keys: ['long'], arguments: ['0.00001', '5'] })
 

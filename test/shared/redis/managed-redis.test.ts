@@ -10,26 +10,26 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-type Does = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
+type Behavior = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
 
-/** Is a Redis that does as it is told: it answers, in time or late, is silent, or refuses connections. */
-const scripted = (does: Does = 'answer') => {
+/** Creates a Redis with scripted behaviour: it replies, in time or late, is silent, or refuses connections. */
+const createScripted = (behavior: Behavior = 'answer') => {
   const redis = {
-    does,
+    behavior,
     connections: 0,
-    takes: 0,
+    consumed: 0,
     lose: (_reason: Error): void => {},
   }
   const connect: ConnectRedis = async (lost) => {
-    if (redis.does === 'refuse') throw new Error('refused')
+    if (redis.behavior === 'refuse') throw new Error('refused')
     redis.connections++
     redis.lose = lost
     const connection: RedisConnection = {
       consume: () => {
-        redis.takes++
-        if (redis.does === 'fail') return Promise.reject(new Error('READONLY'))
-        if (redis.does === 'late') return new Promise((resolve) => setTimeout(resolve, 30, 1))
-        return redis.does === 'answer' ? Promise.resolve(1) : new Promise(() => {})
+        redis.consumed++
+        if (redis.behavior === 'fail') return Promise.reject(new Error('READONLY'))
+        if (redis.behavior === 'late') return new Promise((resolve) => setTimeout(resolve, 30, 1))
+        return redis.behavior === 'answer' ? Promise.resolve(1) : new Promise(() => {})
       },
       run: (_, { keys: [key = ''] }) => connection.consume(key, 1, 1),
       destroy: () => {},
@@ -46,37 +46,37 @@ const scripted = (does: Does = 'answer') => {
   return { redis, link, changes }
 }
 
-const take = (link: ManagedRedis): Promise<number | null> => link.consume('key', 1, 1)
+const consume = (link: ManagedRedis): Promise<number | null> => link.consume('key', 1, 1)
 
-/** Lets so much time pass, and all that happens meanwhile happen. */
+/** Lets so much time pass, and everything that happens meanwhile. */
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
-test('it is shared once a connection has done what requests will ask of it', async () => {
-  const { link, changes } = scripted()
+test('it is shared once a connection has run what requests will send', async () => {
+  const { link, changes } = createScripted()
   expect(link.isShared).toBe(false)
-  expect(await take(link)).toBeNull()
+  expect(await consume(link)).toBeNull()
 
   await pass(0)
 
   expect(link.isShared).toBe(true)
-  expect(await take(link)).toBe(1)
+  expect(await consume(link)).toBe(1)
   expect(changes).toEqual([[true, null]])
   link.close()
 })
 
-test('an answer that is late is no answer, and several in a row end the asking', async () => {
-  const { redis, link, changes } = scripted()
+test('a reply that is late is no reply, and several in a row end the use of the connection', async () => {
+  const { redis, link, changes } = createScripted()
   await pass(0)
-  redis.does = 'stall'
+  redis.behavior = 'stall'
 
-  const outcomes = Promise.all(Array.from({ length: 5 }, () => take(link)))
+  const outcomes = Promise.all(Array.from({ length: 5 }, () => consume(link)))
   await pass(21)
 
   expect(await outcomes).toEqual(Array(5).fill(null))
   expect(link.isShared).toBe(false)
-  const { takes } = redis
-  expect(await take(link)).toBeNull() // at once, without a question
-  expect(redis.takes).toBe(takes)
+  const { consumed } = redis
+  expect(await consume(link)).toBeNull() // at once, without a command
+  expect(redis.consumed).toBe(consumed)
   expect(changes).toEqual([
     [true, null],
     [false, 'no answer within 20ms'],
@@ -84,31 +84,31 @@ test('an answer that is late is no answer, and several in a row end the asking',
   link.close()
 })
 
-test('one that is late now and then is a hiccup', async () => {
-  const { redis, link } = scripted()
+test('a reply that is late now and then is a hiccup', async () => {
+  const { redis, link } = createScripted()
   await pass(0)
 
   for (let n = 0; n < 10; n++) {
-    redis.does = 'stall'
-    const late = take(link)
+    redis.behavior = 'stall'
+    const late = consume(link)
     await pass(21)
     expect(await late).toBeNull()
-    redis.does = 'answer'
-    expect(await take(link)).toBe(1)
+    redis.behavior = 'answer'
+    expect(await consume(link)).toBe(1)
   }
 
   expect(link.isShared).toBe(true)
   link.close()
 })
 
-test('one answer that does not come at all has the connection tried, though nobody asks for more', async () => {
-  const { redis, link, changes } = scripted()
+test('one reply that does not come at all has the connection tried, though no further command is sent', async () => {
+  const { redis, link, changes } = createScripted()
   await pass(0)
-  redis.does = 'stall'
+  redis.behavior = 'stall'
   const late = link.run(consumeScript, { keys: ['key'], args: [] })
   await pass(21)
   expect(await late).toBeNull()
-  redis.does = 'answer'
+  redis.behavior = 'answer'
   expect(link.isShared).toBe(true)
 
   await pass(1001 + 500)
@@ -121,18 +121,18 @@ test('one answer that does not come at all has the connection tried, though nobo
   link.close()
 })
 
-test('one that was too slow is waited for again once it has been in time three times in a row', async () => {
-  const { redis, link } = scripted()
+test('a connection that was too slow is used again once it has been in time three times in a row', async () => {
+  const { redis, link } = createScripted()
   await pass(0)
-  redis.does = 'late'
-  const late = Promise.all(Array.from({ length: 5 }, () => take(link)))
+  redis.behavior = 'late'
+  const late = Promise.all(Array.from({ length: 5 }, () => consume(link)))
   await pass(31)
   await late
 
   const shared: boolean[] = []
-  for (const does of ['answer', 'answer', 'late', 'answer', 'answer', 'answer'] as const) {
-    redis.does = does
-    for (const { takes } = redis; redis.takes === takes; ) await pass(1)
+  for (const behavior of ['answer', 'answer', 'late', 'answer', 'answer', 'answer'] as const) {
+    redis.behavior = behavior
+    for (const { consumed } = redis; redis.consumed === consumed; ) await pass(1)
     await pass(31)
     shared.push(link.isShared)
   }
@@ -142,11 +142,11 @@ test('one that was too slow is waited for again once it has been in time three t
 })
 
 test('a server that refuses to count is as good as none, however well it is connected', async () => {
-  const { redis, link, changes } = scripted()
+  const { redis, link, changes } = createScripted()
   await pass(0)
-  redis.does = 'fail'
+  redis.behavior = 'fail'
 
-  for (let n = 0; n < 5; n++) expect(await take(link)).toBeNull()
+  for (let n = 0; n < 5; n++) expect(await consume(link)).toBeNull()
   await pass(5000)
 
   expect(link.isShared).toBe(false)
@@ -160,15 +160,15 @@ test('a server that refuses to count is as good as none, however well it is conn
 test.each(['refuse', 'stall', 'fail'] as const)(
   'after an outage (%s) it is shared again within a second',
   async (outage) => {
-    const { redis, link, changes } = scripted()
+    const { redis, link, changes } = createScripted()
     await pass(0)
-    redis.does = outage
+    redis.behavior = outage
     redis.lose(new Error('lost'))
     await pass(60_000)
     expect(link.isShared).toBe(false)
 
-    redis.does = 'answer'
-    await pass(outage === 'stall' ? 1020 + 300 : 1000) // a probe that nobody answered has its own end
+    redis.behavior = 'answer'
+    await pass(outage === 'stall' ? 1020 + 300 : 1000) // a probe without a reply has its own timeout
 
     expect(link.isShared).toBe(true)
     expect(changes.map(([isShared]) => isShared)).toEqual([true, false, true])
@@ -176,12 +176,12 @@ test.each(['refuse', 'stall', 'fail'] as const)(
   },
 )
 
-test('that nobody is there at the start is told once', async () => {
-  const { redis, link, changes } = scripted('refuse')
+test('that Redis is down at the start is reported once', async () => {
+  const { redis, link, changes } = createScripted('refuse')
   await pass(60_000)
   expect(changes).toEqual([[false, 'refused']])
 
-  redis.does = 'answer'
+  redis.behavior = 'answer'
   await pass(1000)
 
   expect(changes).toEqual([
@@ -192,9 +192,9 @@ test('that nobody is there at the start is told once', async () => {
 })
 
 test('closed, it leaves no timer behind', async () => {
-  const { redis, link } = scripted()
+  const { redis, link } = createScripted()
   await pass(0)
-  redis.does = 'refuse'
+  redis.behavior = 'refuse'
   redis.lose(new Error('lost'))
   await pass(1)
 

@@ -6,8 +6,8 @@ test.each([
   ['ERR what is "p@ss"?', 'ERR what is "***"?'],
   ['ERR what is "p%40ss"?', 'ERR what is "***"?'],
   ['connect ECONNREFUSED 127.0.0.1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'],
-])('of %j is told %j', (reason, told) => {
-  expect(redactSecrets(reason, 'redis://user:p%40ss@redis.internal:6379')).toBe(told)
+])('of %j, %j is reported', (reason, expected) => {
+  expect(redactSecrets(reason, 'redis://user:p%40ss@redis.internal:6379')).toBe(expected)
 })
 
 test('without a password nothing is masked', () => {

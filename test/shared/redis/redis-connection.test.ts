@@ -3,48 +3,48 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
 
-type Answers = (socket: Socket) => void
+type Replies = (socket: Socket) => void
 
-/** Answers the first that comes as Redis does, and all that follows with this. */
-const thenSay =
-  (answer: string): Answers =>
+/** Replies to the first command as Redis does, and to all that follow with this. */
+const replyThen =
+  (reply: string): Replies =>
   (socket) => {
     socket.once('data', () => {
       socket.write(`$40\r\n${'a'.repeat(40)}\r\n`)
-      socket.on('data', () => void socket.write(answer, 'latin1'))
+      socket.on('data', () => void socket.write(reply, 'latin1'))
     })
   }
 
-const half: Answers = (socket) => {
-  thenSay('$5\r\n1')(socket)
+const half: Replies = (socket) => {
+  replyThen('$5\r\n1')(socket)
   socket.once('data', () => socket.once('data', () => socket.end()))
 }
 
-const rows: readonly (readonly [what: string, login: string, answers: Answers])[] = [
+const rows: readonly (readonly [what: string, login: string, replies: Replies])[] = [
   ['nothing', '', () => {}],
   ['nothing, to a password', ':secret@', () => {}],
   ['with the end of the connection', '', (socket) => void socket.destroy()],
   ['what is HTTP', '', (socket) => void socket.on('data', () => void socket.write('HTTP/1.1 400 Bad\r\n\r\n'))],
-  ['what is no protocol', '', thenSay('\0\x01\x02\xff')],
-  ['more often than it was asked', '', thenSay('+OK\r\n'.repeat(20))],
-  ['a list', '', thenSay('*1\r\n$1\r\n5\r\n')],
-  ['no value', '', thenSay('$-1\r\n')],
+  ['what is no protocol', '', replyThen('\0\x01\x02\xff')],
+  ['more often than it was asked', '', replyThen('+OK\r\n'.repeat(20))],
+  ['a list', '', replyThen('*1\r\n$1\r\n5\r\n')],
+  ['no value', '', replyThen('$-1\r\n')],
   ['half of it, then ends', '', half],
   ...['0', '', 'inf', '1e999', '1e300', '-1000001', 'one'].map(
-    (text) => [`the number "${text}"`, '', thenSay(`$${text.length}\r\n${text}\r\n`)] as const,
+    (text) => [`the number "${text}"`, '', replyThen(`$${text.length}\r\n${text}\r\n`)] as const,
   ),
 ]
 
-test.each(rows)('a server that answers %s has counted nothing', async (_, login, answers) => {
-  const server = await rawUpstream(answers)
+test.each(rows)('a server that replies %s has counted nothing', async (_, login, replies) => {
+  const server = await rawUpstream(replies)
   let destroy = (): void => {}
   onTestFinished(() => destroy())
 
   const connection = connectRedis(`redis://${login}127.0.0.1:${server.port}`)(() => destroy())
-  const taken = connection.then((made) => {
+  const consumed = connection.then((made) => {
     destroy = () => made.destroy()
     return made.consume('key', 1, 5)
   })
 
-  await expect(taken).rejects.toThrow()
+  await expect(consumed).rejects.toThrow()
 })

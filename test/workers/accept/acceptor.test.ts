@@ -1,4 +1,4 @@
-/** Clients that come while nobody takes them. */
+/** Clients that connect while no worker takes them. */
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ListenConfig } from '../../../src/config/config.ts'
@@ -6,68 +6,68 @@ import { Acceptor } from '../../../src/workers/accept/acceptor.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
 
-const open = async (mostWaiting?: number, listen: Partial<ListenConfig> = {}) => {
-  let turned = 0
-  const entrance = new Acceptor(
-    { overLimit: { record: () => turned++ }, overAddressLimit: { record: () => turned++ } },
+const open = async (maxWaiting?: number, listen: Partial<ListenConfig> = {}) => {
+  let rejected = 0
+  const acceptor = new Acceptor(
+    { overLimit: { record: () => rejected++ }, overAddressLimit: { record: () => rejected++ } },
     1000,
-    mostWaiting,
+    maxWaiting,
   )
-  entrance.applyConfig({ ...testConfig().listen, maxConnections: null, ...listen })
-  const { port } = await entrance.listen({ host: '127.0.0.1', port: 0 })
-  const handed: Socket[] = []
-  const taker = { handOff: (socket: Socket) => handed.push(socket) > 0, onTimeout: () => {} }
+  acceptor.applyConfig({ ...testConfig().listen, maxConnections: null, ...listen })
+  const { port } = await acceptor.listen({ host: '127.0.0.1', port: 0 })
+  const handedOff: Socket[] = []
+  const receiver = { handOff: (socket: Socket) => handedOff.push(socket) > 0, onTimeout: () => {} }
   onTestFinished(() => {
-    entrance.distributor.remove(taker)
-    entrance.stopAccepting()
-    for (const socket of handed) socket.destroy()
+    acceptor.distributor.remove(receiver)
+    acceptor.stopAccepting()
+    for (const socket of handedOff) socket.destroy()
   })
-  return { entrance, port, handed, taker, turned: () => turned }
+  return { acceptor, port, handedOff, receiver, rejected: () => rejected }
 }
 
 test('so many wait that descriptors are left to start a worker with; the others are closed', async () => {
-  const { port, entrance, taker, handed } = await open(2)
+  const { port, acceptor, receiver, handedOff } = await open(2)
   const clients = [await rawClient(port), await rawClient(port), await rawClient(port)]
 
   const { how } = (await clients[2]?.ended()) ?? {}
-  entrance.distributor.add(taker)
-  entrance.distributor.onAck(taker)
+  acceptor.distributor.add(receiver)
+  acceptor.distributor.onAck(receiver)
 
   expect(how).toBe('end')
-  expect(handed).toHaveLength(2)
+  expect(handedOff).toHaveLength(2)
   for (const client of clients) client.close()
 })
 
 test.each([null, 10])(
-  'who has reset the connection meanwhile is handed to nobody, who has said all is (%s of one address)',
-  async (most) => {
-    const { entrance, port, handed, taker } = await open(undefined, { maxConnectionsPerAddress: most })
-    const [gone, said] = [await rawClient(port), await rawClient(port)]
-    gone.socket.resetAndDestroy()
-    said.socket.end('the end')
-    await gone.ended()
+  'a connection that its client has reset meanwhile is handed to no worker, a half-closed one is (%s of one address)',
+  async (maxPerAddress) => {
+    const { acceptor, port, handedOff, receiver } = await open(undefined, { maxConnectionsPerAddress: maxPerAddress })
+    const [reset, halfClosed] = [await rawClient(port), await rawClient(port)]
+    reset.socket.resetAndDestroy()
+    halfClosed.socket.end('the end')
+    await reset.ended()
     const last = await rawClient(port)
 
-    entrance.distributor.add(taker)
-    const taken = (): number => {
-      entrance.distributor.onAck(taker)
-      return handed.length
+    acceptor.distributor.add(receiver)
+    const acknowledged = (): number => {
+      acceptor.distributor.onAck(receiver)
+      return handedOff.length
     }
-    await expect.poll(taken).toBe(2)
+    await expect.poll(acknowledged).toBe(2)
 
-    expect(handed.map(({ remotePort }) => remotePort)).toEqual([said.socket.localPort, last.socket.localPort])
-    for (const client of [said, last]) client.close()
+    expect(handedOff.map(({ remotePort }) => remotePort)).toEqual([halfClosed.socket.localPort, last.socket.localPort])
+    for (const client of [halfClosed, last]) client.close()
   },
 )
 
-test('of one address no more come in than may, wherever those before are by now', async () => {
-  const { port, entrance, taker, handed, turned } = await open(undefined, { maxConnectionsPerAddress: 1 })
-  entrance.distributor.add(taker)
+test('an address has no more connections than its limit, whichever process has the earlier ones', async () => {
+  const { port, acceptor, receiver, handedOff, rejected } = await open(undefined, { maxConnectionsPerAddress: 1 })
+  acceptor.distributor.add(receiver)
   const first = await rawClient(port)
-  await expect.poll(() => handed.length).toBe(1)
+  await expect.poll(() => handedOff.length).toBe(1)
 
   const second = await (await rawClient(port)).ended()
 
-  expect([second.received, turned()]).toEqual(['', 1])
+  expect([second.received, rejected()]).toEqual(['', 1])
   first.close()
 })

@@ -4,129 +4,133 @@ import { ConnectionDistributor, type ConnectionReceiver } from '../../../src/wor
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
-  vi.runAllTimers() // alarms that are left would never ring again
+  vi.runAllTimers() // timers that are left would never fire
   vi.useRealTimers()
 })
 
-/** Is a worker that notes the connections that it is handed; the connections are numbers here. */
-const noting = (): ConnectionReceiver & { readonly handed: unknown[]; going: boolean; doubts: number } => ({
-  handed: [],
-  going: false,
-  doubts: 0,
+/** Creates a worker that records the connections that it is handed; they are numbers here. */
+const createReceiver = (): ConnectionReceiver & {
+  readonly handedOff: unknown[]
+  ending: boolean
+  timeouts: number
+} => ({
+  handedOff: [],
+  ending: false,
+  timeouts: 0,
   onTimeout() {
-    this.doubts++
+    this.timeouts++
   },
   handOff(socket) {
-    if (this.going) return false
-    this.handed.push(socket)
+    if (this.ending) return false
+    this.handedOff.push(socket)
     return true
   },
 })
 
-const opened = (count: number) => {
-  const dispatcher = new ConnectionDistributor(1000)
-  const takers = Array.from({ length: count }, noting)
-  for (const taker of takers) dispatcher.add(taker)
-  const deal = (from: number, to: number): void => {
-    for (let n = from; n <= to; n++) dispatcher.distribute(n as unknown as Socket)
+const createDistributor = (count: number) => {
+  const distributor = new ConnectionDistributor(1000)
+  const receivers = Array.from({ length: count }, createReceiver)
+  for (const receiver of receivers) distributor.add(receiver)
+  const distribute = (from: number, to: number): void => {
+    for (let n = from; n <= to; n++) distributor.distribute(n as unknown as Socket)
   }
-  const [a = noting(), b = noting(), c = noting()] = takers
-  return { dispatcher, deal, a, b, c }
+  const [a = createReceiver(), b = createReceiver(), c = createReceiver()] = receivers
+  return { distributor, distribute, a, b, c }
 }
 
-test('connections go round, however soon each is taken', () => {
-  const { dispatcher, deal, a, b } = opened(2)
+test('connections go round, however soon each is acknowledged', () => {
+  const { distributor, distribute, a, b } = createDistributor(2)
 
-  deal(1, 6)
-  for (let n = 0; n < 3; n++) dispatcher.onAck(a)
-  for (let n = 0; n < 3; n++) dispatcher.onAck(b)
+  distribute(1, 6)
+  for (let n = 0; n < 3; n++) distributor.onAck(a)
+  for (let n = 0; n < 3; n++) distributor.onAck(b)
 
-  expect([a.handed, b.handed]).toEqual([
+  expect([a.handedOff, b.handedOff]).toEqual([
     [1, 3, 5],
     [2, 4, 6],
   ])
 })
 
 test('each is handed one at a time', () => {
-  const { dispatcher, deal, a, b } = opened(2)
+  const { distributor, distribute, a, b } = createDistributor(2)
 
-  deal(1, 4)
-  const before = [...a.handed, ...b.handed]
-  dispatcher.onAck(b)
+  distribute(1, 4)
+  const before = [...a.handedOff, ...b.handedOff]
+  distributor.onAck(b)
 
   expect(before).toEqual([1, 2])
-  expect(b.handed).toEqual([2, 4])
+  expect(b.handedOff).toEqual([2, 4])
 })
 
-test('who takes nothing for a second is passed over, and what waited for him goes to the others', () => {
-  const { dispatcher, deal, a, b } = opened(2)
-  deal(1, 4)
-  dispatcher.onAck(b)
-  dispatcher.onAck(b)
+test('a receiver that acknowledges nothing for a second is passed over, and what waited for it goes to the others', () => {
+  const { distributor, distribute, a, b } = createDistributor(2)
+  distribute(1, 4)
+  distributor.onAck(b)
+  distributor.onAck(b)
 
   vi.advanceTimersByTime(1000)
-  const rescued = [...b.handed]
-  dispatcher.onAck(b)
-  deal(5, 5)
+  const rescued = [...b.handedOff]
+  distributor.onAck(b)
+  distribute(5, 5)
 
-  expect(dispatcher.hasReceiver).toBe(true)
-  expect([a.doubts, b.doubts]).toEqual([1, 0])
-  expect([a.handed, rescued, b.handed]).toEqual([[1], [2, 4, 3], [2, 4, 3, 5]])
+  expect(distributor.hasReceiver).toBe(true)
+  expect([a.timeouts, b.timeouts]).toEqual([1, 0])
+  expect([a.handedOff, rescued, b.handedOff]).toEqual([[1], [2, 4, 3], [2, 4, 3, 5]])
 })
 
-test('who takes again is dealt to again', () => {
-  const { dispatcher, deal, a, b } = opened(2)
-  deal(1, 1)
+test('a receiver that acknowledges again is handed connections again', () => {
+  const { distributor, distribute, a, b } = createDistributor(2)
+  distribute(1, 1)
   vi.advanceTimersByTime(1000)
 
-  dispatcher.onAck(a)
-  deal(2, 3)
+  distributor.onAck(a)
+  distribute(2, 3)
 
-  expect([a.handed, b.handed]).toEqual([[1, 3], [2]])
+  expect([a.handedOff, b.handedOff]).toEqual([[1, 3], [2]])
 })
 
-test('connections wait while nobody can take them, in their order', () => {
-  const { dispatcher, deal } = opened(0)
-  deal(1, 3)
-  const before = [dispatcher.hasReceiver, dispatcher.isIdle]
+test('connections wait while no receiver is there, in their order', () => {
+  const { distributor, distribute } = createDistributor(0)
+  distribute(1, 3)
+  const before = [distributor.hasReceiver, distributor.isIdle]
 
-  const late = noting()
-  dispatcher.add(late)
-  dispatcher.onAck(late)
-  dispatcher.onAck(late)
+  const late = createReceiver()
+  distributor.add(late)
+  distributor.onAck(late)
+  distributor.onAck(late)
 
   expect(before).toEqual([false, false])
-  expect(late.handed).toEqual([1, 2, 3])
-  expect([dispatcher.hasReceiver, dispatcher.isIdle]).toEqual([true, true])
+  expect(late.handedOff).toEqual([1, 2, 3])
+  expect([distributor.hasReceiver, distributor.isIdle]).toEqual([true, true])
 })
 
-test('when all hang, nobody serves', () => {
-  const { dispatcher, deal } = opened(2)
+test('when all hang, no receiver is left', () => {
+  const { distributor, distribute } = createDistributor(2)
 
-  deal(1, 5)
+  distribute(1, 5)
   vi.advanceTimersByTime(1000)
 
-  expect([dispatcher.hasReceiver, dispatcher.isIdle]).toEqual([false, false])
+  expect([distributor.hasReceiver, distributor.isIdle]).toEqual([false, false])
 })
 
-test('what was dealt to one that goes is dealt again, what it could not be handed as well', () => {
-  const { dispatcher, deal, a, b } = opened(2)
-  deal(1, 3)
-  a.going = true
-  dispatcher.onAck(a)
+test('what waited for a receiver that ends goes to the others, what it could not be handed as well', () => {
+  const { distributor, distribute, a, b } = createDistributor(2)
+  distribute(1, 3)
+  a.ending = true
+  distributor.onAck(a)
 
-  dispatcher.remove(a)
-  dispatcher.onAck(b)
-  dispatcher.onAck(a) // said before it went
+  distributor.remove(a)
+  distributor.onAck(b)
+  distributor.onAck(a) // sent before it ended
 
-  expect([a.handed, b.handed]).toEqual([[1], [2, 3]])
+  expect([a.handedOff, b.handedOff]).toEqual([[1], [2, 3]])
 })
 
-test('nobody is passed over for long because another has much to do: a burst goes round evenly', () => {
-  const { dispatcher, deal, a, b, c } = opened(3)
-  deal(1, 180)
+test('no receiver is passed over for long because another acknowledges more: a burst goes round evenly', () => {
+  const { distributor, distribute, a, b, c } = createDistributor(3)
+  distribute(1, 180)
 
-  for (let n = 0; n < 60; n++) for (const taker of [a, a, a, b, c]) dispatcher.onAck(taker)
+  for (let n = 0; n < 60; n++) for (const receiver of [a, a, a, b, c]) distributor.onAck(receiver)
 
-  expect([a.handed.length, b.handed.length, c.handed.length]).toEqual([60, 60, 60])
+  expect([a.handedOff.length, b.handedOff.length, c.handedOff.length]).toEqual([60, 60, 60])
 })

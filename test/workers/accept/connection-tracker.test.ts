@@ -7,52 +7,56 @@ import { testConfig } from '../../helpers/gateway.ts'
 const worker = {}
 const other = {}
 
-const guestsOf = (most: number): ConnectionTracker<object> => {
-  const guests = new ConnectionTracker()
-  guests.applyConfig(testConfig({ listen: { maxConnectionsPerAddress: most } }).listen)
-  return guests
+const createTracker = (max: number): ConnectionTracker<object> => {
+  const tracker = new ConnectionTracker()
+  tracker.applyConfig(testConfig({ listen: { maxConnectionsPerAddress: max } }).listen)
+  return tracker
 }
 
-const from = (): Socket => new EventEmitter() as Socket
+const fakeSocket = (): Socket => new EventEmitter() as Socket
 const address = '10.0.0.1'
 
-test('a connection counts until its worker says that it has ended, and not only while it waits', () => {
-  const guests = guestsOf(1)
-  const socket = from()
+test('a connection counts until its worker reports its end, and not only while it waits', () => {
+  const tracker = createTracker(1)
+  const socket = fakeSocket()
 
-  const first = guests.acquire(socket, address)
-  const counted = guests.assign(worker, socket)
+  const first = tracker.acquire(socket, address)
+  const counted = tracker.assign(worker, socket)
   socket.emit('close') // the primary's own end of it
-  const second = guests.acquire(from(), address)
-  guests.release(other, ['10.0.0.1']) // never had it
-  const third = guests.acquire(from(), address)
-  guests.release(worker, ['10.0.0.1'])
-  const fourth = guests.acquire(from(), address)
+  const second = tracker.acquire(fakeSocket(), address)
+  tracker.release(other, ['10.0.0.1']) // never had it
+  const third = tracker.acquire(fakeSocket(), address)
+  tracker.release(worker, ['10.0.0.1'])
+  const fourth = tracker.acquire(fakeSocket(), address)
 
   expect([first, counted, second, third, fourth]).toEqual([true, '10.0.0.1', false, false, true])
 })
 
 test('what ends while it waits counts no longer', () => {
-  const guests = guestsOf(1)
-  const socket = from()
+  const tracker = createTracker(1)
+  const socket = fakeSocket()
 
-  guests.acquire(socket, address)
+  tracker.acquire(socket, address)
   socket.emit('close')
 
-  expect(guests.acquire(from(), address)).toBe(true)
+  expect(tracker.acquire(fakeSocket(), address)).toBe(true)
 })
 
-test('what could not be handed over counts once, with whoever has it next', () => {
-  const guests = guestsOf(1)
-  const socket = from()
-  guests.acquire(socket, address)
+test('what could not be handed over counts once, with the worker that has it next', () => {
+  const tracker = createTracker(1)
+  const socket = fakeSocket()
+  tracker.acquire(socket, address)
 
-  guests.unassign(worker, socket, guests.assign(worker, socket))
-  guests.releaseAll(worker)
-  const meanwhile = guests.acquire(from(), address)
-  guests.assign(other, socket)
-  guests.releaseAll(other)
-  guests.releaseAll(other)
+  tracker.unassign(worker, socket, tracker.assign(worker, socket))
+  tracker.releaseAll(worker)
+  const meanwhile = tracker.acquire(fakeSocket(), address)
+  tracker.assign(other, socket)
+  tracker.releaseAll(other)
+  tracker.releaseAll(other)
 
-  expect([meanwhile, guests.acquire(from(), address), guests.acquire(from(), address)]).toEqual([false, true, false])
+  expect([meanwhile, tracker.acquire(fakeSocket(), address), tracker.acquire(fakeSocket(), address)]).toEqual([
+    false,
+    true,
+    false,
+  ])
 })

@@ -1,4 +1,4 @@
-/** The real command with listening sockets that somebody else has opened, as systemd does. */
+/** The real command with listening sockets that another process has opened, as systemd does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
@@ -12,7 +12,9 @@ import { openServer, steadyLoad } from '../../helpers/steady-load.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Opens a socket that listens, for others to accept from: nobody connects before this process has closed its own. */
+/**
+ * Opens a socket that listens, for others to accept from: no client connects before this process has closed its own.
+ */
 const openSocket = async (): Promise<{ readonly fd: number; readonly port: number; close(): Promise<void> }> => {
   const server: Server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -41,7 +43,7 @@ const fileWith = (settings: Settings): string => {
   return way.file
 }
 
-/** Starts a shell with descriptors from 3 on, which becomes the command when it is told to: only then does it know its pid. */
+/** Starts a shell with descriptors from 3 on, which becomes the command on `go`: only then does it know its pid. */
 const prepare = (file: string, fds: readonly number[], env: Readonly<Record<string, string>>) => {
   const script = 'read go && [ "$go" = go ] && export LISTEN_PID=$$ && exec "$@" < /dev/null'
   const command = [process.execPath, '--disable-sigusr1', 'src/main.ts', 'serve', '--config', file]

@@ -10,7 +10,7 @@ const pid = 4711
 const systemd = { LISTEN_PID: String(pid), LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:public' }
 const address = { host: '127.0.0.1', port: 8080 }
 
-test('none, when nobody says so', () => {
+test('none, without the variables of systemd', () => {
   expect(parseListenFds({}, pid)).toEqual(noInheritedSockets)
 })
 
@@ -33,14 +33,14 @@ test.each([
   [{ LISTEN_FDNAMES: undefined }, /^LISTEN_FDNAMES is missing: FileDescriptorName= in each socket unit/],
   [{ LISTEN_FDNAMES: 'public:public' }, /^LISTEN_FDNAMES names public twice/],
   [{ LISTEN_FDNAMES: 'public:gateway.socket' }, /^LISTEN_FDNAMES names 'gateway.socket': FileDescriptorName= says/],
-])('%j is wrong, and says why', (wrong, message) => {
+])('%j is rejected, with the reason', (wrong, message) => {
   expect(() => parseListenFds({ ...systemd, ...wrong }, pid)).toThrow(message)
 })
 
-test("without a socket the file says where, and the port of systemd's must be the file's", () => {
-  const { public: theirs } = parseListenFds(systemd, pid)
+test("without a socket the address is the file's, and the port of systemd's socket must be the file's", () => {
+  const { public: inherited } = parseListenFds(systemd, pid)
 
   expect(resolveBindTarget(null, address)).toEqual(address)
-  expect(resolveBindTarget(theirs, address)).toMatchObject({ fd: 4, port: 8080 })
-  expect(resolveBindTarget(theirs, { ...address, port: 0 })).toMatchObject({ fd: 4, port: null })
+  expect(resolveBindTarget(inherited, address)).toMatchObject({ fd: 4, port: 8080 })
+  expect(resolveBindTarget(inherited, { ...address, port: 0 })).toMatchObject({ fd: 4, port: null })
 })

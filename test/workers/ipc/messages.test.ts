@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { deserializeInput, serializeInput } from '../../../src/workers/ipc/messages.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
-const configOf = (disabled: boolean) =>
+const configWith = (disabled: boolean) =>
   testConfig({
     auth: { methods: ['apiKey'] },
     clients: [
@@ -14,7 +14,7 @@ const none = { all: [], get: () => null }
 const sent = (disabled: boolean) =>
   structuredClone(
     serializeInput({
-      config: configOf(disabled),
+      config: configWith(disabled),
       overrides: { operations: none, endpoints: none },
       sandboxOrigin: null,
     }),
@@ -23,15 +23,15 @@ const sent = (disabled: boolean) =>
 test('a worker runs the configuration that it was sent', async () => {
   const { config } = await deserializeInput(sent(false), [])
 
-  expect(config).toEqual(configOf(false))
+  expect(config).toEqual(configWith(false))
 })
 
-test('it keeps the clients that it has where they are as they were, and no others', async () => {
+test('it keeps the clients that have not changed, and no others', async () => {
   const running = (await deserializeInput(sent(false), [])).config.clients
 
   const same = await deserializeInput(sent(false), running)
   const edited = await deserializeInput(sent(true), running)
 
   expect(same.config.clients).toBe(running)
-  expect(edited.config).toEqual(configOf(true))
+  expect(edited.config).toEqual(configWith(true))
 })

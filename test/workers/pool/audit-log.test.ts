@@ -12,7 +12,7 @@ const total = Number(process.env.AUDIT_LINES ?? 3000)
 const atOnce = 16
 const timeout = 60_000 + total * 5
 
-/** Opens an upstream that answers at once. */
+/** Opens an upstream that responds at once. */
 const openUpstream = async (): Promise<string> => {
   const server = createServer((_, response) => response.end('ok'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -25,12 +25,12 @@ const openUpstream = async (): Promise<string> => {
 
 const boot = async (audit: object) => {
   const settings = { workers: 2, upstream: await openUpstream(), log: { access: false }, shutdown: { wait: '0ms' } }
-  const crew = await startWorkerGateway({ ...settings, audit: { ...audit } })
-  onTestFinished(() => crew.stop())
-  return crew
+  const gateway = await startWorkerGateway({ ...settings, audit: { ...audit } })
+  onTestFinished(() => gateway.stop())
+  return gateway
 }
 
-/** Reads the checkpoints that the main log tells, as they are given to the command. */
+/** Reads the checkpoints in the main log, as they are given to the command. */
 const checkpoints = ({ lines }: WorkerGateway): readonly string[] =>
   lines.filter(({ msg }) => msg === 'audit checkpoint').map(({ count, hash }) => `${count}:${hash}`)
 
@@ -73,7 +73,7 @@ test('under load, with a worker killed, files rotated by size and one moved away
     })
   expect(verified).toEqual(whole)
   expect(failed.length).toBeLessThanOrEqual(atOnce)
-  // What the worker had answered in its last turn and not handed over.
+  // What the worker had responded to in its last turn, and not handed over.
   expect(missing.length).toBeLessThanOrEqual(atOnce)
   expect([...recorded.values()].filter((times) => times > 1)).toEqual([])
   expect(log.files().length).toBeGreaterThanOrEqual(4)

@@ -11,16 +11,16 @@ const config = testConfig({
   defaults: { maxConnections: 7, maxPending: 9, concurrency: 8, retry: { attempts: 2, budget: { floor: 1 } } },
 })
 
-test('bounds of the whole gateway are divided, and rounded up', () => {
-  const shared = perWorkerConfig(config, 3)
+test('limits of the whole gateway are divided, and rounded up', () => {
+  const divided = perWorkerConfig(config, 3)
 
-  expect([shared.listen.maxConnections, shared.limits.concurrency, shared.log.buffer]).toEqual([34, 17, 3414])
-  expect(shared.operations['market.insights'].concurrency).toBe(2)
+  expect([divided.listen.maxConnections, divided.limits.concurrency, divided.log.buffer]).toEqual([34, 17, 3414])
+  expect(divided.operations['market.insights'].concurrency).toBe(2)
   for (const group of groups)
-    expect(shared.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3, concurrency: 3 })
+    expect(divided.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3, concurrency: 3 })
 })
 
-test('the retries that time brings are divided as they are: three thirds a second are one', () => {
+test('the floor of retries is divided without rounding: three thirds a second are one', () => {
   for (const group of groups)
     expect(perWorkerConfig(config, 3).upstreams[group].retry?.budget).toEqual({
       ...config.upstreams[group].retry?.budget,
@@ -33,9 +33,12 @@ test('nothing else is touched, the hash least of all', () => {
   expect(perWorkerConfig(config, 3).hash).toBe(config.hash)
 })
 
-test('what has no bound, or is off, stays so', () => {
-  const shared = perWorkerConfig(testConfig({ listen: { maxConnections: 'none' }, limits: { concurrency: 'none' } }), 2)
-  const { listen, limits, upstreams, operations } = shared
+test('a limit that is off stays off', () => {
+  const divided = perWorkerConfig(
+    testConfig({ listen: { maxConnections: 'none' }, limits: { concurrency: 'none' } }),
+    2,
+  )
+  const { listen, limits, upstreams, operations } = divided
 
   expect([listen.maxConnections, upstreams.risk.retry]).toEqual([null, null])
   for (const { concurrency } of [limits, upstreams.risk, operations['market.insights']]) expect(concurrency).toBeNull()

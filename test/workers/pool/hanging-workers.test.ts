@@ -1,4 +1,4 @@
-/** Workers whose event loop stands still: stopped with SIGSTOP, which is the same to everybody else. */
+/** Workers whose event loop stands still: SIGSTOP stops them, which to every other process is the same. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sendPipelined } from '../../helpers/pipelined-client.ts'
@@ -21,7 +21,7 @@ const settings = () => ({
 
 beforeAll(async () => {
   upstream = await openHttpUpstream((_, response) => void response.end('first'))
-  gateway = await startWorkerGateway(settings(), [fileURLToPath(new URL('impatient.ts', import.meta.url))])
+  gateway = await startWorkerGateway(settings(), [fileURLToPath(new URL('short-timeouts.ts', import.meta.url))])
   pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
 })
 
@@ -36,12 +36,12 @@ const states = async (): Promise<readonly string[]> => (await gateway.status()).
 const reload = async (): Promise<void> =>
   void (await expect.poll(async () => (await gateway.ask('POST', '/reload')).status).toBe(200))
 
-const refusing = () => ({ ...settings(), operations: { 'market.insights': { state: 'refuse' } } })
+const settingsOutOfService = () => ({ ...settings(), operations: { 'market.insights': { state: 'refuse' } } })
 
-const first = (): number => pids[0] ?? 0
+const firstPid = (): number => pids[0] ?? 0
 
-test('one that hangs costs one connection at most, and neither /status nor /ready', async () => {
-  kill(first(), 'SIGSTOP')
+test('a worker that hangs costs one connection at most, and neither /status nor /ready', async () => {
+  kill(firstPid(), 'SIGSTOP')
 
   const clients = await Promise.all(Array.from({ length: 6 }, () => rawClient(gateway.port)))
   for (const client of clients) client.send(request)
@@ -49,7 +49,7 @@ test('one that hangs costs one connection at most, and neither /status nor /read
   await expect.poll(answered).toBe(5)
   const shown = await states()
   const ready = await gateway.ask('GET', '/ready')
-  kill(first(), 'SIGCONT')
+  kill(firstPid(), 'SIGCONT')
   await Promise.all(clients.map((client) => client.until((text) => text.endsWith('first'))))
 
   expect(shown).toEqual(['not answering', 'serving'])
@@ -57,20 +57,20 @@ test('one that hangs costs one connection at most, and neither /status nor /read
   for (const client of clients) client.close()
 })
 
-test('a reload that one cannot take is taken by none, and says why', async () => {
+test('a reload that one worker cannot prepare is applied by none, and says why', async () => {
   const { hash } = (await gateway.status()).config
-  gateway.edit(refusing())
+  gateway.edit(settingsOutOfService())
 
-  kill(first(), 'SIGSTOP')
-  const refused = await gateway.ask('POST', '/reload')
+  kill(firstPid(), 'SIGSTOP')
+  const rejected = await gateway.ask('POST', '/reload')
   const other = await Promise.any([exchangeRaw(gateway.port, request), exchangeRaw(gateway.port, request)])
-  kill(first(), 'SIGCONT')
+  kill(firstPid(), 'SIGCONT')
   await expect.poll(states).toEqual(['serving', 'serving'])
   const after = await gateway.status()
 
-  expect(refused.status).toBe(422)
-  expect(JSON.parse(refused.body).problems).toMatchObject([
-    { found: expect.stringContaining(`worker 1 (process ${first()}) did not answer within 1s`) },
+  expect(rejected.status).toBe(422)
+  expect(JSON.parse(rejected.body).problems).toMatchObject([
+    { found: expect.stringContaining(`worker 1 (process ${firstPid()}) did not answer within 1s`) },
   ])
   expect(parseStatus(other)).toBe(200)
   expect(after.workers.map(({ config }) => config)).toEqual([hash, hash])
@@ -83,85 +83,85 @@ test('a reload that one cannot take is taken by none, and says why', async () =>
   await reload()
 })
 
-test('an order that one cannot take is taken by none, not even by one that starts meanwhile', async () => {
+test('an override that one worker cannot prepare is applied by none, not even by one that starts meanwhile', async () => {
   const second = pids[1] ?? 0
-  kill(first(), 'SIGSTOP')
-  const ordered = gateway.ask('POST', '/operations/refuse', JSON.stringify({ operation: 'market.insights' }))
+  kill(firstPid(), 'SIGSTOP')
+  const response = gateway.ask('POST', '/operations/refuse', JSON.stringify({ operation: 'market.insights' }))
   await expect.poll(async () => Object.keys((await gateway.status()).operations)).toEqual(['market.insights'])
 
   kill(second, 'SIGKILL')
   await gateway.line((line) => line.msg === 'worker ended' && line.pid === second)
-  const { status } = await ordered
-  kill(first(), 'SIGCONT')
+  const { status } = await response
+  kill(firstPid(), 'SIGCONT')
   await expect.poll(states).toEqual(['serving', 'serving'])
-  const answers = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
+  const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
   pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
 
   expect(status).not.toBe(200)
-  expect(answers.map(parseStatus)).toEqual([200, 200])
+  expect(responses.map(parseStatus)).toEqual([200, 200])
 })
 
-test('an order that is given again while the first is being refused is in effect when it is said to be', async () => {
-  const order = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
-  kill(first(), 'SIGSTOP')
-  const given = gateway.ask('POST', '/operations/refuse', order)
+test('an override that is set again while the first is being rejected is in effect when the response says so', async () => {
+  const override = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
+  kill(firstPid(), 'SIGSTOP')
+  const firstResponse = gateway.ask('POST', '/operations/refuse', override)
   await expect.poll(async () => Object.keys((await gateway.status()).operations)).toEqual(['market.insights'])
-  const again = gateway.ask('POST', '/operations/refuse', order)
-  const { status } = await given
-  kill(first(), 'SIGCONT')
+  const again = gateway.ask('POST', '/operations/refuse', override)
+  const { status } = await firstResponse
+  kill(firstPid(), 'SIGCONT')
   const { status: second } = await again
 
-  const answers = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
+  const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
   const shown = Object.keys((await gateway.status()).operations)
 
   expect([status, second]).toEqual([500, 200])
-  expect(answers.map(parseStatus)).toEqual([503, 503])
+  expect(responses.map(parseStatus)).toEqual([503, 503])
   expect(shown).toEqual(['market.insights'])
-  await gateway.ask('POST', '/operations/serve', order)
+  await gateway.ask('POST', '/operations/serve', override)
 })
 
-test('an order that one cannot take leaves the one before it', async () => {
-  const order = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
-  await gateway.ask('POST', '/operations/refuse', order)
-  kill(first(), 'SIGSTOP')
-  const { status } = await gateway.ask('POST', '/operations/serve', order)
-  kill(first(), 'SIGCONT')
+test('an override that one worker cannot prepare leaves the one before it', async () => {
+  const override = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
+  await gateway.ask('POST', '/operations/refuse', override)
+  kill(firstPid(), 'SIGSTOP')
+  const { status } = await gateway.ask('POST', '/operations/serve', override)
+  kill(firstPid(), 'SIGCONT')
   await expect.poll(states).toEqual(['serving', 'serving'])
 
-  const answers = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
+  const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
   const shown = Object.keys((await gateway.status()).operations)
-  await gateway.ask('POST', '/operations/serve', order)
+  await gateway.ask('POST', '/operations/serve', override)
 
-  expect([status, ...answers.map(parseStatus)]).toEqual([500, 503, 503])
+  expect([status, ...responses.map(parseStatus)]).toEqual([500, 503, 503])
   expect(shown).toEqual(['market.insights'])
 })
 
-test('an order whose time is over while one hangs ends as soon as all answer', async () => {
-  const order = JSON.stringify({ operation: 'market.insights', ttl: '1s' })
-  const came = (from: number, wanted: RegExp) =>
+test('an override that expires while one worker hangs ends as soon as all reply', async () => {
+  const override = JSON.stringify({ operation: 'market.insights', ttl: '1s' })
+  const nextLine = (from: number, wanted: RegExp) =>
     gateway.line((line) => gateway.lines.indexOf(line) >= from && wanted.test(line.msg))
   let from = 0
-  let told = ''
-  // Its time may be over before the worker stands still.
-  while (told !== 'an override could not be ended') {
+  let event = ''
+  // It may expire before the worker stands still.
+  while (event !== 'an override could not be ended') {
     from = gateway.lines.length
-    await gateway.ask('POST', '/operations/refuse', order)
-    kill(first(), 'SIGSTOP')
-    told = (await came(from, /^override ended|^an override/)).msg
-    kill(first(), 'SIGCONT')
+    await gateway.ask('POST', '/operations/refuse', override)
+    kill(firstPid(), 'SIGSTOP')
+    event = (await nextLine(from, /^override ended|^an override/)).msg
+    kill(firstPid(), 'SIGCONT')
   }
 
-  await came(from, /^override ended/)
-  const answers = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
+  await nextLine(from, /^override ended/)
+  const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
 
-  expect(answers.map(parseStatus)).toEqual([200, 200])
+  expect(responses.map(parseStatus)).toEqual([200, 200])
 })
 
-test('the bound of connections holds for all of them together', async () => {
+test('the limit of connections holds for all workers together', async () => {
   const clients = await Promise.all(Array.from({ length: 24 }, () => rawClient(gateway.port)))
   for (const client of clients) client.send(request)
 
-  const got = await Promise.all(
+  const outcomes = await Promise.all(
     clients.map((client) =>
       client
         .until((text) => text.endsWith('first'))
@@ -172,11 +172,11 @@ test('the bound of connections holds for all of them together', async () => {
     ),
   )
 
-  expect(got.sort()).toEqual([...Array(20).fill('answered'), ...Array(4).fill('closed')])
+  expect(outcomes.sort()).toEqual([...Array(20).fill('answered'), ...Array(4).fill('closed')])
   for (const client of clients) client.close()
 })
 
-test('lines of all of them that a slow reader does not take are dropped and counted, and the others are whole', async () => {
+test('lines of all workers that a slow reader does not take are dropped and counted, and the others are whole', async () => {
   const exchanges = (): number => gateway.lines.filter(({ operation }) => operation === 'leads.pipeline').length
   let answered = 0
   const piece = {
@@ -201,7 +201,7 @@ test('lines of all of them that a slow reader does not take are dropped and coun
   expect(exchanges()).toBeLessThan(answered)
 })
 
-test('when all of them hang it is not ready, and answers operators all the same', async () => {
+test('when all workers hang the gateway is not ready, and responds to operators all the same', async () => {
   for (const pid of pids) kill(pid, 'SIGSTOP')
   const clients = await Promise.all([rawClient(gateway.port), rawClient(gateway.port)])
   await expect.poll(async () => (await gateway.ask('GET', '/ready')).status).toBe(503)
@@ -214,8 +214,8 @@ test('when all of them hang it is not ready, and answers operators all the same'
   for (const client of clients) client.close()
 })
 
-test('one that gives no sign of life is killed in the end, and another takes its place', async () => {
-  const pid = first()
+test('a worker that gives no sign of life is killed in the end, and another takes its place', async () => {
+  const pid = firstPid()
   kill(pid, 'SIGSTOP')
   const clients = await Promise.all([rawClient(gateway.port), rawClient(gateway.port)])
 
@@ -234,18 +234,18 @@ test('one that gives no sign of life is killed in the end, and another takes its
   for (const client of clients) client.close()
 })
 
-test('when all are killed at once it is not ready until another serves, and whoever connects meanwhile waits for that', async () => {
+test('when all are killed at once the gateway is not ready until another serves, and clients that connect meanwhile wait for that', async () => {
   for (const pid of pids) kill(pid, 'SIGKILL')
   for (const pid of pids) await gateway.line((line) => line.msg === 'worker ended' && line.pid === pid)
-  const [answer, ready] = [exchangeRaw(gateway.port, request), await gateway.ask('GET', '/ready')]
-  gateway.edit(refusing())
+  const [response, ready] = [exchangeRaw(gateway.port, request), await gateway.ask('GET', '/ready')]
+  gateway.edit(settingsOutOfService())
   const reloaded = await gateway.ask('POST', '/reload')
   await expect.poll(states).toEqual(['serving', 'serving'])
   const { workers, config } = await gateway.status()
   pids = workers.map(({ pid }) => pid ?? 0)
 
   expect([ready.status, reloaded.status]).toEqual([503, 200])
-  expect([200, 503]).toContain(parseStatus(await answer)) // before the edit, or after it
+  expect([200, 503]).toContain(parseStatus(await response)) // before the edit, or after it
   expect(workers.map((worker) => worker.config)).toEqual([config.hash, config.hash])
 })
 

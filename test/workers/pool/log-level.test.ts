@@ -6,17 +6,17 @@ import { startWorkerGateway } from '../worker-gateway.ts'
 
 test('an edit of it takes effect with the reload, and /status says so', async () => {
   const live = await bootLiveGateway({ log: { level: 'warn' } })
-  const ask = async (): Promise<void> => {
+  const sendRequest = async (): Promise<void> => {
     await (await fetch(`${live.url}/market/insights`)).text()
     await fetch(`${live.admin}/live`) // the line is written when the body has ended, which the client may see first
   }
-  await ask()
+  await sendRequest()
   const quiet = live.lines.filter(({ msg }) => msg === 'exchange')
   const before = (await fetchAdmin(`${live.admin}/status`)).body.log
 
   live.edit({ log: { level: 'info' } })
   const { body } = await fetchAdmin(`${live.admin}/reload`, 'POST')
-  await ask()
+  await sendRequest()
 
   expect(body).toMatchObject({ result: 'applied' })
   expect([before, quiet]).toEqual([{ level: 'warn', dropped: 0 }, []])
@@ -27,8 +27,8 @@ test('an edit of it takes effect with the reload, and /status says so', async ()
 test('all workers follow', { timeout: 60_000 }, async () => {
   const gateway = await startWorkerGateway({ workers: 2 })
   onTestFinished(() => gateway.stop())
-  /** Has both workers answer: connections go round. */
-  const askBoth = async (id: string): Promise<void> => {
+  /** Makes both workers log a request: connections go round. */
+  const requestBoth = async (id: string): Promise<void> => {
     for (const n of [1, 2]) {
       const fields = `Host: gateway\r\nX-Request-Id: ${id}-${n}\r\n`
       expect(parseStatus(await exchangeRaw(gateway.port, `GET /market/insights HTTP/1.1\r\n${fields}\r\n`))).toBe(200)
@@ -37,10 +37,10 @@ test('all workers follow', { timeout: 60_000 }, async () => {
 
   gateway.edit({ log: { level: 'warn' } })
   await gateway.ask('POST', '/reload')
-  await askBoth('quiet')
+  await requestBoth('quiet')
   gateway.edit({ log: { level: 'info' } })
   await gateway.ask('POST', '/reload')
-  await askBoth('heard')
+  await requestBoth('heard')
   // What a worker writes comes in the order in which it was written.
   for (const n of [1, 2]) await gateway.line(({ requestId }) => requestId === `heard-${n}`)
 

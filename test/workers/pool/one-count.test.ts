@@ -9,7 +9,7 @@ const secret = 'a'.repeat(43)
 const head = `GET /market/insights HTTP/1.1\r\nHost: gateway\r\nX-Api-Key: a.${secret}\r\n\r\n`
 
 /** Sends requests on one connection, one after another: one worker serves them all. */
-const askAll = async (port: number, count: number): Promise<readonly number[]> => {
+const sendAll = async (port: number, count: number): Promise<readonly number[]> => {
   const client = await rawClient(port)
   const statuses = (): readonly number[] =>
     [...client.received().matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
@@ -32,13 +32,13 @@ test.each([
       ],
     },
   ],
-])('what one worker has served of %s, more than a half of what may be, the other knows', async (_, settings) => {
+])('what one worker has served of %s, more than half of the limit, counts for the other', async (_, settings) => {
   const gateway = await startWorkerGateway({ workers: 2, ...settings }, [
-    fileURLToPath(new URL('impatient.ts', import.meta.url)),
+    fileURLToPath(new URL('short-timeouts.ts', import.meta.url)),
   ])
   onTestFinished(() => gateway.stop())
 
-  const [one, other] = [await askAll(gateway.port, 3), await askAll(gateway.port, 3)]
+  const [one, other] = [await sendAll(gateway.port, 3), await sendAll(gateway.port, 3)]
 
   expect([one, other]).toEqual([
     [200, 200, 200],

@@ -7,8 +7,8 @@ import { PeerGoneError } from '../../../src/workers/ipc/rpc.ts'
 import { startWorkerPool } from '../../../src/workers/pool/worker-pool.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
-const said: string[] = []
-const answers: Promise<number>[] = []
+const events: string[] = []
+const replies: Promise<number>[] = []
 const handedOver = Promise.withResolvers<void>()
 
 vi.mock('../../../src/workers/accept/acceptor.ts', () => ({
@@ -18,21 +18,21 @@ vi.mock('../../../src/workers/accept/acceptor.ts', () => ({
       return { address: '127.0.0.1', family: 'IPv4', port: 1 }
     }
     stopAccepting() {
-      said.push('closed to clients')
+      events.push('closed to clients')
     }
     async drained() {
       await handedOver.promise
-      said.push('handed over')
+      events.push('handed over')
     }
   },
 }))
 
 vi.mock('../../../src/workers/pool/supervisor.ts', () => ({
   WorkerSupervisor: class {
-    readonly slots = answers.map((answer) => ({ isServing: true, worker: { command: () => answer, send() {} } }))
+    readonly slots = replies.map((reply) => ({ isServing: true, worker: { command: () => reply, send() {} } }))
     start() {}
     stop() {
-      said.push('workers end')
+      events.push('workers end')
     }
   },
 }))
@@ -54,21 +54,21 @@ test('workers end once every connection that was accepted is handed over', async
 
   const closed = pool.close(5000)
   await nextTurn()
-  const before = [...said]
+  const before = [...events]
   handedOver.resolve()
   await closed
 
   expect(before).toEqual(['closed to clients'])
-  expect(said).toEqual(['closed to clients', 'handed over', 'workers end'])
+  expect(events).toEqual(['closed to clients', 'handed over', 'workers end'])
 })
 
-test('of the workers that are given a command, those that hang have not answered, and one that is gone is not counted', async () => {
+test('of the workers that are sent a command, those that hang are unanswered, and one that has ended is not counted', async () => {
   const late = () => Promise.reject(new Error('did not answer'))
-  answers.push(Promise.resolve(7), Promise.reject(new PeerGoneError('is gone')), late(), late())
+  replies.push(Promise.resolve(7), Promise.reject(new PeerGoneError('is gone')), late(), late())
   const pool = await open()
 
-  const given = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' })
+  const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' })
   await pool.close(0)
 
-  expect(given).toEqual({ results: [7], unanswered: 2 })
+  expect(outcome).toEqual({ results: [7], unanswered: 2 })
 })

@@ -47,14 +47,14 @@ afterAll(async () => {
 const serving = async (): Promise<readonly ShownWorker[]> =>
   (await gateway.status()).workers.filter(({ state }) => state === 'serving')
 
-/** Asks on so many connections, one after another: each goes to the next worker. */
-const answers = async (count: number): Promise<readonly string[]> => {
+/** Sends requests on so many connections, one after another: each goes to the next worker. */
+const responses = async (count: number): Promise<readonly string[]> => {
   const got: string[] = []
   for (let n = 0; n < count; n++) got.push(await exchangeRaw(gateway.port, request))
   return got.map((text) => `${parseStatus(text)} ${text.split('\r\n\r\n')[1]}`)
 }
 
-/** Opens connections with a request each that is not answered until `release`. */
+/** Opens connections with a request each that gets no response until `release`. */
 const hold = async (count: number) => {
   held = []
   const clients = []
@@ -66,7 +66,7 @@ const hold = async (count: number) => {
     release() {
       const all = held ?? []
       held = null
-      for (const answer of all) answer()
+      for (const respond of all) respond()
     },
   }
 }
@@ -85,7 +85,7 @@ test('connections go round: sixty are thirty each', async () => {
   for (const client of clients) client.close()
 })
 
-test('the name in Via is one for all of them, or a loop through two would go round once more', async () => {
+test('the name in Via is one for all workers, or a loop through two would go round once more', async () => {
   const names = new Set<string | undefined>()
   for (let n = 0; n < 4; n++) names.add(/^via: (.*)\r$/im.exec(await exchangeRaw(gateway.port, request))?.[1])
 
@@ -99,7 +99,7 @@ test('a head that does not end is not waited for: Node watches over connections 
   expect(parseStatus((await client.ended()).received)).toBe(408)
 })
 
-test('a reload reaches all of them', async () => {
+test('a reload reaches all workers', async () => {
   gateway.edit({ ...settings(), upstream: other.url })
 
   const { status } = await gateway.ask('POST', '/reload')
@@ -107,20 +107,20 @@ test('a reload reaches all of them', async () => {
   const { config, workers } = await gateway.status()
   expect(status).toBe(200)
   expect(workers.map((worker) => worker.config)).toEqual([config.hash, config.hash])
-  expect(await answers(4)).toEqual(Array(4).fill('200 other'))
+  expect(await responses(4)).toEqual(Array(4).fill('200 other'))
 })
 
-test('the kill switch reaches all of them, and ends in all of them', async () => {
-  const order = JSON.stringify({ operation: 'market.insights' })
-  await gateway.ask('POST', '/operations/refuse', order)
-  const refused = await answers(4)
-  await gateway.ask('POST', '/operations/serve', order)
+test('the kill switch reaches all workers, and ends in all of them', async () => {
+  const override = JSON.stringify({ operation: 'market.insights' })
+  await gateway.ask('POST', '/operations/refuse', override)
+  const rejected = await responses(4)
+  await gateway.ask('POST', '/operations/serve', override)
 
-  expect(refused.map((answer) => answer.slice(0, 3))).toEqual(Array(4).fill('503'))
-  expect(await answers(4)).toEqual(Array(4).fill('200 other'))
+  expect(rejected.map((response) => response.slice(0, 3))).toEqual(Array(4).fill('503'))
+  expect(await responses(4)).toEqual(Array(4).fill('200 other'))
 })
 
-test('an endpoint is probed once, however many workers there are, and all of them hear what came of it', async () => {
+test('an endpoint is probed once, however many workers there are, and all of them get the verdict', async () => {
   const healthCheck = { path: probe, interval: `${intervalMs}ms`, healthyAfter: 1, unhealthyAfter: 1 }
   gateway.edit({
     ...settings(),
@@ -130,16 +130,16 @@ test('an endpoint is probed once, however many workers there are, and all of the
   await gateway.ask('POST', '/reload')
   const [since, before] = [performance.now(), probes]
   await expect.poll(() => probes - before).toBeGreaterThan(10)
-  const most = (performance.now() - since) / intervalMs + 2
+  const max = (performance.now() - since) / intervalMs + 2
   const counted = probes - before
 
   healthy = false
   await gateway.line(({ msg, endpoint }) => msg === 'endpoint down' && endpoint === other.url)
-  const without = await answers(8)
+  const without = await responses(8)
   healthy = true
   await gateway.line(({ msg, endpoint }) => msg === 'endpoint up' && endpoint === other.url)
 
-  expect(counted).toBeLessThan(most)
+  expect(counted).toBeLessThan(max)
   expect(new Set(without)).toEqual(new Set(['200 first']))
   gateway.edit(settings())
   await gateway.ask('POST', '/reload')
@@ -170,10 +170,10 @@ describe('a worker that ends', () => {
     expect(ended).toMatchObject({ level: 50, worker: first?.worker, signal: 'SIGKILL', nextStartMs: 0 })
     expect(ends.sort()).toEqual([...Array(5).fill('answered'), ...Array(5).fill('cut')])
     expect((await serving()).map(({ restarts }) => restarts).sort()).toEqual([0, 1])
-    expect(await answers(4)).toEqual(Array(4).fill('200 first'))
+    expect(await responses(4)).toEqual(Array(4).fill('200 first'))
   })
 
-  test('of an error that nobody catches says so in the log', async () => {
+  test('of an uncaught error says so in the log', async () => {
     const [, second] = await serving()
     kill(second?.pid ?? 0, 'SIGUSR2')
 
@@ -186,15 +186,15 @@ describe('a worker that ends', () => {
   })
 })
 
-test('signals that a terminal sends to all of them are the primary’s alone', async () => {
+test('signals that a terminal sends to all processes are handled by the primary alone', async () => {
   const before = await serving()
   for (const { pid } of before) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) kill(pid ?? 0, signal)
 
-  expect(await answers(4)).toEqual(Array(4).fill('200 first'))
+  expect(await responses(4)).toEqual(Array(4).fill('200 first'))
   expect((await serving()).map(({ pid }) => pid)).toEqual(before.map(({ pid }) => pid))
 })
 
-test('after SIGTERM they finish what runs, end every connection, and are gone', async () => {
+test('after SIGTERM they finish what runs, end every connection, and exit', async () => {
   const { clients, release } = await hold(6)
   const workers = await serving()
 

@@ -1,4 +1,4 @@
-/** A worker as the primary sees it. Stopped with SIGSTOP, it takes nothing that it is sent. */
+/** A worker as the primary sees it. SIGSTOP keeps it from taking what it is sent. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { WorkerInit } from '../../../src/workers/ipc/messages.ts'
@@ -24,7 +24,7 @@ const accept = async (count: number): Promise<void> => {
   await expect.poll(() => accepted.length).toBe(count)
 }
 
-test('connections that it was about to be sent come back when it ends, before it counts as gone', async () => {
+test('connections that it was about to be sent are returned when it ends, before it is counted as gone', async () => {
   const returned: (Socket | 'gone')[] = []
   const ended = Promise.withResolvers<void>()
   const events = {

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { WorkerEvents, WorkerProcess } from '../../../src/workers/pool/worker-process.ts'
 import { WorkerSlot } from '../../../src/workers/pool/worker-slot.ts'
 
-const heardBy: WorkerEvents[] = []
+const events: WorkerEvents[] = []
 const killed: string[] = []
 vi.mock('../../../src/workers/pool/worker-process.ts', () => ({
   WorkerProcess: class {
     readonly livedMs = 0
-    constructor(_: unknown, heard: WorkerEvents) {
-      heardBy.push(heard)
+    constructor(_: unknown, workerEvents: WorkerEvents) {
+      events.push(workerEvents)
     }
     kill(reason: string) {
       killed.push(reason)
@@ -20,13 +20,13 @@ beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
 afterEach(() => {
-  heardBy.length = 0
+  events.length = 0
   killed.length = 0
 })
 
 const none = () => null
 
-const openPost = (): WorkerSlot =>
+const createSlot = (): WorkerSlot =>
   new WorkerSlot(1, {
     ...{
       startMs: 30_000,
@@ -54,33 +54,33 @@ const workerOf = ({ worker }: WorkerSlot): WorkerProcess => {
   return worker
 }
 
-test('a post serves from when its worker says so until that is gone, and then from when the next one says so', () => {
-  const post = openPost()
+test('a slot serves from when its worker is ready until that disconnects, and then from when the next one is ready', () => {
+  const slot = createSlot()
   const seen: boolean[] = []
-  const look = (): void => void seen.push(post.isServing)
+  const record = (): void => void seen.push(slot.isServing)
 
-  post.spawn()
-  look()
-  heardBy[0]?.onReady(workerOf(post))
-  look()
-  heardBy[0]?.onDisconnect(workerOf(post))
-  look()
-  heardBy[0]?.onExit({ code: 1, signal: null }, workerOf(post))
+  slot.spawn()
+  record()
+  events[0]?.onReady(workerOf(slot))
+  record()
+  events[0]?.onDisconnect(workerOf(slot))
+  record()
+  events[0]?.onExit({ code: 1, signal: null }, workerOf(slot))
   vi.runOnlyPendingTimers()
-  look()
-  heardBy[1]?.onReady(workerOf(post))
-  look()
+  record()
+  events[1]?.onReady(workerOf(slot))
+  record()
 
   expect(seen).toEqual([false, true, false, false, true])
-  expect([heardBy.length, post.restarts]).toEqual([2, 1])
+  expect([events.length, slot.restarts]).toEqual([2, 1])
 })
 
 test('a worker that does not serve within 30 s is killed, and one that serves is not', () => {
-  const [slow, prompt] = [openPost(), openPost()]
+  const [slow, prompt] = [createSlot(), createSlot()]
   slow.spawn()
   prompt.spawn()
 
-  heardBy[1]?.onReady(workerOf(prompt))
+  events[1]?.onReady(workerOf(prompt))
   vi.advanceTimersByTime(29_999)
   const before = [...killed]
   vi.advanceTimersByTime(60_000)

@@ -1,4 +1,4 @@
-/** Runs a gateway that waits less for its workers than is usual: `node impatient.ts FILE`. */
+/** Runs a gateway that waits less for its workers than by default: `node short-timeouts.ts FILE`. */
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { startGateway } from '../../../src/gateway.ts'
 import { openLog } from '../../../src/observe/log.ts'
