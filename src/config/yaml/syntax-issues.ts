@@ -1,6 +1,6 @@
 import { type Alias, type Document, isAlias, isMap, isScalar } from 'yaml'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
-import { describeSyntaxError } from './syntax-error.ts'
+import { describeSyntaxError } from './syntax-error-text.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
 /** The largest number of aliases in one file; nested ones count as often as they unfold. */

@@ -12,7 +12,7 @@ import {
 import { epochMs } from '../../clock.ts'
 import { pemBlocks, readCertificateFacts } from '../../config/certificates.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
-import { deriveTicketKeys, getTicketEpoch } from './session-tickets.ts'
+import { deriveTicketKeys, getTicketEpoch, sessionTimeoutSeconds } from './session-tickets.ts'
 
 /** Called when a handshake has ended. With a failure, its connection is closed, or about to be. */
 type OnHandshakeEnd = (failure: string | null, secured: TLSSocket) => void
@@ -115,8 +115,7 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
     // A client that renegotiates makes the gateway do the expensive half of a handshake for a few bytes
     // (CVE-2011-1473).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
-    // A ticket is good for no longer, so that no client comes in on a certificate that has expired long ago.
-    sessionTimeout: 300,
+    sessionTimeout: sessionTimeoutSeconds,
     sessionIdContext: 'lender-gateway', // a context takes no session of another
     // One block each: of several lists in one text, only the first would be read.
     ...(clientCa === null ? {} : { ca: clientCa, crl: clientCrl.flatMap(pemBlocks) }),

@@ -2,6 +2,12 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { epochMs } from '../../clock.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 
+/**
+ * How long a client may resume a session, in seconds (RFC 8446 §4.6.1): so that no client comes in on a certificate that
+ * has expired long ago.
+ */
+export const sessionTimeoutSeconds = 300
+
 /** Creates the secret that the keys of session tickets are derived from. */
 export const createTicketSecret = (): string => randomBytes(32).toString('hex')
 

@@ -4,7 +4,7 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { foldUnderscores, type HeaderFields } from '../../header-fields.ts'
 import { type AuthScheme, createAuthChallenge } from './auth-challenge.ts'
 import type { Authenticator, AuthResult, VerifiedToken } from './authenticator.ts'
-import type { Claims } from './claims.ts'
+import { parseScopes } from './claims.ts'
 import { parseTokenCredential, rejectTokenInQuery } from './token-credential.ts'
 
 /** The authentication and authorization of an operation. */
@@ -139,10 +139,4 @@ export const createTokenAuthorizer = (
     if (!claimEntries.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value))
       throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token does not say what it must' })
   }
-}
-
-/** Reads the scopes of a token: one text with blanks between them, or a list as some issuers have it. */
-const parseScopes = ({ scope }: Claims): readonly unknown[] => {
-  if (typeof scope === 'string') return scope.split(' ')
-  return Array.isArray(scope) ? scope : []
 }

@@ -52,3 +52,9 @@ const readNumericDate = (claims: Claims, name: string): number | null => {
     throw new CredentialRejected('other-token-flaw', `${name} is not a time`)
   return value * 1000
 }
+
+/** Reads the scopes of a token: one text with blanks between them, or a list as some issuers have it. */
+export const parseScopes = ({ scope }: Claims): readonly unknown[] => {
+  if (typeof scope === 'string') return scope.split(' ')
+  return Array.isArray(scope) ? scope : []
+}

@@ -1,6 +1,6 @@
 import { fieldNameEquals } from '../../header-fields.ts'
 import { MalformedResponseError } from '../classify-error.ts'
-import { type HeadScanner, isTextByte, isTokenByte } from './head-scanner.ts'
+import { isTextByte, isTokenByte, type ResponseHeadScanner } from './response-head.ts'
 
 // As many as Node's server takes of a request. They are skipped, not kept.
 const maxLineBytes = 16 * 1024
@@ -41,7 +41,7 @@ export interface BodyEvents {
 export class ChunkedBodyParser {
   readonly #events: BodyEvents
   /** Reads trailers; it is not in use while a body comes. */
-  readonly #scanner: HeadScanner
+  readonly #scanner: ResponseHeadScanner
   #state = atSize
   #lineLength = 0
   /** The size of the chunk, less the bytes that have come. */
@@ -50,7 +50,7 @@ export class ChunkedBodyParser {
   #pieceFrom = 0
   #pieceTo = 0
 
-  constructor(events: BodyEvents, scanner: HeadScanner) {
+  constructor(events: BodyEvents, scanner: ResponseHeadScanner) {
     this.#events = events
     this.#scanner = scanner
   }
@@ -143,7 +143,7 @@ export class ChunkedBodyParser {
   }
 
   // RFC 9110 §6.5.1: the length of a body does not stand behind it.
-  #checkTrailers({ text, offsets, offsetCount }: HeadScanner): void {
+  #checkTrailers({ text, offsets, offsetCount }: ResponseHeadScanner): void {
     for (let i = 0; i < offsetCount; i += 4) {
       const name = text.slice(offsets[i], offsets[i + 1])
       if (fieldNameEquals(name, 'content-length') || fieldNameEquals(name, 'transfer-encoding'))

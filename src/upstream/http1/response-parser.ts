@@ -1,7 +1,7 @@
 import { dropConnectionNominated, fieldNameEquals, isHopByHop } from '../../header-fields.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 import { type BodyEvents, ChunkedBodyParser } from './chunked-body-parser.ts'
-import { HeadScanner } from './head-scanner.ts'
+import { ResponseHeadScanner } from './response-head.ts'
 
 /** Receives the parts of a response, in the order in which they come. */
 export interface ResponseEvents extends BodyEvents {
@@ -34,7 +34,7 @@ export class ResponseParser {
   /** After `end`: how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
   keepAliveMs: number | null = null
   readonly #events: ResponseEvents
-  readonly #scanner = new HeadScanner()
+  readonly #scanner = new ResponseHeadScanner()
   readonly #chunkedBody: ChunkedBodyParser
   #state = idle
   /** Bytes of the body that are missing. */
@@ -133,7 +133,7 @@ export class ResponseParser {
   }
 
   /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). Returns the fields to hand on. */
-  #readFields({ status, minorVersion, text, offsets, offsetCount }: HeadScanner): string[] {
+  #readFields({ status, minorVersion, text, offsets, offsetCount }: ResponseHeadScanner): string[] {
     const fields: string[] = []
     let length = -1
     let isChunked = false

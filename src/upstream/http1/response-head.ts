@@ -49,7 +49,7 @@ const atLastLineFeed = 8
  * Finds the lines of a head, or of a trailer section, and rejects the first byte that may not stand where it does. It
  * continues where it has stopped: each byte is looked at once, however it comes.
  */
-export class HeadScanner {
+export class ResponseHeadScanner {
   /** The whole text, when it is complete. */
   text = ''
   status = 0
