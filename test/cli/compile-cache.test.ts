@@ -1,4 +1,4 @@
-/** What Node compiles is kept for the next start, and a start never depends on it. */
+/** Node's compile cache: kept for the next start, and never needed for one. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true }))
 })
 
-/** Runs what `npm start` runs, with a `node` that prints where it would keep what it compiles. */
+/** Runs what `npm start` runs, with a `node` that prints the folder of its compile cache. */
 const askedToKeep = (environment: Readonly<Record<string, string>>): string => {
   const bin = join(folder, 'bin')
   mkdirSync(bin)
@@ -28,22 +28,23 @@ const askedToKeep = (environment: Readonly<Record<string, string>>): string => {
   return execFileSync('sh', ['-c', scripts.start], { env, encoding: 'utf8' }).trim().split('\n').at(-1) ?? ''
 }
 
-// Whoever can write there can write the packages that run. A folder that anybody writes, /tmp, would let them run what they like.
-test('npm start keeps what is compiled beside the packages', () => {
+// A user who can write there can write the packages that run. In a folder for all, /tmp, an attacker could run any
+// code.
+test('npm start keeps the compile cache beside the packages', () => {
   expect(askedToKeep({})).toBe('node_modules/.cache/lender-gateway')
 })
 
-test('npm start keeps it where the environment says', () => {
+test('npm start keeps it in the folder that the environment names', () => {
   expect(askedToKeep({ NODE_COMPILE_CACHE: '/var/cache/gateway' })).toBe('/var/cache/gateway')
 })
 
-test('a gateway serves where nothing can be kept', async () => {
+test('a gateway serves without a writable folder', async () => {
   const served = serve(file, { NODE_COMPILE_CACHE: join(file, 'below-a-file') })
 
   expect(await waitForListening(served)).toBeGreaterThan(0)
 })
 
-test('two gateways that begin to keep it in the same folder at once both serve', async () => {
+test('two gateways that start with the same empty folder at once both serve', async () => {
   const env = { NODE_COMPILE_CACHE: join(folder, 'kept') }
 
   const ports = await Promise.all([serve(file, env), serve(file, env)].map(waitForListening))

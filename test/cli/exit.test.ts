@@ -1,4 +1,4 @@
-/** What becomes of a command whose reader has gone, as in `… | head -1`. */
+/** A command whose reader has gone, as in `… | head -1`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -26,10 +26,10 @@ test.each([
   ['hash-key', 0],
   ['--help', 0],
   ['tail --help', 0],
-])('%s ends quietly when nobody reads it, with its own exit code: %i', async (command, code) => {
+])('%s ends quietly when its reader has gone, with its own exit code: %i', async (command, code) => {
   expect(await unread(command.split(' '), 'stdout')).toEqual({ code, other: '' })
 })
 
-test('what is wrong may go unread as well', async () => {
+test('an error may go unread as well', async () => {
   expect(await unread(['rollback', '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
 })

@@ -1,4 +1,4 @@
-/** What is off is not loaded, by a real process: what packages bring along is seen as well. */
+/** Features that are off are not loaded. A real process shows it, with the modules that packages load. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 
-/** Starts a gateway that notes each package that a main thread of its processes loads. */
+/** Starts a gateway that records each package that the main threads of its processes load. */
 const watched = (workers: number) => {
   const folder = mkdtempSync(join(tmpdir(), 'loaded-'))
   onTestFinished(() => rmSync(folder, { recursive: true, maxRetries: 5 })) // a worker may still write its notes
@@ -30,7 +30,7 @@ const watched = (workers: number) => {
       [...readFileSync(notes, 'utf8').matchAll(/.*node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name = '']) => name),
     ),
   ]
-  /** Lists the modules of Node that were loaded, once the gateway has ended. */
+  /** Lists the modules of Node that were loaded, after the gateway has ended. */
   const builtIn = (): readonly string[] =>
     [...readFileSync(notes, 'utf8').matchAll(/^NativeModule (.+)$/gm)].map(([, name = '']) => name)
   return { served, write, packages, builtIn }
@@ -40,7 +40,7 @@ const off =
   /^(undici|ws|@fastify\/reply-from|zod|yaml|ajv|jose|@redis\/.*|@opentelemetry\/.*|pino-pretty|fflate|uplot|idiomorph)$/
 
 test.each([1, 2])(
-  'a gateway that is to trace loads what traces, and none loads it before: workers %i',
+  'a gateway with tracing loads the tracing modules, and none loads them before: workers %i',
   async (workers) => {
     const { served, write, packages } = watched(workers)
     await waitForListening(served)

@@ -9,7 +9,7 @@ import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-/** Starts the command on a file of its own, and waits until it listens. */
+/** Starts the command on a new file, and waits until it listens. */
 const start = async (settings: Settings, env: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -27,14 +27,14 @@ const adminPort = async (served: ServeProcess): Promise<number> => {
 
 const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    get({ host: '127.0.0.1', port, path, agent }, (answer) => {
-      answer.resume()
-      answer.on('end', () => resolve(answer))
+    get({ host: '127.0.0.1', port, path, agent }, (response) => {
+      response.resume()
+      response.on('end', () => resolve(response))
     }).on('error', reject)
   })
 
 describe('after SIGTERM', () => {
-  test('it is not ready, and for shutdown.wait accepts and serves on, ending each connection with its answer', async () => {
+  test('it is not ready, and for shutdown.wait still accepts and serves, closing each connection after its response', async () => {
     const { served, port, admin } = await start({ shutdown: { wait: '1s' } })
     const agent = new Agent({ keepAlive: true })
     const before = [
@@ -56,7 +56,7 @@ describe('after SIGTERM', () => {
     await expect(ask(port, '/market/insights')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('what runs is finished, and the exit is 0', async () => {
+  test('running requests are finished, and the exit code is 0', async () => {
     const release = Promise.withResolvers<void>()
     const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
     const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0s' } })
@@ -71,7 +71,7 @@ describe('after SIGTERM', () => {
     expect((await served.ended).code).toBe(0)
   })
 
-  test('what is left at shutdown.deadline is cut, and the exit is 0 all the same', async () => {
+  test('requests that still run at shutdown.deadline are cut, and the exit code is 0 all the same', async () => {
     const upstream = await httpUpstream(() => {})
     const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '100ms', deadline: '300ms' } })
     const client = await rawClient(port)
@@ -84,10 +84,11 @@ describe('after SIGTERM', () => {
     expect((await served.ended).code).toBe(0)
   })
 
-  test('a connection that has asked for nothing yet does not hold it up', async () => {
+  test('a connection without a request yet does not delay it', async () => {
     const { served, port } = await start({ shutdown: { wait: '0s', deadline: '25s' } })
     const client = await rawClient(port)
-    await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n') // accepted later, so the first one is as well
+    // This one is accepted later, so the first one is accepted as well.
+    await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
 
     const since = performance.now()
     served.signal('SIGTERM')
@@ -97,7 +98,7 @@ describe('after SIGTERM', () => {
     expect(performance.now() - since).toBeLessThan(15_000)
   })
 
-  // npm passes on what it gets, and a terminal has signalled its whole process group: one press of Ctrl-C comes twice.
+  // npm passes signals on, and a terminal signals the whole process group: one press of Ctrl-C comes twice.
   test('the same signal once more within a second changes nothing', async () => {
     const release = Promise.withResolvers<void>()
     const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
@@ -136,7 +137,7 @@ describe('after SIGTERM', () => {
   })
 })
 
-test('SIGHUP reads the file again', async () => {
+test('SIGHUP reloads the file', async () => {
   const upstream = await httpUpstream((_, response) => void response.end('rerouted'))
   const reload = { watch: false }
   const { served, port, file } = await start({ reload })
@@ -148,7 +149,7 @@ test('SIGHUP reads the file again', async () => {
   expect(await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')).toMatch(/rerouted$/)
 })
 
-test('SIGUSR1 opens no inspector as it is shipped', async () => {
+test('SIGUSR1 opens no inspector with the flags of npm start', async () => {
   const { served, port } = await start({})
 
   served.signal('SIGUSR1')
@@ -160,8 +161,8 @@ test('SIGUSR1 opens no inspector as it is shipped', async () => {
 })
 
 test.each([
-  ['an error that nobody catches', 'throw new Error("planted")'],
-  ['a rejection that nobody handles', 'Promise.reject(new Error("planted"))'],
+  ['an uncaught error', 'throw new Error("planted")'],
+  ['an unhandled rejection', 'Promise.reject(new Error("planted"))'],
 ])('%s is logged with its stack, and ends the process with 1', async (_, code) => {
   const script = `data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2", () => { ${code} })`)}`
   const { served } = await start({}, { NODE_OPTIONS: `--import=${script}` })

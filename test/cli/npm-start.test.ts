@@ -1,4 +1,7 @@
-/** How `npm start`, the first command of the README, ends: with a real npm, on the pinned Node and on the machine's own. */
+/**
+ * The end of `npm start`, the first command of the README: with a real npm, on the pinned Node and on the machine's
+ * own.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -19,7 +22,7 @@ describe.skipIf(npm.missing !== null).each([
   ['the pinned Node', pinned],
   ["the machine's own Node", own],
 ])('npm start, with npm on %s', (_, path) => {
-  test('SIGTERM to npm ends the gateway, after what runs', async () => {
+  test('SIGTERM to npm ends the gateway, after its running requests', async () => {
     const release = Promise.withResolvers<void>()
     const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
     const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
@@ -40,7 +43,7 @@ describe.skipIf(npm.missing !== null).each([
     await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('PORT and ADMIN_PORT say where the file that is shipped has it listen', async () => {
+  test('PORT and ADMIN_PORT set the ports of the shipped file', async () => {
     const env = { HOME: tmpdir(), PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
     const served = npmStart(npm.path ?? '', 'config/gateway.yaml', env)
 

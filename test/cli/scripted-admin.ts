@@ -13,10 +13,10 @@ import type { Pair } from '../helpers/certificates.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Is a token as files and the environment hold it in tests. */
+/** The token in files and in the environment of tests. */
 export const token = 'abcdefghijklmnop-0123456789'
 
-/** Is a request as it reached a scripted admin listener. */
+/** A request as it reached a scripted admin listener. */
 export interface ReceivedAdminRequest {
   readonly request: string
   readonly headers: IncomingHttpHeaders
@@ -28,7 +28,7 @@ export interface ScriptedAdmin {
   readonly asked: readonly ReceivedAdminRequest[]
 }
 
-/** Opens an admin listener that answers every request in the same way. */
+/** Opens an admin listener that sends the same response to every request. */
 export const scriptedAdmin = async (answer: (response: ServerResponse) => void, tls?: Pair): Promise<ScriptedAdmin> => {
   const asked: ReceivedAdminRequest[] = []
   const listener: RequestListener = ({ method, url, headers }, response) => {
@@ -46,7 +46,7 @@ export const scriptedAdmin = async (answer: (response: ServerResponse) => void, 
   return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, asked }
 }
 
-/** Answers with JSON at five past two in the morning, by the gateway's clock. */
+/** Makes a JSON response; the gateway's clock is at five past two in the morning. */
 export const jsonResponse =
   (body: unknown, status = 200) =>
   (response: ServerResponse): void => {
@@ -54,7 +54,7 @@ export const jsonResponse =
     response.end(JSON.stringify(body))
   }
 
-/** Is a target that nothing but its port is known of. */
+/** Makes a target of which only the port is known. */
 export const adminTarget = (port: number, more: Partial<AdminTarget> = {}): AdminTarget => ({
   tls: false,
   host: '127.0.0.1',
@@ -67,21 +67,21 @@ export const adminTarget = (port: number, more: Partial<AdminTarget> = {}): Admi
   ...more,
 })
 
-/** Writes a configuration file (and others beside it) that is gone when the test has finished. */
+/** Writes a configuration file, and others beside it, which are removed after the test. */
 export const configFileWith = (text: string, others: Readonly<Record<string, string>> = {}): string => {
   const file = join(folderWith({ 'gateway.yaml': text, ...others }), 'gateway.yaml')
   onTestFinished(() => rmSync(dirname(file), { recursive: true }))
   return file
 }
 
-/** Is how a command ended. */
+/** The result of a command. */
 export interface CommandResult {
   readonly code: number | null
   readonly out: string
   readonly err: string
 }
 
-/** Runs a command in a process of its own, without keeping the servers of this one from answering it. */
+/** Runs a command in a process of its own, without blocking the servers of this one. */
 export const runCommand = async (
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},

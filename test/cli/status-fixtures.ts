@@ -1,10 +1,10 @@
-/** Statuses as a gateway tells them, and how the command shows them. */
+/** Statuses as a gateway sends them, and their text by the command. */
 import type { Status } from '../../src/admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../src/admin/api/upstream-status.ts'
 import type { ConfigProblem } from '../../src/config/problem.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from './scripted-admin.ts'
 
-/** Is an endpoint that is up and never had a request. */
+/** The status of an endpoint that is up and never had a request. */
 export const endpointStatusWith = (url: string, more: object = {}): EndpointStatus => ({
   url,
   weight: 100,
@@ -25,7 +25,7 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   ...more,
 })
 
-/** Is what stands behind a group. */
+/** The status of an upstream. */
 export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => ({
   inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
   balance: 'p2c',
@@ -34,7 +34,7 @@ export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): Ups
   endpoints,
 })
 
-/** Is a gateway that is well. */
+/** The status of a healthy gateway. */
 export const healthyStatus = {
   version: '0.1.0',
   state: 'serving',
@@ -74,7 +74,7 @@ export const healthyStatus = {
   log: { level: 'info', dropped: 0 },
 } satisfies Status
 
-/** Is what a gateway says at once that remembers nothing. */
+/** Makes the overview of a gateway without history. */
 export const toOverview = (status: object, operations: readonly object[] = []) => ({
   at: '2026-11-21T02:05:00.000Z',
   status,
@@ -83,7 +83,7 @@ export const toOverview = (status: object, operations: readonly object[] = []) =
   refusals: [],
 })
 
-/** Is what may be wrong with a file. */
+/** A problem of a configuration file. */
 export const configProblem: ConfigProblem = {
   file: '/etc/lender-gateway/gateway.yaml',
   line: 12,
@@ -95,7 +95,7 @@ export const configProblem: ConfigProblem = {
   hint: 'put http:// or https:// in front',
 }
 
-/** Shows a status as the command does. */
+/** Runs `status` against a gateway with this status. */
 export const runStatus = async (body: unknown, ...args: readonly string[]) => {
   const admin = await scriptedAdmin(jsonResponse(body))
   const { code, out, err } = await runCommand(['status', '--admin', admin.url, ...args], {

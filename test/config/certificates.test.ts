@@ -10,7 +10,7 @@ import { folderWith, sandbox, withRisk } from './helper.ts'
 
 const openssl = await needProgram('openssl')
 
-/** Loads a file whose operator's listener has these two files. */
+/** Loads a configuration whose admin listener has these two files. */
 const load = (certificate: string, key: string) => {
   const text = `admin:\n  tls:\n    certificate: file:tls.crt\n    key: file:tls.key\n${sandbox}\n`
   const folder = folderWith({ 'gateway.yaml': text, 'tls.crt': certificate, 'tls.key': key })
@@ -27,7 +27,7 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
     locked = execFileSync(openssl.path ?? '', lock, { input: made.right.key, encoding: 'utf8' })
   })
 
-  test('are taken as they stand, lines, chain and all', () => {
+  test('are loaded as they stand, lines, chain and all', () => {
     const chain = `${made.right.cert}${made.authority.cert}`
 
     const loaded = load(chain, made.right.key)
@@ -46,7 +46,7 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
     ['in place of each other', () => [made.right.key, made.right.cert], 'certificate', 'not a certificate in PEM'],
     ['cut short', () => [made.right.cert, made.right.key.slice(0, 60)], 'key', 'a private key that cannot be read'],
     ['of a broken certificate', () => [made.right.cert.slice(0, 90), made.right.key], 'certificate', 'cannot be read'],
-  ])('%s are a problem at the one to blame, which quotes neither', (_what, make, at, message) => {
+  ])('%s are a problem at the wrong one, which quotes neither', (_what, make, at, message) => {
     const [certificate = '', key = ''] = make()
 
     const loaded = load(certificate, key)
@@ -82,7 +82,7 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
       expect(loaded.sources.map(({ file }) => file.split('/').at(-1))).toEqual(['gateway.yaml', 'ca', 'crt', 'key'])
     })
 
-    test('are shown by nobody', () => {
+    test('show nowhere', () => {
       const files = { ca: made.authority.cert, crt: made.right.cert, key: made.right.key }
 
       const loaded = loadTls('{}', '{ ca: file:ca, certificate: file:crt, key: file:key }', files)

@@ -16,7 +16,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
   const text = (ca: string): string =>
     `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: [mtls], mtls: { from: client-cert, ca: ${JSON.stringify(ca)} } }`
 
-  test('that expires is warned of as certificates are', () => {
+  test('that expires gets a warning as certificates do', () => {
     const [{ notAfter } = { notAfter: 0 }] = clientAuthorities(configOf(text(made.authority.cert)))
     const warned = (days: number) => {
       vi.useFakeTimers({ toFake: ['Date'], now: notAfter - days * 24 * 3_600_000 })
@@ -29,7 +29,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
     expect(warned(-1)).toEqual([expect.stringContaining('auth.mtls.ca: AN AUTHORITY OF CLIENTS HAS EXPIRED')])
   })
 
-  test('is told of by its subject: of several the one that ends first', () => {
+  test('is named by its subject: of several the one that expires first', () => {
     const { auth, listen, ...rest } = configOf(text(made.authority.cert + made.expired.cert))
     const tls = {
       certificates: [],

@@ -1,11 +1,11 @@
-/** When a watch looks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
+/** When a watcher checks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { FileWatcher } from '../../src/config/file-watcher.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** Watches what the test says that `stat` and the contents are, and tells when each was looked at. */
+/** Watches scripted stat data and contents, and records when each was read. */
 const scripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?: () => boolean } = {}) => {
   const now = { stamp: 'one', changed: false }
   const seen = { stamps: 0, compared: [] as number[], changes: 0 }
@@ -28,7 +28,7 @@ const scripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?
   return { now, seen, watch }
 }
 
-test('a file that is another each time it is read, as in /proc, is not read without end', async () => {
+test('a file that differs at each reading, as in /proc, is not read without end', async () => {
   const { now, seen } = scripted()
   now.changed = true
 
@@ -37,7 +37,7 @@ test('a file that is another each time it is read, as in /proc, is not read with
   expect(seen.changes).toBe(1)
 })
 
-test('a file at rest is looked at four times a second, and its contents are compared once', async () => {
+test('a file at rest is checked four times a second, and its contents are compared once', async () => {
   const { seen } = scripted()
 
   await vi.advanceTimersByTimeAsync(100)
@@ -48,7 +48,7 @@ test('a file at rest is looked at four times a second, and its contents are comp
   expect(seen.compared.length).toBe(1)
 })
 
-test('contents are compared every `reload.poll` though `stat` says nothing new', async () => {
+test('contents are compared every `reload.poll` though `stat` reports no change', async () => {
   const { now, seen } = scripted({ pollMs: 5000 })
 
   await vi.advanceTimersByTimeAsync(1000)
@@ -59,7 +59,7 @@ test('contents are compared every `reload.poll` though `stat` says nothing new',
   expect([early, seen.changes]).toEqual([0, 1])
 })
 
-test('a save of several writes is noticed once two looks, 50 ms apart, have seen the same', async () => {
+test('a save of several writes is noticed once two checks, 50 ms apart, have seen the same', async () => {
   const { now, seen } = scripted()
   await vi.advanceTimersByTimeAsync(10_000)
   const looks = seen.stamps
@@ -74,7 +74,7 @@ test('a save of several writes is noticed once two looks, 50 ms apart, have seen
   expect([early, seen.changes]).toEqual([0, 1])
 })
 
-/** Writes every 20 ms for so long. */
+/** Writes every 20 ms for `ms`. */
 const write = async (now: { stamp: string }, ms: number): Promise<void> => {
   for (let at = 0; at < ms; at += 20) {
     now.stamp = `written at ${Date.now()}`
@@ -92,7 +92,7 @@ test('a file that is written without end is compared every half second', async (
   expect(gaps.length).toBeGreaterThan(10)
 })
 
-test('what was compared while it was written is compared again, once', async () => {
+test('contents that were compared during a write are compared again, once', async () => {
   const { now, seen } = scripted()
   while (seen.compared.length < 2) await write(now, 20)
   const before = seen.compared.length
@@ -102,7 +102,7 @@ test('what was compared while it was written is compared again, once', async () 
   expect(seen.compared.length).toBe(before + 1)
 })
 
-test('nothing is compared while the files are read, and everything after it', async () => {
+test('nothing is compared during a load, and everything after it', async () => {
   let reading = true
   const { now, seen } = scripted({ reading: () => reading })
   now.changed = true
@@ -115,7 +115,7 @@ test('nothing is compared while the files are read, and everything after it', as
   expect([meanwhile, seen.changes]).toEqual([0, 1])
 })
 test.each(['stamp', 'changed'] as const)(
-  'a file system that hangs is asked once, and held against nobody when it answers again: %s',
+  'a file system that hangs is asked once, and watched as before when it responds again: %s',
   async (hangs) => {
     const hanging = Promise.withResolvers<void>()
     const calls = { stamp: 0, changed: 0 }

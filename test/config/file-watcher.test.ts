@@ -34,7 +34,7 @@ const contents = (file: string): string => {
 const unpolled = { watch: true, poll: null }
 const stampOfFile = (file: string) => readStatStamp([{ file, digest: null, limit: 0 }])
 
-/** Watches a file and tells what it held each time that a change was noticed. */
+/** Watches a file and records its contents each time that a change is noticed. */
 const watched = (file: string, poll: number | null = null) => {
   let read = contents(file)
   const seen: string[] = []
@@ -85,7 +85,7 @@ describe('a change is noticed', () => {
     }
   })
 
-  test('when it is removed, and when it is there again', async () => {
+  test('when it is removed, and when it is back', async () => {
     const file = join(folder(), 'gateway.yaml')
     writeFileSync(file, 'one')
     const { notices } = watched(file)
@@ -183,7 +183,7 @@ describe('a change is noticed', () => {
   })
 })
 
-test('nothing is told of other files in the folder, nor of a save that changes nothing', async () => {
+test('other files in the folder are no change, nor is a save that changes nothing', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, 'one')
   const { seen, notices } = watched(file)
@@ -196,7 +196,7 @@ test('nothing is told of other files in the folder, nor of a save that changes n
   expect(seen).toEqual(['two'])
 })
 
-test('what is written while it is off is noticed when it is on again', async () => {
+test('a write while the watcher is off is noticed when it is on again', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, 'one')
   const { watch, notices, seen } = watched(file, 5)

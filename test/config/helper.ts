@@ -6,11 +6,11 @@ import type { Environment } from '../../src/config/environment.ts'
 import { type LoadResult, parseConfig } from '../../src/config/load/load.ts'
 import type { ConfigProblem } from '../../src/config/problem.ts'
 
-/** Holds a complete `upstreams` in one line, so that a snippet's own lines keep their numbers. */
+/** A complete `upstreams` in one line, so that a snippet's own lines keep their numbers. */
 export const sandbox =
   'upstreams: { valuation: sandbox, financing: sandbox, analysis: sandbox, risk: sandbox, inventory: sandbox, leads: sandbox, compliance: sandbox, market: sandbox }'
 
-/** Puts one group's own lines below the seven others, each on its line; the group's key stands on line 9. */
+/** Puts the lines of one group below the seven others; the group's key stands on line 9. */
 export const withRisk = (risk: string): string =>
   `upstreams:\n${['valuation', 'financing', 'analysis', 'inventory', 'leads', 'compliance', 'market'].map((group) => `  ${group}: sandbox\n`).join('')}  risk:${risk}`
 
@@ -18,14 +18,14 @@ export const withRisk = (risk: string): string =>
 export const parse = (text: string, environment: Environment = {}, file = 'gateway.yaml'): LoadResult =>
   parseConfig(Buffer.from(text), file, environment)
 
-/** Parses a text that is meant to be good; throws with its problems when it is not. */
+/** Parses a valid text; throws with its problems when it has any. */
 export function configOf(text: string, environment: Environment = {}, file = 'gateway.yaml'): Config {
   const result = parse(text, environment, file)
   if (!result.ok) throw new Error(JSON.stringify(result.problems, null, 2))
   return result.config
 }
 
-/** Parses a text that is meant to be broken. */
+/** Parses a broken text, and returns its problems. */
 export function problemsOf(
   text: string,
   environment: Environment = {},
@@ -35,12 +35,12 @@ export function problemsOf(
   return result.ok ? [] : result.problems
 }
 
-/** Makes a folder of its own with the files given. */
+/** Makes a new folder with these files. */
 export function folderWith(files: Readonly<Record<string, string | Uint8Array>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'))
   for (const [name, contents] of Object.entries(files)) writeFileSync(join(folder, name), contents)
   return folder
 }
 
-/** Is a file that takes far longer to read than a few milliseconds, wherever it is read. */
+/** A file that takes far longer than a few milliseconds to load, on any machine. */
 export const tiresome = `upstreams:\n${'  - { a: b }\n'.repeat(50_000)}`

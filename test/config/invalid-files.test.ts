@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { problemsOf, sandbox, withRisk } from './helper.ts'
 
-/** Shows a broken file, with ▸ where the problem is, then the key path, the message, and what the hint or the expectation says. */
+/** A broken file, with ▸ where the problem is, then the key path, the message, and the hint or the expectation. */
 type Case = readonly [text: string, path: string, message: string, remedy?: string]
 
 const top = (...lines: readonly string[]): string => [...lines, sandbox].join('\n')
@@ -494,7 +494,7 @@ const areas: Readonly<Record<string, readonly Case[]>> = {
   across,
 }
 
-describe.each(Object.entries(areas))('a broken configuration is refused where it is broken: %s', (_area, cases) => {
+describe.each(Object.entries(areas))('a broken configuration is rejected where it is broken: %s', (_area, cases) => {
   test.each(cases.map((broken) => ({ broken, text: broken[0] })))('$text', ({ broken }) => {
     const [marked, path, message, remedy = ''] = broken
     const before = marked.slice(0, marked.indexOf('▸')).split('\n')

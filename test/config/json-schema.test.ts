@@ -12,7 +12,7 @@ test('the JSON Schema in config/ is what the code makes: npm run schema', () => 
   expect(file('gateway.schema.json')).toBe(jsonSchemaText())
 })
 
-test('the default configuration is good, for the gateway and for an editor', () => {
+test('the default configuration is valid, for the gateway and for an editor', () => {
   expect(problemsOf(file('gateway.yaml'))).toEqual([])
   expect(validate(parseYaml(file('gateway.yaml')))).toBe(true)
 })
@@ -36,7 +36,7 @@ test('every key has a description', () => {
   expect(silent).toEqual([])
 })
 
-test('what a group may state as well as defaults is described once', () => {
+test('keys of groups and of defaults have one definition', () => {
   const { properties, definitions } = JSON.parse(jsonSchemaText())
   const [, group] = definitions.Upstream.anyOf
 
@@ -63,7 +63,7 @@ describe('an editor and the gateway agree', () => {
     ),
     withRisk(' { endpoints: [https://a], tls: { serverName: a.example, ca: none, verify: false, insecure: true } }'),
     `operations: { market.insights: { cache: true, deadline: 1s }, inventory.sync: { state: refuse } }\n${sandbox}`,
-  ])('on what is good: %s', (text) => {
+  ])('on a valid text: %s', (text) => {
     expect(problemsOf(text)).toEqual([])
     expect(validate(parseYaml(text))).toBe(true)
   })
@@ -104,7 +104,7 @@ describe('an editor and the gateway agree', () => {
     withRisk(' { endpoints: [{ url: http://a, weight: "1" }] }'),
     withRisk(' { endpoints: [http://a], request: { set: { "a b": x } } }'),
     withRisk(' { endpoints: [http://a], request: { set: { a: 1 } } }'),
-  ])('on what is not: %s', (text) => {
+  ])('on an invalid text: %s', (text) => {
     expect(problemsOf(text)).not.toEqual([])
     expect(validate(parseYaml(text))).toBe(false)
   })

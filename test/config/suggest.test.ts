@@ -7,13 +7,13 @@ vi.mock('fastest-levenshtein', { spy: true })
 
 const known = allOperations.map(({ path }) => path)
 
-test('a slip or two are taken for what was meant, and more are not', () => {
+test('a key within a few edits is suggested, and others are not', () => {
   expect(suggestNearest('/MARKET/insihgts', known)).toBe('/market/insights')
   expect(suggestNearest('/market/insights-more', known)).toBe('/market/insights')
   expect(suggestNearest('/wp-login.php', known)).toBeUndefined()
 })
 
-test('what is longer by more than what is tolerated is not compared: clients choose how long', () => {
+test('a text that is too long for a suggestion is not compared: clients choose its length', () => {
   vi.mocked(distance).mockClear()
 
   expect(suggestNearest(`/${'x'.repeat(199)}`, known)).toBeUndefined()

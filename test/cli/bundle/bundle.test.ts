@@ -20,7 +20,7 @@ const folder = (): string => {
 const whole = ['MANIFEST.txt', 'config.json', 'explain.txt', 'status.json', 'versions.json']
 
 describe('bundle', () => {
-  test('holds what is known of a gateway, for its owner alone', async () => {
+  test('holds the data of a gateway, readable for its owner alone', async () => {
     const live = await bootLiveGateway()
     const output = join(folder(), 'a.zip')
 
@@ -54,7 +54,7 @@ describe('bundle', () => {
     for (const name of Object.keys(parts)) if (name !== 'MANIFEST.txt') expect(parts['MANIFEST.txt']).toContain(name)
   })
 
-  test('is named by the time when nothing else is said, and JSON tells what is in it', async () => {
+  test('has the time in its default name, and JSON lists its parts', async () => {
     const live = await bootLiveGateway()
     const cwd = folder()
     const child = spawn(
@@ -99,7 +99,7 @@ describe('bundle', () => {
     expect(readdirSync(here).sort()).toEqual(['a.zip', 'b.zip'])
   })
 
-  test('says in one line why it cannot be written, and leaves nothing behind', async () => {
+  test('that cannot be written is reported in one line, and leaves nothing behind', async () => {
     const live = await bootLiveGateway()
 
     const { code, out, err } = await runCommand([
@@ -114,7 +114,7 @@ describe('bundle', () => {
     expect(err).toMatch(/a\.zip cannot be written \(ENOENT\)\n$/)
   })
 
-  test('goes to stdout when told to, and nothing else does', async () => {
+  test('goes to stdout with --output -, and nothing else does', async () => {
     const live = await bootLiveGateway()
     const args = ['src/main.ts', 'bundle', '--config', live.file, '--admin', live.admin, '--output', '-']
     const child = spawn(process.execPath, args)
@@ -128,8 +128,8 @@ describe('bundle', () => {
   })
 })
 
-describe('what cannot be had costs nothing else', () => {
-  test('of a gateway that does not run there is what its file says', async () => {
+describe('a missing part does not affect the others', () => {
+  test('without a running gateway there is the explanation of its file', async () => {
     const file = configFileWith('upstreams: {}')
     const output = join(folder(), 'a.zip')
 
@@ -192,7 +192,7 @@ describe('what cannot be had costs nothing else', () => {
     expect(unzip(output)['MANIFEST.txt']).toContain(why)
   })
 
-  test('what is turned off is not missing', async () => {
+  test('a part that is turned off is not missing', async () => {
     const live = await bootLiveGateway({ metrics: 'none' })
     const output = join(folder(), 'a.zip')
 
@@ -203,7 +203,7 @@ describe('what cannot be had costs nothing else', () => {
     expect(Object.keys(unzip(output)).sort()).toEqual([...whole, 'overview.json', 'refused.json'].sort())
   })
 
-  test('whoever asks the public listener by mistake hears of it', async () => {
+  test('an operator who asks the public listener by mistake learns of it', async () => {
     const live = await bootLiveGateway()
     const output = join(folder(), 'a.zip')
 
@@ -213,7 +213,7 @@ describe('what cannot be had costs nothing else', () => {
     expect(err).toContain('is that the admin listener, and not the public one?')
   })
 
-  test('what an older gateway does not have is not missing', async () => {
+  test('a part that an older gateway does not have is not missing', async () => {
     const admin = await scriptedAdmin(jsonResponse({ code: 'not-found', detail: 'one of /live is expected' }, 404))
     const output = join(folder(), 'a.zip')
 
@@ -240,13 +240,13 @@ describe('it is safe to send', () => {
     config: { clients: [{ addresses: ['198.51.100.77'] }] },
   }
 
-  test('addresses of clients are cut, unless they are asked for', async () => {
+  test('addresses of clients are cut, unless the operator wants them', async () => {
     const admin = await scriptedAdmin(jsonResponse(told))
     const here = folder()
     const make = async (name: string, ...args: readonly string[]) => {
       const output = join(here, name)
       await runCommand(['bundle', '--config', configFileWith('{}'), '--admin', admin.url, '--output', output, ...args])
-      const { 'metrics.txt': _, ...parts } = unzip(output) // this listener says the same to everything
+      const { 'metrics.txt': _, ...parts } = unzip(output) // this listener sends the same response to every request
       return Object.values(parts).join('\n')
     }
 
@@ -259,7 +259,7 @@ describe('it is safe to send', () => {
     expect(full).toMatch(/^addresses +of clients in full/m)
   })
 
-  test('not even a listener that says the token again has it written down', async () => {
+  test('the token is masked even when a listener repeats it', async () => {
     const admin = await scriptedAdmin((response) => response.end(JSON.stringify({ token, deep: [`Bearer ${token}`] })))
     const output = join(folder(), 'a.zip')
 

@@ -18,7 +18,7 @@ describe('an address is cut to its network', () => {
     expect(truncateAddress(address)).toBe(network)
   })
 
-  test('and what is none is hidden', () => {
+  test('and any other text is hidden', () => {
     expect(['', 'lender.example', '198.51.100.777', '1.2.3.4.5'].map(truncateAddress)).toEqual([
       '***',
       '***',
@@ -28,7 +28,7 @@ describe('an address is cut to its network', () => {
   })
 })
 
-test('that stands by itself in a cause, and none that is of an upstream', () => {
+test('among the words of a cause, but not in the URL of an upstream', () => {
   const causes = [
     ['there is no credential: 3 refused with 401, of 198.51.100.77', '… of 198.51.100.0/24'],
     ['… of 2 clients, the last one 2001:db8:1:2::7', '… the last one 2001:db8:1::/48'],
@@ -43,8 +43,8 @@ test('that stands by itself in a cause, and none that is of an upstream', () => 
   }
 })
 
-test('of clients that were refused, and of those that the configuration knows, and no others', () => {
-  const told = {
+test('of rejected requests and of clients in the configuration, and no others', () => {
+  const response = {
     refusals: [{ client: '198.51.100.77', clientId: 'bank-a', status: 401 }],
     config: {
       clients: [{ id: 'bank-a', addresses: ['198.51.100.77', '2001:db8:1:2::/64'] }],
@@ -55,8 +55,8 @@ test('of clients that were refused, and of those that the configuration knows, a
     cleared: { client: 'bank-a' },
   }
 
-  expect(redactAddresses(told)).toEqual({
-    ...told,
+  expect(redactAddresses(response)).toEqual({
+    ...response,
     refusals: [{ client: '198.51.100.0/24', clientId: 'bank-a', status: 401 }],
     config: {
       clients: [{ id: 'bank-a', addresses: ['198.51.100.0/24', '2001:db8:1::/48'] }],

@@ -10,7 +10,7 @@ import { adminTarget, jsonResponse, scriptedAdmin, token } from '../scripted-adm
 
 const question: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
 
-/** Asks what cannot be answered; what is said then is one line and holds no token. */
+/** Sends a request that fails; checks that the error is one line without the token. */
 const refusedBy = async (asked: AdminTarget, more: Partial<AdminRequest> = {}): Promise<string> => {
   const error: unknown = await callAdmin(asked, { ...question, ...more }).catch((thrown: unknown) => thrown)
   if (!(error instanceof CliError)) throw error
@@ -20,7 +20,7 @@ const refusedBy = async (asked: AdminTarget, more: Partial<AdminRequest> = {}): 
   return error.message
 }
 
-/** Opens a listener that does with a connection what it likes. */
+/** Opens a listener with its own handler of connections. */
 const rawServer = async (onConnection: (socket: Socket) => void): Promise<number> => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ const rawServer = async (onConnection: (socket: Socket) => void): Promise<number
 
 const known = { value: token, from: 'LENDER_GATEWAY_ADMIN_TOKEN' }
 
-describe('a question', () => {
+describe('a request', () => {
   test('carries the token, an address as Host, and no body', async () => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
@@ -68,8 +68,8 @@ describe('a question', () => {
   })
 })
 
-describe('an answer', () => {
-  test('is told with its status and the clock of the gateway', async () => {
+describe('a response', () => {
+  test('has its status and the clock of the gateway', async () => {
     const admin = await scriptedAdmin(jsonResponse({ a: 1 }, 422))
 
     expect(await callAdmin(adminTarget(admin.port), question)).toEqual({
@@ -79,7 +79,7 @@ describe('an answer', () => {
     })
   })
 
-  test('that never comes is waited for no longer than the limit', async () => {
+  test('that never comes fails after the time limit', async () => {
     const admin = await scriptedAdmin(() => {})
 
     expect(await refusedBy(adminTarget(admin.port), { timeoutMs: 50 })).toBe(
@@ -87,7 +87,7 @@ describe('an answer', () => {
     )
   })
 
-  test('that never ends is waited for no longer either', async () => {
+  test('that never ends fails after it as well', async () => {
     const admin = await scriptedAdmin((response) => void response.write('{'))
 
     expect(await refusedBy(adminTarget(admin.port), { timeoutMs: 100 })).toBe(
@@ -95,7 +95,7 @@ describe('an answer', () => {
     )
   })
 
-  test('that grows without end is cut', async () => {
+  test('that grows without end fails at the size limit', async () => {
     const admin = await scriptedAdmin((response) => {
       const more = (): void => {
         while (!response.destroyed && response.write('[1,'.repeat(1000)));
@@ -109,7 +109,7 @@ describe('an answer', () => {
     )
   })
 
-  test('that is cut short is none', async () => {
+  test('that is cut short fails', async () => {
     const port = await rawServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}'))
 
     expect(await refusedBy(adminTarget(port))).toContain(
@@ -124,19 +124,19 @@ describe('an answer', () => {
       'answers with something other than JSON (200): is that the admin listener of a lender gateway?',
     ],
     ['nothing', '', 'answers with something other than JSON (200)'],
-  ])('that is no JSON is none: %s', async (_what, text, message) => {
+  ])('that is not JSON fails: %s', async (_what, text, message) => {
     const admin = await scriptedAdmin((response) => void response.end(text))
 
     expect(await refusedBy(adminTarget(admin.port))).toContain(message)
   })
 
-  test('of another protocol is none', async () => {
+  test('of another protocol fails', async () => {
     const port = await rawServer((socket) => socket.end('SSH-2.0-OpenSSH_10.0\r\n'))
 
     expect(await refusedBy(adminTarget(port))).toContain('answers with something other than HTTP')
   })
 
-  test('that sends elsewhere is not followed, and the token stays here', async () => {
+  test('that redirects is not followed, and the token is not sent', async () => {
     const other = await scriptedAdmin(jsonResponse({}))
     const admin = await scriptedAdmin((response) => void response.writeHead(307, { Location: `${other.url}/` }).end())
 
@@ -148,7 +148,7 @@ describe('an answer', () => {
 })
 
 describe('a gateway that is not there', () => {
-  test('at an address of the file: says which file, and where to look', async () => {
+  test('at an address of the file: the error names the file, and where to look', async () => {
     const port = await freePort()
 
     expect(await refusedBy(adminTarget(port, { file: 'gateway.yaml' }))).toBe(
@@ -163,7 +163,7 @@ describe('a gateway that is not there', () => {
     )
   })
 
-  test('because the file could not be read: says so', async () => {
+  test('because the file could not be read: the error names the reason', async () => {
     const doubt = 'gateway.yaml cannot be read: no such file'
 
     expect(await refusedBy(adminTarget(await freePort(), { file: 'gateway.yaml', fallbackReason: doubt }))).toMatch(
@@ -172,7 +172,7 @@ describe('a gateway that is not there', () => {
   })
 })
 
-describe('a refusal says what to do', () => {
+describe('a rejection names what to do', () => {
   const detail = { title: 'T', detail: 'because \u001b[31mred' }
 
   test.each<[number, Partial<AdminTarget>, string]>([
@@ -226,7 +226,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     expect(admin.asked).toEqual([])
   })
 
-  test('one that is over says so', async () => {
+  test('an expired one is reported as expired', async () => {
     const admin = await scriptedAdmin(jsonResponse({}), expired)
 
     expect(await refusedBy(adminTarget(admin.port, { ...over, certificate: expired.cert }))).toContain(
@@ -246,7 +246,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
   test.each([
     ['expired', expired],
     ['of another name', wrongName],
-  ])('of anybody any certificate will do, and the token stays here: %s', async (_what, pair) => {
+  ])('a readiness probe accepts any certificate, and sends no token: %s', async (_what, pair) => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }), pair)
 
     await callAdmin(adminTarget(admin.port, { ...over, certificate: right.cert }), {
@@ -258,7 +258,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
   })
 
-  test('a file without a certificate in it says so', async () => {
+  test('a file without a certificate in it is reported', async () => {
     expect(await refusedBy(adminTarget(1, { ...over, certificate: 'x' }))).toContain('is no certificate; see: check')
   })
 

@@ -1,4 +1,4 @@
-/** What is on the port may be anything: whatever it answers is shown without harm, or is said not to be understood. */
+/** Any program may listen on the port: each response is shown without harm, or reported as not understood. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { reloadResponseShape } from '../../../src/admin/api/config-responses.ts'
@@ -19,7 +19,7 @@ const finding = { severity: 'critical', about: 'a', cause: 'b', details: ['c'], 
 const certificate = { notAfter: since, daysLeft: 3, endsSoon: true, seenAt: since }
 const standing = { error: 'e', since, lastSuccess: since, where: 'f' }
 
-/** Is a status in which nothing is null that need not be. */
+/** A status without avoidable nulls. */
 const full = {
   ...healthyStatus,
   notReady: 'draining',
@@ -62,7 +62,7 @@ const outcome = {
   changes: [{ part: 'a', group: 'risk', path: 'b', from: ['c'], to: [{ url: 'http://a', weight: 3 }] }],
 }
 
-/** Lists the ways to everything in a value. */
+/** Lists the paths to all parts of a value. */
 const waysIn = (value: unknown): readonly (readonly string[])[] => [
   [],
   ...(typeof value === 'object' && value !== null
@@ -70,7 +70,7 @@ const waysIn = (value: unknown): readonly (readonly string[])[] => [
     : []),
 ]
 
-/** Makes a copy of a value that has something else at the end of a way. */
+/** Copies a value, with another one at a path. */
 const altered = (value: unknown, [key, ...way]: readonly string[], other: unknown): unknown => {
   if (key === undefined) return other
   if (Array.isArray(value)) return value.map((each, i) => (`${i}` === key ? altered(each, way, other) : each))
@@ -88,7 +88,7 @@ const anything = fc.oneof(
   ),
 )
 
-/** Shows an answer as a command does; what is said instead when it is not understood. */
+/** Renders a response as a command does, or the error when it is not understood. */
 const shownBy = (sample: object, show: (body: unknown) => string): void => {
   const ways = waysIn(sample)
   expect(show(sample)).not.toBe('')
@@ -110,7 +110,7 @@ const shownBy = (sample: object, show: (body: unknown) => string): void => {
   )
 }
 
-describe('an answer that is anything', () => {
+describe('an arbitrary response', () => {
   const asked = adminTarget(9901)
 
   test('of /status', () => {
@@ -137,7 +137,7 @@ describe('an answer that is anything', () => {
     expect(formatTable(rows).slice(0, 10)).toBe('0       b\n')
   })
 
-  test('that is nested without end is no gateway’s', async () => {
+  test('that is nested without end is not a gateway’s', async () => {
     const deep = '['.repeat(200_000) + ']'.repeat(200_000)
     const body = JSON.stringify({ ...healthyStatus, news: 0 }).replace('"news":0', `"news":${deep}`)
     const admin = await scriptedAdmin((response) => void response.end(body))
@@ -152,7 +152,7 @@ describe('an answer that is anything', () => {
 })
 
 describe('a gateway of another version', () => {
-  test('is shown as far as it is understood, and said to be one', async () => {
+  test('is shown as far as it is understood, and named as one', async () => {
     const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, version: '9.0.0' }))
 
     const { code, out, err } = await runCommand(['status', '--admin', admin.url])
@@ -167,7 +167,7 @@ describe('a gateway of another version', () => {
   test.each([
     ['status', { ...healthyStatus, version: '9.0.0', retiring: null }],
     ['top', toOverview({ ...healthyStatus, version: '9.0.0', retiring: null })],
-  ])('is said to be one in one line when it is not understood: %s', async (command, body) => {
+  ])('is named as one in one line when it is not understood: %s', async (command, body) => {
     const admin = await scriptedAdmin(jsonResponse(body))
 
     const { code, err } = await runCommand([command, '--admin', admin.url])

@@ -27,7 +27,7 @@ describe('the address', () => {
     expect([targetUrl(address), adminHostHeader(address)]).toEqual(['http://[fe80::1%eth0]:9901', '[fe80::1]:9901'])
   })
 
-  test('is the word of the file, of which nothing else need be sound', async () => {
+  test('is that of the file, in which nothing else need be sound', async () => {
     const config = configFileWith(`admin: { host: "::", port: 9000, token: ${token} }\nupstreams: nonsense\nbogus: [`)
 
     expect(await locateGateway({ config }, {})).toEqual({
@@ -36,7 +36,7 @@ describe('the address', () => {
     })
   })
 
-  test('is as built in when no file was named and there is none, and that is told', async () => {
+  test('is built in when no file was named and there is none, and that is reported', async () => {
     const folder = process.cwd()
     onTestFinished(() => process.chdir(folder))
     process.chdir(tmpdir())
@@ -50,7 +50,7 @@ describe('the address', () => {
     })
   })
 
-  test('is none when a file was named and is not there: another gateway may answer at what is built in', async () => {
+  test('is none when a named file is missing: another gateway may listen at the built-in address', async () => {
     await expect(locateGateway({ config: '/nowhere/gateway.yaml' }, {})).rejects.toThrow(
       '--config /nowhere/gateway.yaml: there is no such file; --admin URL asks a gateway without one',
     )
@@ -80,7 +80,7 @@ describe('the address', () => {
     'http://me:hunter2@ops.internal',
     'http://',
     '',
-  ])('is a URL of scheme, host and port, and what else it is is not printed: %s', async (admin) => {
+  ])('is a URL of scheme, host and port, and any other text is not printed: %s', async (admin) => {
     await expect(locateGateway({ config: '/nowhere', admin }, {})).rejects.toThrow(
       /^--admin: a URL of scheme, host and port is expected, such as http:\/\/127.0.0.1:9901$/,
     )
@@ -107,13 +107,13 @@ describe('the token', () => {
     expect(await tokenOf(admin, from)).toBe(expected)
   })
 
-  test('is not looked for to ask whether a gateway is ready', async () => {
+  test('is not looked for by a readiness probe', async () => {
     expect((await locateProbeTarget({ config: file() }, environment)).token).toBeNull()
     expect((await locateProbeTarget({ config: file(), admin: 'http://10.0.0.1:9000' }, environment)).token).toBeNull()
   })
 
   test.each(['a b', `${token}\n`, 'a\r\nX: 1', 'é'])(
-    'that cannot be one is not sent, and not printed: %j',
+    'that is malformed is not sent, and not printed: %j',
     async (value) => {
       const error: Error = await locateGateway({ config: file() }, { LENDER_GATEWAY_ADMIN_TOKEN: value }).catch(
         (thrown) => thrown,

@@ -1,4 +1,4 @@
-/** The command `audit verify`, on files that a crash, a rotation or somebody has left. */
+/** The command `audit verify`, on files as a crash, a rotation or an attacker leaves them. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { nextLinePrefix } from '../../../src/observe/audit/chain.ts'
 import { sample } from '../../observe/audit/sample-audit-log.ts'
 import { runCommand } from '../scripted-admin.ts'
 
-/** Verifies files of such names and contents, in the order of their names as a shell has it; tells what it prints. */
+/** Verifies files in the order that a shell gives their names; returns what is printed. */
 const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoints: readonly string[] = []) => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -38,7 +38,7 @@ const first = sample(3)
 const second = sample(3, first.link)
 const third = sample(3, second.link)
 
-test('files are put in order whatever they are called, one that is still empty or begins with a torn line too', async () => {
+test('files are sorted whatever their names, even an empty one, or one that begins with a torn line', async () => {
   const piece = `${nextLinePrefix(third.link)}"ti`
   const rotated = { 'audit.log.2': first.text, 'audit.log.1': second.text }
 
@@ -48,7 +48,7 @@ test('files are put in order whatever they are called, one that is still empty o
   expect(await verifies({ 'audit.log.2': first.text, 'audit.log': third.text })).toMatchObject({ code: 1 })
 })
 
-test('it says when what it verified is not from the beginning', async () => {
+test('a log that does not start at its beginning is reported so', async () => {
   const whole = await verifies({ 'audit.log': first.text })
   const later = await verifies({ 'audit.log': second.text })
 
@@ -56,13 +56,13 @@ test('it says when what it verified is not from the beginning', async () => {
   expect(later.out).toContain('all is as it was written, from number 5 on; whether')
 })
 
-test('junk without a line end is told as one thing, however long it is', async () => {
+test('junk without a line end is one finding, however long it is', async () => {
   const { code, errors } = await verifies({ 'audit.log': Buffer.concat([Buffer.from(first.text), Buffer.alloc(32e6)]) })
 
   expect([code, errors]).toEqual([1, 'audit.log:5: this is no line of an audit log; expected line number 5\n'])
 })
 
-test('a checkpoint that is no such thing is not taken for one', async () => {
+test('a malformed checkpoint is not taken for one', async () => {
   const { link } = first
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -81,7 +81,7 @@ test('a checkpoint that is no such thing is not taken for one', async () => {
 test.each([
   ['a key', ['/nowhere/audit.log'], "required option '--key <file:PATH>' not specified"],
   ['a file', ['--key', 'file:/nowhere/key'], "missing required argument 'FILE'"],
-])('without %s it is wrong usage, which is said once, and nothing is read', async (_, args, words) => {
+])('without %s it is wrong usage, which is printed once, and nothing is read', async (_, args, words) => {
   const { code, out, err } = await runCommand(['audit', 'verify', ...args])
 
   expect({ code, out }).toEqual({ code: 2, out: '' })

@@ -8,7 +8,7 @@ import { runInProcess } from '../golden/golden.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
-/** Writes a configuration whose groups are the sandbox but for those given. */
+/** Renders a configuration with these groups; the others are the sandbox. */
 const fileWith = (upstreams: Tree, more: Tree = {}): string => {
   const all = { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), ...upstreams }
   const text = Object.entries(all).map(([group, upstream]) => `  ${group}: ${JSON.stringify(upstream)}\n`)
@@ -16,7 +16,7 @@ const fileWith = (upstreams: Tree, more: Tree = {}): string => {
   return join(folderWith({ 'gateway.yaml': `upstreams:\n${text.join('')}${rest.join('')}` }), 'gateway.yaml')
 }
 
-/** Tells which line of such a file a group stands in. */
+/** Finds the line of a group in such a file. */
 const lineOf = (group: string): number => groups.map(String).indexOf(group) + 2
 
 const check = (file: string, ...args: readonly string[]) => runInProcess('check', file, '--online', ...args)
@@ -25,7 +25,7 @@ const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort
 
 const failing = () => httpUpstream((_, response) => void response.writeHead(503).end())
 
-test('endpoints that are all there are good, and nothing is sent to them', async () => {
+test('endpoints that can all be reached are good, and nothing is sent to them', async () => {
   const [one, other] = [await httpUpstream(), await httpUpstream()]
   const file = fileWith({ market: { endpoints: [one.url, `${other.url}/v2`] }, risk: one.url })
 
@@ -44,7 +44,7 @@ test('the sandbox is not tried', async () => {
   expect(out).toContain(', no endpoint to try\n')
 })
 
-test('one of several that is not there is a warning of one line', async () => {
+test('one of several that cannot be reached is a warning of one line', async () => {
   const [{ url }, gone] = [await httpUpstream(), await refusing()]
   const file = fileWith({ market: { endpoints: [url, `${gone}/v2`] } })
 
@@ -61,7 +61,7 @@ test('one of several that is not there is a warning of one line', async () => {
   expect(rest).toEqual([''])
 })
 
-test('a group of which none is there is a problem', async () => {
+test('a group without a reachable endpoint is a problem', async () => {
   const [{ url }, gone] = [await httpUpstream(), await refusing()]
   const file = fileWith({ market: { endpoints: [gone, 'http://nowhere.invalid'] }, risk: url })
 
@@ -90,7 +90,7 @@ test('drained ones and those of no weight are tried as well', async () => {
   expect(out).toContain(', 2 of 4 endpoints reached')
 })
 
-test.each(['connect', 'none'])('preflight: %s takes a connection for an answer', async (preflight) => {
+test.each(['connect', 'none'])('preflight: %s is content with a connection', async (preflight) => {
   const { url, begun } = await failing()
   const file = fileWith({ market: { endpoints: [url], healthCheck: { path: '/health' } } }, { reload: { preflight } })
 
@@ -99,7 +99,7 @@ test.each(['connect', 'none'])('preflight: %s takes a connection for an answer',
   expect({ code, begun: begun() }).toEqual({ code: 0, begun: 0 })
 })
 
-test('preflight: health asks what the health check asks, where there is one', async () => {
+test('preflight: health sends the request of the health check, where there is one', async () => {
   const [sick, plain] = [await failing(), await failing()]
   const file = fileWith(
     { market: { endpoints: [sick.url], healthCheck: { path: '/health' } }, risk: plain.url },
@@ -114,7 +114,7 @@ test('preflight: health asks what the health check asks, where there is one', as
   expect(plain.begun()).toBe(0)
 })
 
-test('all at once, two seconds are the most that it takes', async () => {
+test('all at once, it takes two seconds at most', async () => {
   const { url } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
   const slow = `https${url.slice(4)}` // no handshake comes back
   const endpoints = [1, 2, 3].map((nth) => `${slow}/${nth}`)
@@ -169,7 +169,7 @@ test('JSON lists every endpoint that was tried', async () => {
   ])
 })
 
-test('a file that is not good is told as without, and nothing is tried', async () => {
+test('a file with problems is reported as without --online, and nothing is tried', async () => {
   const { url, accepted } = await httpUpstream()
   const file = fileWith({ market: url, nonsense: url })
 
@@ -186,7 +186,7 @@ test('a file that cannot be read is exit code 2', async () => {
   expect(await check(join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
 })
 
-test('without it JSON has no endpoints, and none is tried', async () => {
+test('without --online JSON has no endpoints, and none is tried', async () => {
   const { url, accepted } = await httpUpstream()
 
   const { code, out } = await runInProcess('check', fileWith({ market: url }), '--format', 'json')

@@ -14,7 +14,7 @@ function run(...args: readonly string[]): { readonly code: number | null; readon
   return { code: status, out: stdout, err: stderr }
 }
 
-test('check of a good file exits with 0', () => {
+test('check of a valid file exits with 0', () => {
   const { code, out, err } = run('check', 'config/gateway.yaml')
 
   expect({ code, err }).toEqual({ code: 0, err: '' })

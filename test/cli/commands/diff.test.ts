@@ -39,7 +39,7 @@ const diff = async (body: unknown, file: string, ...args: readonly string[]) => 
 }
 
 describe('diff', () => {
-  test('exits with 0 when the file says what runs', async () => {
+  test('exits with 0 when the file is what runs', async () => {
     expect(await diff(runs, configFileWith(text('http://a')))).toEqual({
       code: 0,
       asked: ['GET /config'],
@@ -48,7 +48,7 @@ describe('diff', () => {
     })
   })
 
-  test('exits with 1 when it differs, and tells what, group by group', async () => {
+  test('exits with 1 when it differs, and prints the changes group by group', async () => {
     const next = text('http://b')
 
     expect(await diff(runs, configFileWith(next))).toMatchObject({
@@ -62,7 +62,7 @@ market
     })
   })
 
-  test('tells that a secret differs, and never what it is', async () => {
+  test('shows that a secret differs, and never the secret', async () => {
     const { code, out, err } = await diff(runs, configFileWith(text('http://a', 'hunter3')))
 
     expect({ code, err }).toEqual({ code: 1, err: '' })
@@ -95,7 +95,7 @@ market
     })
   })
 
-  test('exits with 1 when the file has problems, prints them as check does, and asks nobody', async () => {
+  test('exits with 1 when the file has problems, prints them as check does, and asks no gateway', async () => {
     const broken = 'lisen: {}'
     const file = configFileWith(broken)
     const problems = problemsOf(broken, {}, 'FILE')
@@ -119,7 +119,7 @@ market
     })
   })
 
-  test('says so when another version runs, which tells nothing that can be compared', async () => {
+  test('names another version of the gateway, whose report cannot be compared', async () => {
     const { code, out } = await diff({ ...runs, hash: '000000000000' }, configFileWith(text('http://a')))
 
     expect(code).toBe(1)
@@ -130,7 +130,7 @@ market
     ['a list for the configuration', { ...runs, config: [] }, 'a map is expected at config'],
     ['digests that are none', { ...runs, digests: { listen: 1 } }, 'text is expected at digests.listen'],
     ['no hash', {}, 'text is expected at hash'],
-  ])('exits with 2 when the answer is not a gateway’s: %s', async (_what, body, message) => {
+  ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, message) => {
     expect(await diff(body, configFileWith(text('http://a')))).toMatchObject({
       code: 2,
       out: '',
@@ -148,7 +148,7 @@ describe('the gateway that is asked', () => {
     expect(admin.asked).toMatchObject([{ headers: { authorization: `Bearer ${token}` } }])
   })
 
-  test('or the one that --config names, also when that is said to be the default', async () => {
+  test('or the one that --config names, even when that is the default file', async () => {
     const admin = await scriptedAdmin(jsonResponse(runs))
     const config = configFileWith(configText({ admin: { port: admin.port } }))
 
@@ -181,12 +181,12 @@ test('a real gateway and a file are compared, and secrets stay where they are', 
 })
 
 describe('diff --live', () => {
-  test('tells how it stands just now with the groups that differ, and with no other', async () => {
+  test('shows the present state of the groups that differ, and of no other', async () => {
     const { code, asked, out } = await diff({ ...runs, ...standing }, configFileWith(text('http://b')), '--live')
 
     expect(code).toBe(1)
     expect(asked).toEqual(['GET /config', 'GET /status'])
-    // The listener says the same to both, so that the configuration has keys of the status as well.
+    // The listener sends the same response to both requests, so that the configuration has keys of the status as well.
     expect(out).toContain('\nmarket\n  endpoints  http://a → http://b\n')
     expect(out).toMatch(
       /\n\njust now\n\ngroup +endpoint .*\nmarket +http:\/\/a +100 +3 +DOWN since 2026-11-21T02:04:00Z, 1m ago: connection refused\n$/,

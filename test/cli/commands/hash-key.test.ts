@@ -18,7 +18,7 @@ const partsOf = (printed: string): readonly (string | undefined)[] =>
     .exec(printed)
     ?.slice(1) ?? []
 
-test('prints a key of 256 bits, and what it is recognised by', async () => {
+test('prints a key of 256 bits, and its hash', async () => {
   const [keyId, secret = '', id, sha256] = partsOf(await run('--id', 'bank-a'))
 
   expect([keyId, id]).toEqual(['bank-a', 'bank-a'])
@@ -26,14 +26,14 @@ test('prints a key of 256 bits, and what it is recognised by', async () => {
   expect(sha256).toBe(hash('sha256', secret))
 })
 
-test('makes another each time, its id among it', async () => {
+test('makes another key and id each time', async () => {
   const [a, b] = [partsOf(await run()), partsOf(await run())]
 
   expect(a).toHaveLength(4)
   expect(a.filter((part) => b.includes(part))).toEqual([])
 })
 
-test.each(['', 'a.b', 'a b', 'x'.repeat(65)])('refuses %j as an id', async (id) => {
+test.each(['', 'a.b', 'a b', 'x'.repeat(65)])('rejects %j as an id', async (id) => {
   const command = createFullCommandLine()
   command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
 

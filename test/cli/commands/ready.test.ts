@@ -13,7 +13,7 @@ describe.skipIf(openssl.missing)('status --ready over TLS', () => {
     return runCommand(['status', '--ready', '--config', file])
   }
 
-  test('a certificate that has run out does not make a gateway unready', async () => {
+  test('an expired certificate does not make a gateway unready', async () => {
     const pair = { 'a.pem': expired.cert, 'a.key': expired.key }
 
     expect(await ask('{ certificate: "file:a.pem", key: "file:a.key" }', pair)).toEqual({

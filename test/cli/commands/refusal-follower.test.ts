@@ -17,16 +17,16 @@ const refusal = (n: number, operation: OperationId | null = 'market.insights'): 
   traceId: null,
 })
 
-/** Lists so many as a gateway does: the newest first. */
+/** Lists rejections as a gateway does: the newest first. */
 const from = (first: number, last: number, operation?: OperationId | null): readonly RecentErrorView[] =>
   Array.from({ length: last - first + 1 }, (_, i) => refusal(last - i, operation))
 
 const ids = (list: readonly RecentErrorView[]): readonly string[] => list.map(({ requestId }) => requestId)
 
-/** Answers as a gateway does that has refused so many since its start. */
+/** Makes the response of a gateway that has rejected `total` requests since its start. */
 const told = (total: number, refusals: readonly RecentErrorView[]) => ({ total, refusals })
 
-test('only what was not told before is new, the oldest first', () => {
+test('only entries that were not in an earlier list are new, the oldest first', () => {
   const follow = new RefusalFollower()
 
   const first = follow.next(told(3, from(1, 3)))
@@ -37,7 +37,7 @@ test('only what was not told before is new, the oldest first', () => {
   expect([first, second, third].map(({ missed }) => missed)).toEqual([false, false, false])
 })
 
-test('when there were more than are told, some are missing', () => {
+test('when there were more than the list holds, some are missing', () => {
   const follow = new RefusalFollower()
   follow.next(told(100, from(1, 100)))
 
@@ -45,7 +45,7 @@ test('when there were more than are told, some are missing', () => {
   expect(follow.next(told(300, from(201, 300))).missed).toBe(true)
 })
 
-test('some are missing of a flood that leaves others in their place', () => {
+test('after a flood that has replaced older ones, some are missing', () => {
   const follow = new RefusalFollower()
   const others = from(1, 50, null)
   follow.next(told(50, others))
@@ -54,7 +54,7 @@ test('some are missing of a flood that leaves others in their place', () => {
   expect(follow.next(told(251, [...from(152, 251), ...others])).missed).toBe(true)
 })
 
-test('when another process answers, some may be missing', () => {
+test('when another process responds, some may be missing', () => {
   const follow = new RefusalFollower()
   follow.next(told(3, from(1, 3)))
 
@@ -62,7 +62,7 @@ test('when another process answers, some may be missing', () => {
   expect(follow.next(told(1, from(4, 4))).missed).toBe(false)
 })
 
-test('what a worker tells again when it answers again is not new', () => {
+test('entries that come again after a worker was silent are not new', () => {
   const follow = new RefusalFollower()
   const [one, other] = [from(1, 50), from(51, 60)]
   follow.next(told(60, [...other, ...one]))
@@ -71,7 +71,7 @@ test('what a worker tells again when it answers again is not new', () => {
   expect(follow.next(told(60, [...other, ...one]))).toEqual({ fresh: [], missed: false })
 })
 
-test('what is remembered has an end', () => {
+test('the follower remembers a limited number', () => {
   const follow = new RefusalFollower()
   for (let n = 0; n < 50; n++) follow.next(told(100 * n, from(n * 100, n * 100 + 99)))
 

@@ -17,7 +17,7 @@ const configFile = (settings: Settings): string => {
 
 const marketInsights = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
 
-/** Opens an upstream that answers only when told to. */
+/** Opens an upstream that responds only when the test lets it. */
 const heldUpstream = async () => {
   const begun = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<void>()
@@ -77,7 +77,7 @@ test.each(['listen', 'admin'] as const)('a port of %s in use is one clear line a
 })
 
 test('an address that this machine does not have is one clear line and exit code 1', async () => {
-  // RFC 5737: for documentation, so nobody's.
+  // RFC 5737: for documentation, so no machine has it.
   const served = serve(configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } }))
 
   expect(await served.ended).toEqual({ code: 1, signal: null })
@@ -96,7 +96,7 @@ test('the sandbox behind an address that is not loopback stops start-up', async 
   expect(served.lines).toEqual([])
 })
 
-test('unless allowSandbox says so', async () => {
+test('unless allowSandbox permits it', async () => {
   const served = serve(configFile({ listen: { host: '0.0.0.0' }, allowSandbox: true }))
 
   const answer = await fetch(`http://127.0.0.1:${await waitForListening(served)}/market/insights`)
@@ -110,7 +110,7 @@ test('unless allowSandbox says so', async () => {
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s finishes the exchange that runs, accepts no other, and ends with 0',
+  '%s finishes the running exchange, accepts no other, and ends with 0',
   async (signal) => {
     const upstream = await heldUpstream()
     const served = serve(configFile({ upstream: upstream.url, shutdown: { wait: '0ms' } }))
@@ -147,7 +147,7 @@ test('an idle connection does not keep the process from ending', async () => {
   expect((await client.ended()).how).toBe('end')
 })
 
-// Node lets go of the connection at CONNECT: its own list no longer has it.
+// Node gives up the connection at CONNECT: its own list no longer has it.
 test.each([
   ['', ''],
   [' with CONNECT behind it', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],

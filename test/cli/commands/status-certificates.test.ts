@@ -1,4 +1,4 @@
-/** What `status` shows of the certificates that a gateway shows. */
+/** The table of `status` about the certificates of a gateway. */
 import { expect, test } from 'vitest'
 import { healthyStatus, runStatus } from '../status-fixtures.ts'
 
@@ -9,7 +9,7 @@ const first = {
   daysLeft: 44,
 }
 
-test('the days that each has left, in capitals what needs somebody', async () => {
+test('the days that each has left, in capitals what needs an operator', async () => {
   const soon = { ...first, key: 'listen.tls.certificates[1]', names: ['a.test'], daysLeft: 3 }
   const over = { ...first, key: 'admin.tls', names: [], daysLeft: -1 }
 

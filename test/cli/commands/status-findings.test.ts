@@ -11,7 +11,7 @@ const found = {
 }
 const notice = { ...found, severity: 'notice', about: 'clients', cause: 'the token has expired', since: null }
 
-test('below which gateway was asked, what is wrong stands first, with since when and what shows more', async () => {
+test('below the target the findings stand first, each with its time and a command that shows more', async () => {
   const { code, out } = await runStatus({ ...healthyStatus, findings: [found, { ...notice, command: null }] })
 
   expect(code).toBe(0)
@@ -20,7 +20,7 @@ test('below which gateway was asked, what is wrong stands first, with since when
   )
 })
 
-test('what it is made of stands below it', async () => {
+test('the details of a finding stand below it', async () => {
   const details = ['http://risk-a:8080 is failing', 'the circuit breaker of risk is\u001b[2J open']
   const { out } = await runStatus({ ...healthyStatus, findings: [{ ...found, details }] })
 
@@ -29,7 +29,7 @@ test('what it is made of stands below it', async () => {
   )
 })
 
-test('a command that changes something is what to do, and shows no more', async () => {
+test('a command that changes something is printed as what to do', async () => {
   const command = 'lender-gateway endpoint drain risk http://risk-a:8080'
 
   const { out } = await runStatus({ ...healthyStatus, findings: [{ ...found, command }] })
@@ -37,13 +37,13 @@ test('a command that changes something is what to do, and shows no more', async 
   expect(out).toContain(`ago; to do: ${command}\n`)
 })
 
-test('that nothing is wrong is said in so many words', async () => {
+test('the lack of findings is printed in words', async () => {
   expect((await runStatus({ ...healthyStatus, findings: [] })).out).toMatch(
     /^asked .*\n\nnothing is wrong\n\ngateway {2}serving, ready\n/,
   )
 })
 
-test('what is said cannot speak to the terminal', async () => {
+test('a finding cannot control the terminal', async () => {
   const { out } = await runStatus({ ...healthyStatus, findings: [{ ...notice, cause: 'a\u001b[2Jb' }] })
 
   expect(out).toContain('clients: a\\x1b[2Jb\n')

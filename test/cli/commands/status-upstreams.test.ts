@@ -1,4 +1,4 @@
-/** What `status` shows of endpoints that are not well, and of an edit that waits for its own. */
+/** What `status` shows of failing endpoints, and of an edit that waits for its endpoints. */
 import { describe, expect, test } from 'vitest'
 import { configProblem, endpointStatusWith, healthyStatus, runStatus, upstreamStatusWith } from '../status-fixtures.ts'
 
@@ -57,7 +57,7 @@ describe('of an endpoint, in words', () => {
   })
 })
 
-test('below the endpoints of a group stands what holds for all of them', async () => {
+test('below the endpoints of a group stands its circuit breaker and retry budget', async () => {
   const risk = upstreamStatusWith(endpointStatusWith('http://a'), endpointStatusWith('http://b'))
   const { out } = await runStatus({
     ...healthyStatus,
@@ -81,7 +81,7 @@ leads   circuit breaker                     closed
 `)
 })
 
-test('a breaker that is open in one of several workers is told as that', async () => {
+test('a breaker that is open in one of several workers is shown as that', async () => {
   const risk = { ...upstreamStatusWith(), breaker: { state: 'open', since, where: 'in 1 of 2 workers' } }
   const { out } = await runStatus({ ...healthyStatus, upstreams: { risk } })
 
@@ -96,7 +96,7 @@ describe('an edit that is held back', () => {
     nextTry: '2026-11-21T02:05:07.000Z',
   }
 
-  test('is told with the time of the next try, and last why', async () => {
+  test('is shown with the time of the next try, and the reason last', async () => {
     const { out } = await runStatus({ ...healthyStatus, config })
 
     expect(out).toContain(
@@ -105,14 +105,14 @@ describe('an edit that is held back', () => {
     expect(out).toMatch(/\nrefused 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
   })
 
-  test('and taken later is told by how it came to run', async () => {
+  test('and taken later is shown with the cause of its load', async () => {
     const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, loadedBy: 'preflight' } })
 
     expect(out).toContain(', by an edit of the file that was held back at first\n')
   })
 })
 
-test('warnings of what runs stand at the end, before a refusal', async () => {
+test('warnings of what runs stand at the end, before a rejection', async () => {
   const warning = { ...configProblem, path: 'upstreams.risk.tls.verify', message: 'whoever answers is believed' }
 
   const { out } = await runStatus({

@@ -1,4 +1,4 @@
-/** What `status` shows of a gateway whose clients are served by several processes. */
+/** What `status` shows of a gateway with several workers. */
 import { expect, test } from 'vitest'
 import { healthyStatus, runStatus } from '../status-fixtures.ts'
 
@@ -13,7 +13,7 @@ const first = {
   config: healthyStatus.config.hash,
 }
 
-test('the workers stand between the gateway and its upstreams, in capitals what needs somebody', async () => {
+test('the workers stand between the gateway and its upstreams, in capitals what needs an operator', async () => {
   const workers = [
     first,
     { ...first, worker: 2, pid: 2044, state: 'not answering', restarts: 3, inFlight: null },
@@ -38,7 +38,7 @@ worker  process  up      in flight  restarts  state
 group `)
 })
 
-test('a gateway of which no worker serves says so first', async () => {
+test('a gateway without a serving worker shows that first', async () => {
   const { out } = await runStatus({ ...healthyStatus, state: 'not serving', ready: false, workers: [] })
 
   expect(out).toMatch(/^gateway {2}NOT SERVING, NOT READY\n/m)
@@ -47,5 +47,5 @@ test('a gateway of which no worker serves says so first', async () => {
 test('a gateway that serves by itself has no table of them', async () => {
   const { code, out } = await runStatus({ ...healthyStatus, workers: [] })
 
-  expect({ code, told: /^worker/m.test(out) }).toEqual({ code: 0, told: false })
+  expect({ code, hasTable: /^worker/m.test(out) }).toEqual({ code: 0, hasTable: false })
 })

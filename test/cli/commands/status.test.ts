@@ -59,7 +59,7 @@ const upset = {
 }
 
 describe('status shows', () => {
-  test('a gateway that is well', async () => {
+  test('a healthy gateway', async () => {
     expect(await runStatus(healthyStatus)).toEqual({
       code: 0,
       err: '',
@@ -85,7 +85,7 @@ limits.concurrency  2 of 10000 in flight
     })
   })
 
-  test('what is not, and last why the file was refused, as check prints it', async () => {
+  test('an unhealthy one, and last why the file was rejected, as check prints it', async () => {
     expect(await runStatus(upset)).toEqual({
       code: 0,
       err: '',
@@ -152,7 +152,7 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     expect(out).toMatch(/\nand 2 more: check shows all\n$/)
   })
 
-  test('nothing that speaks to the terminal', async () => {
+  test('nothing that controls the terminal', async () => {
     const { out } = await runStatus({
       ...healthyStatus,
       version: '\u001b[2J\u009b1m\n',
@@ -163,7 +163,7 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     expect(out).toContain('\\x07       \\x0d by the file')
   })
 
-  test('JSON for programs, as the gateway tells it', async () => {
+  test('JSON for programs, as the gateway sends it', async () => {
     const body = { ...upset, news: ['of a later version'] }
 
     expect(await runStatus(body, '--format', 'json')).toEqual({
@@ -185,7 +185,7 @@ test.each([
     'a map is expected at upstreams.risk.endpoints[0]',
   ],
   ['a flag that is text', { ...healthyStatus, ready: 'yes' }, 'true or false is expected at ready'],
-])('an answer that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, body, message) => {
+])('a response that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, body, message) => {
   expect(await runStatus(body)).toEqual({
     code: 2,
     out: '',
@@ -219,7 +219,7 @@ describe('status --ready', () => {
     expect(admin.asked).toMatchObject([{ request: 'GET /ready' }])
   })
 
-  test('sends no token, and needs nothing of the file but where to ask', async () => {
+  test('sends no token, and needs only the address of the file', async () => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }))
     const file = configFileWith(`admin: { port: ${admin.port}, token: ${token} }\nupstreams: [`)
 
@@ -254,7 +254,7 @@ describe('status --ready', () => {
   })
 })
 
-test('a real gateway tells how it is, before and while it stops', async () => {
+test('a real gateway shows its state, before and while it stops', async () => {
   const file = configFileWith(
     configText({ admin: { token }, shutdown: { wait: '20s' }, operations: { 'inventory.sync': { state: 'refuse' } } }),
   )

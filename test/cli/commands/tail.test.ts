@@ -12,10 +12,10 @@ interface Tail {
   readonly child: ChildProcess
   readonly out: () => string
   readonly err: () => string
-  /** Waits until it has printed so. */
+  /** Waits until the command has printed this. */
   printed(wanted: RegExp): Promise<void>
   noted(wanted: RegExp): Promise<void>
-  /** Ends it as Ctrl-C does; tells the exit code. */
+  /** Ends it as Ctrl-C does; resolves to the exit code. */
   interrupt(): Promise<number | null>
 }
 
@@ -50,13 +50,13 @@ const refuse = async ({ url }: LiveGateway, id: string, path = '/market/insights
 }
 
 describe('tail --refused', { timeout: 60_000 }, () => {
-  test('prints what is refused as it comes, and nothing of before unless asked', async () => {
+  test('prints rejected requests as they come, and no earlier ones without --since', async () => {
     const live = await bootLiveGateway()
     await refuse(live, 'before')
     const since = tail(live.admin, '--since', '10m')
     await since.printed(/before/)
     const plain = tail(live.admin)
-    // It has begun when it prints; what comes before that is none of its.
+    // The command has started when it prints; it does not print earlier rejections.
     let n = 0
     const printed = async (): Promise<string> => {
       await refuse(live, `during-${n++}`)
@@ -77,7 +77,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
     expect(plain.err() + since.err()).toBe('')
   })
 
-  test('prints JSON, a line each, of one operation when told to', async () => {
+  test('prints JSON, a line each, of one operation with --operation', async () => {
     const live = await bootLiveGateway({ upstream: `http://127.0.0.1:${await freePort()}` })
     await refuse(live, 'other', '/leads/pipeline', 'GET')
     await refuse(live, 'wanted', '/market/insights', 'GET')
@@ -91,7 +91,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
     expect(JSON.parse(line)).toMatchObject({ requestId: 'wanted', operation: 'market.insights', status: 502 })
   })
 
-  test('survives a gateway that goes and another that comes, and says what may be missing', async () => {
+  test('survives a restart of the gateway, and reports what may be missing', async () => {
     const port = await freePort()
     const first = await bootLiveGateway({ admin: { port } })
     await refuse(first, 'first')
@@ -112,7 +112,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('ends quietly when nobody reads its output', async () => {
+  test('ends quietly when its reader has gone', async () => {
     const live = await bootLiveGateway()
     await refuse(live, 'before')
     const followed = tail(live.admin, '--since', '10m')
@@ -138,7 +138,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
     expect(never.err).toContain('--since: a duration such as 10m')
   })
 
-  test('a listener that speaks to the terminal is not heard by it', async () => {
+  test('a listener cannot control the terminal', async () => {
     const evil = '\u001b]0;owned\u0007'
     const refusal = {
       ...{ at: evil, requestId: evil, client: evil, clientId: evil, method: evil, operation: evil },

@@ -58,7 +58,7 @@ const targets = [
 
 const methods = ['GET', 'POST', 'HEAD', 'OPTIONS', 'CONNECT', 'M-SEARCH', 'PRI', 'get', 'BREW', '']
 
-describe('explain says what a gateway then does', () => {
+describe('explain predicts what a gateway does', () => {
   const { listen } = testConfig(settings)
 
   test.each(methods)('with the method "%s", whatever the target', async (method) => {
@@ -76,7 +76,7 @@ describe('explain says what a gateway then does', () => {
   })
 })
 
-/** Sends a request line over a socket; `code` is null for a refusal without a body, and for what is answered. */
+/** Sends a request line over a socket; `code` is null for a rejection without a body, and for a forwarded request. */
 const ask = async (port: number, method: string, target: string) => {
   const client = await rawClient(port)
   client.send(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`))
@@ -125,7 +125,7 @@ test('--help shows examples and the exit codes', () => {
   expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
 })
 
-test('how tokens are checked is shown with its lines, and no secret', () => {
+test('settings of tokens are shown with their lines, and no secret', () => {
   const text = configText({
     auth: {
       methods: ['introspection'],
@@ -143,7 +143,7 @@ test('how tokens are checked is shown with its lines, and no secret', () => {
   expect(out).not.toContain('planted')
 })
 
-test('a key that is new to the listener, or to the audit log, has a row', () => {
+test('a new key of the listener, or of the audit log, has a row', () => {
   const config = testConfig()
 
   const rows = globalSettingRows(config, { listen: { host: '::1', fresh: 5 }, audit: { key: '***', fresh: '1s' } })

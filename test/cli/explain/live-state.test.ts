@@ -9,11 +9,11 @@ import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../status
 const explain = (admin: string, file: string, ...args: readonly string[]) =>
   runCommand(['explain', 'GET', '/market/insights', '--config', file, '--live', '--admin', admin, ...args])
 
-/** Takes what stands below the explanation. */
+/** Takes the text below the explanation. */
 const below = (out: string): string => out.slice(out.indexOf('just now, by '))
 
 describe('explain --live', () => {
-  test('tells which endpoint is out and why, what an operator ordered, and how requests failed of late', async () => {
+  test('shows which endpoint is out and why, the commands of an operator, and the recent failures', async () => {
     const [drained, dead] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
     const live = await bootLiveGateway({ upstreams: { market: { endpoints: [drained, dead], concurrency: 7 } } })
     const ordered = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
@@ -39,7 +39,7 @@ describe('explain --live', () => {
     expect(below(out)).not.toMatch(/leads|valuation/)
   })
 
-  test('an operation that an operator refuses is refused, one that he lets serve is not', async () => {
+  test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {
     const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'refuse' } } })
     const order = (state: string, operation: string) =>
       fetchAdmin(`${live.admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
@@ -65,7 +65,7 @@ describe('explain --live', () => {
     expect(offline.out).not.toContain('just now')
   })
 
-  test('says when something else runs than the file says', async () => {
+  test('shows that the running configuration is not the file', async () => {
     const live = await bootLiveGateway()
     writeFileSync(live.file, configText({ upstream: 'http://127.0.0.1:1' }))
 
@@ -93,7 +93,7 @@ describe('explain --live', () => {
     })
   })
 
-  test('what the file says is told although nobody can be asked', async () => {
+  test('the explanation of the file is printed although no gateway can be asked', async () => {
     const { code, out, err } = await explain(`http://127.0.0.1:${await freePort()}`, configFileWith(configText()))
 
     expect(code).toBe(2)
@@ -101,7 +101,7 @@ describe('explain --live', () => {
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
   })
 
-  test('a listener that speaks to the terminal is not heard by it', async () => {
+  test('a listener cannot control the terminal', async () => {
     const evil = '\u001b]0;owned\u0007\u202e'
     const refusal = {
       ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },

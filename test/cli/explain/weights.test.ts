@@ -10,7 +10,7 @@ test.each([
   ['p2c', `a weight is a share of the traffic; ${up}`, 'weight 10, 9.1%, at most 18.2%'],
   ['least-requests', `a weight is a share of the traffic; ${up}`, 'weight 10, 9.1%, at most 18.2%'],
   ['round-robin', 'a weight is a share of the traffic, whatever the load', 'weight 10, 9.1%  '],
-])('explain says what a weight is under %s', async (balance, means, share) => {
+])('explain describes a weight under %s', async (balance, means, share) => {
   const endpoints = ['http://a.test', { url: 'http://b.test', weight: 10 }]
   const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market: { balance, endpoints } } }) })
 
@@ -20,7 +20,7 @@ test.each([
   expect(out).toContain(share)
 })
 
-test('explain says nothing of weights where there is one endpoint', async () => {
+test('explain does not mention weights where there is one endpoint', async () => {
   const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market: 'http://a.test' } }) })
 
   const { out } = await runInProcess('explain', 'GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))

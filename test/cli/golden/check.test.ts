@@ -12,7 +12,7 @@ const files: readonly (readonly [file: string, code: number])[] = [
   ['missing.yaml', 2],
 ]
 
-test.each(files)('check of %s prints what its golden file says', async (file, code) => {
+test.each(files)('check of %s prints its golden file', async (file, code) => {
   const args = ['check', file]
 
   const ran = await runInProcess(...args)

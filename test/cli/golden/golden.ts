@@ -6,10 +6,10 @@ import { createFullCommandLine } from '../../../src/cli/commands/operator-comman
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-/** Holds the configuration files that the commands are run on; also their working directory, so that no path of a machine is printed. */
+/** The configuration files of the commands, which run in this folder, so that no path of a machine is printed. */
 export const configFolder = join(folder, 'files')
 
-/** Runs a command in this process, as the command line would: what it prints and its exit code. */
+/** Runs a command in this process, as the command line does; returns its output and its exit code. */
 export const runInProcess = async (
   ...args: readonly string[]
 ): Promise<{ readonly code: number; readonly out: string }> => {
@@ -36,15 +36,15 @@ export const runInProcess = async (
   return { code, out }
 }
 
-/** Writes a run as a person sees it: the command, what it prints, how it ends. */
+/** Renders a run as an operator sees it: the command, its output, its exit code. */
 export const transcript = (
   args: readonly string[],
   { code, out }: { readonly code: number; readonly out: string },
 ): string => `$ lender-gateway ${args.map(quoted).join(' ')}\n${out}exit code ${code}\n`
 
 /**
- * Compares with the file of that name in this folder, which UPDATE_GOLDEN=1 rewrites. The hash of a configuration is left out: it changes
- * with every key that the gateway learns.
+ * Compares a text with the file of this name in this folder, which UPDATE_GOLDEN=1 rewrites. The hash of a
+ * configuration is left out: it changes with every new key.
  */
 export const expectGolden = (name: string, text: string): void => {
   const file = join(folder, name)

@@ -1,4 +1,4 @@
-/** What people get wrong about the operator's listener and about reloading. */
+/** Mistakes of operators about the admin listener and about reloading. */
 import { describe, expect, test } from 'vitest'
 import { type Mistake, pem, tryMistakes, withTopLines } from './mistakes.ts'
 

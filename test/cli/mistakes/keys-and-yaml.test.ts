@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-/** What people get wrong in the file at night: each message names the line, the key and the remedy. */
+/** Mistakes of operators in keys and in YAML: each message names the line, the key and the remedy. */
 import { describe, expect, test } from 'vitest'
 import { type Mistake, operations, risk, tryMistakes, upstreams, withTopLines } from './mistakes.ts'
 
@@ -200,7 +200,7 @@ const yaml: Readonly<Record<string, Mistake>> = {
 
 describe('a key in the wrong place, or misspelt', () => tryMistakes(keys))
 
-describe('a slip of YAML', () => tryMistakes(yaml))
+describe('a mistake of YAML', () => tryMistakes(yaml))
 
 test('at least 20 mistakes are tried', () => {
   expect(Object.keys({ ...keys, ...yaml }).length).toBeGreaterThanOrEqual(20)

@@ -3,7 +3,7 @@ import { parseConfig } from '../../../src/config/load/load.ts'
 import { formatProblem } from '../../../src/config/problem.ts'
 import { groups } from '../../../src/operations.ts'
 
-/** Is a slip: the file with it, and what the message must say. No key: the slip is outside of all keys. */
+/** A mistake: the file with it, and the parts of its message. Without a key, the mistake is outside of all keys. */
 export interface Mistake {
   readonly text: string | Uint8Array
   readonly line: number
@@ -12,20 +12,22 @@ export interface Mistake {
   readonly remedy: string
 }
 
-/** Writes the eight groups, a line each from the second on, so that risk stands on the fifth; `risk` is what follows its colon. */
+/**
+ * Renders the eight groups, a line each from the second on, with risk on the fifth; `risk` is the text after its colon.
+ */
 export const upstreams = (risk = ' sandbox'): string =>
   `upstreams:\n${groups.map((group) => `  ${group}:${group === 'risk' ? risk : ' sandbox'}\n`).join('')}`
 
-/** Writes lines in front of the groups. */
+/** Puts lines before the groups. */
 export const withTopLines = (...lines: readonly string[]): string => `${lines.join('\n')}\n${upstreams()}`
 
-/** Writes lines under `operations`, which stands on the tenth. */
+/** Puts lines under `operations`, which stands on the tenth. */
 export const operations = (...lines: readonly string[]): string => `${upstreams()}operations:\n${lines.join('\n')}\n`
 
-/** Writes lines under risk, the first on the sixth. */
+/** Puts lines under risk, the first on the sixth. */
 export const risk = (...lines: readonly string[]): string => upstreams(['', ...lines].join('\n    '))
 
-/** Tries each mistake: one problem, and its message names the line, the key and the remedy. */
+/** Tests each mistake: one problem, and its message names the line, the key and the remedy. */
 export const tryMistakes = (mistakes: Readonly<Record<string, Mistake>>): void =>
   test.each(Object.entries(mistakes))('%s', (_what, { text, line, key, message, remedy }) => {
     const result = parseConfig(Buffer.from(text), 'gateway.yaml', {})
@@ -41,14 +43,14 @@ export const tryMistakes = (mistakes: Readonly<Record<string, Mistake>>): void =
     expect(head).not.toContain('hunter2')
   })
 
-/** Writes lines under `defaults`, the first on the second line of the file. */
+/** Puts lines under `defaults`, the first on the second line of the file. */
 export const defaults = (...lines: readonly string[]): string =>
   withTopLines('defaults:', ...lines.map((line) => `  ${line}`))
 
-/** Writes lines under risk, the first on the seventh. */
+/** Puts lines under risk, the first on the seventh. */
 export const riskUpstream = (...lines: readonly string[]): string => risk('endpoints: [https://risk]', ...lines)
 
-/** Writes a mistake in one line. */
+/** Makes a mistake in one line. */
 export const oneLineMistake = (text: string, line: number, key: string, message: string, remedy: string): Mistake => ({
   text,
   line,
@@ -57,7 +59,7 @@ export const oneLineMistake = (text: string, line: number, key: string, message:
   remedy,
 })
 
-/** Is where the keys of {@link riskUpstream} stand. */
+/** The path of the keys of {@link riskUpstream}. */
 export const riskPath = 'upstreams.risk'
-/** Writes a PEM text that holds nothing. */
+/** Makes a PEM text without contents. */
 export const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`

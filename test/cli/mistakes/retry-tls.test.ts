@@ -1,4 +1,4 @@
-/** What people get wrong about retries and about TLS to an upstream. */
+/** Mistakes of operators about retries and about TLS to an upstream. */
 import { describe, expect, test } from 'vitest'
 import {
   defaults,

@@ -1,4 +1,4 @@
-/** What people get wrong about balancing, health and what takes an endpoint out. */
+/** Mistakes of operators about balancing, health checks and outlier detection. */
 import { describe, expect, test } from 'vitest'
 import {
   defaults,

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-/** Values that people get wrong in the file at night. */
+/** Mistakes of operators in values. */
 import { describe, expect, test } from 'vitest'
 import { type Mistake, operations, risk, tryMistakes, upstreams, withTopLines } from './mistakes.ts'
 

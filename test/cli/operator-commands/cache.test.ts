@@ -18,7 +18,7 @@ const cached = async (): Promise<LiveGateway> => {
 const clear = (admin: string, ...args: readonly string[]) => runCommand(['cache', 'clear', ...args, '--admin', admin])
 
 describe('cache clear', () => {
-  test('removes what is stored of an operation, and then of all', async () => {
+  test('removes the entries of an operation, and then of all', async () => {
     const live = await cached()
     const ask = async (target: string) => (await fetch(live.url + target)).headers.get('cache-status')
     for (const target of ['/market/insights?a', '/market/insights?b', '/leads/pipeline']) await ask(target)
@@ -57,7 +57,7 @@ describe('cache clear', () => {
     expect(JSON.parse(out)).toEqual({ operation: 'market.insights', client: null, removed: 0 })
   })
 
-  test('ends with 1 where Redis does not answer, and says what that means', async () => {
+  test('ends with 1 where Redis does not respond, and prints what that means', async () => {
     const detail = '3 were removed here, but Redis did not answer'
     const admin = await scriptedAdmin(jsonResponse({ code: 'redis-not-answering', detail }, 503))
 
@@ -70,7 +70,7 @@ describe('cache clear', () => {
   test.each([
     ['an operation that is never stored', ['clear', 'inventory.sync']],
     ['an unknown action', ['empty']],
-  ])('%s is wrong usage, and nobody is asked', async (_, args) => {
+  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
     const { code, err } = await runCommand(['cache', ...args, '--admin', admin.url])
@@ -88,7 +88,7 @@ describe('status', () => {
   }
   const cache = { bytes: 1_300_000, maxBytes: 67_108_864, evictions: 0, redis: null, operations }
 
-  test('tells bytes, entries and hit ratio of each operation that is cached', async () => {
+  test('shows bytes, entries and hit ratio of each cached operation', async () => {
     const { out } = await runStatus({ ...healthyStatus, cache })
 
     expect(out).toContain(`
@@ -99,7 +99,7 @@ in all                    1.2 MiB of 64.0 MiB
 `)
   })
 
-  test('tells what a gateway has stored', async () => {
+  test('shows what a gateway has stored', async () => {
     const live = await cached()
     for (let n = 0; n < 4; n++) await fetch(`${live.url}/market/insights`)
 
@@ -114,7 +114,7 @@ in all                    1.2 MiB of 64.0 MiB
       { state: 'local', reason: 'no answer within 20ms', where: 'in 1 of 2 workers' },
       'OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no answer within 20ms',
     ],
-  ])('tells how it stands with Redis: %j', async (redis, said) => {
+  ])('shows the state of Redis: %j', async (redis, said) => {
     const { out } = await runStatus({
       ...healthyStatus,
       cache: { ...cache, redis: { ...redis, since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts } },
@@ -123,7 +123,7 @@ in all                    1.2 MiB of 64.0 MiB
     expect(out).toMatch(new RegExp(`^redis +${said}$`, 'm'))
   })
 
-  test('says nothing of a cache where no operation is cached', async () => {
+  test('shows no cache where no operation is cached', async () => {
     const { code, out } = await runStatus({ ...healthyStatus, cache: null })
 
     expect(code).toBe(0)

@@ -11,7 +11,7 @@ const boot = async () => {
 }
 
 describe('endpoint', () => {
-  test('has one take no new requests for a while, and take them again', async () => {
+  test('drains one for a while, and puts it back', async () => {
     const { one, two, live, order } = await boot()
     const calls = async () => {
       for (let i = 0; i < 10; i++) await (await fetch(`${live.url}/market/insights`)).text()
@@ -37,7 +37,7 @@ describe('endpoint', () => {
     expect(JSON.parse(out)).toEqual({ group: 'market', url: one.url, state: 'drain', until: expect.any(String) })
   })
 
-  test('says why an order is not accepted', async () => {
+  test('prints why a command is rejected', async () => {
     const { one, two, order } = await boot()
     await order('drain', 'market', one.url)
 
@@ -54,7 +54,7 @@ describe('endpoint', () => {
   test.each([
     ['an unknown group', ['drain', 'markets', 'http://a']],
     ['an unknown state', ['stop', 'market', 'http://a']],
-  ])('%s is wrong usage, and nobody is asked', async (_, args) => {
+  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
     const { code, err } = await runCommand(['endpoint', ...args, '--admin', admin.url])

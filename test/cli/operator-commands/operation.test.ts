@@ -34,7 +34,7 @@ describe('operation', () => {
     expect(JSON.parse(out)).toEqual({ operation: 'market.insights', state: 'refuse', until: expect.any(String) })
   })
 
-  test('says why an order is not accepted', async () => {
+  test('prints why a command is rejected', async () => {
     const live = await bootLiveGateway()
 
     const { code, err } = await runCommand([
@@ -54,7 +54,7 @@ describe('operation', () => {
   test.each([
     ['an unknown operation', ['refuse', 'market.insight']],
     ['an unknown state', ['stop', 'market.insights']],
-  ])('%s is wrong usage, and nobody is asked', async (_, args) => {
+  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
     const { code, err } = await runCommand(['operation', ...args, '--admin', admin.url])

@@ -44,7 +44,7 @@ describe('a real gateway', () => {
     expect(status.out).toContain('DIFFERS from what runs: it was rolled back; reload takes it again\n')
   })
 
-  test('runs on when the file is broken, and tells what check tells', async () => {
+  test('runs on when the file is broken, and prints what check prints', async () => {
     const { file, lender, edit } = await start({})
 
     edit(`${readFileSync(file, 'utf8').slice(0, -1)},"bogus":1}`)
@@ -58,7 +58,7 @@ describe('a real gateway', () => {
     expect(status.out).toContain('bogus: unknown key')
   })
 
-  test('holds an edit back whose endpoint is not there, tells so, and takes it by force', async () => {
+  test('holds back an edit whose endpoint cannot be reached, reports it, and takes it by force', async () => {
     const { lender, edit } = await start({})
     const url = `http://127.0.0.1:${await freePort()}`
 

@@ -61,7 +61,7 @@ const told = async (command: 'reload' | 'rollback', body: unknown, status = 200,
 }
 
 describe('reload', () => {
-  test('tells from where to where, and what changed for each group', async () => {
+  test('prints both hashes, and what changed for each group', async () => {
     expect(await told('reload', applied)).toEqual({
       code: 0,
       err: '',
@@ -92,7 +92,7 @@ for all groups
     })
   })
 
-  test('says so when the file says what runs', async () => {
+  test('reports that the file is what runs', async () => {
     expect(await told('reload', { ...applied, result: 'unchanged', to: applied.from, changes: [] })).toEqual({
       code: 0,
       err: '',
@@ -100,7 +100,7 @@ for all groups
     })
   })
 
-  test('exits with 1 when the file is refused, and prints the problems as check does', async () => {
+  test('exits with 1 when the file is rejected, and prints the problems as check does', async () => {
     expect(await told('reload', refused, 422)).toEqual({
       code: 1,
       out: formatProblems([problem, problem]),
@@ -108,7 +108,7 @@ for all groups
     })
   })
 
-  test('says that an edit is tried again whose endpoints were not reached', async () => {
+  test('reports that an edit whose endpoints were not reached is tried again', async () => {
     const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z', problems: [problem] }
 
     expect(await told('reload', held, 422)).toEqual({
@@ -118,7 +118,7 @@ for all groups
     })
   })
 
-  test('--force asks for it all the same', async () => {
+  test('--force requests it all the same', async () => {
     const admin = await scriptedAdmin(jsonResponse({ ...applied, forced: true, changes: [] }))
 
     const { code, out } = await runCommand(['reload', '--force', '--admin', admin.url])
@@ -130,7 +130,7 @@ for all groups
   test.each([
     [200, applied, 0],
     [422, refused, 1],
-  ])('prints JSON for programs, as the gateway tells it: %i', async (status, body, code) => {
+  ])('prints JSON for programs, as the gateway sends it: %i', async (status, body, code) => {
     const ran = await told('reload', body, status, '--format', 'json')
 
     expect({ code: ran.code, out: JSON.parse(ran.out) }).toEqual({ code, out: body })
@@ -146,7 +146,7 @@ for all groups
       'a number is expected at problems[0].line',
     ],
     ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
-  ])('exits with 2 when the answer is not a gateway’s: %s', async (_what, body, status, message) => {
+  ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, status, message) => {
     const { code, out, err } = await told('reload', body, status)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -157,7 +157,7 @@ for all groups
 })
 
 describe('rollback', () => {
-  test('tells what runs again', async () => {
+  test('prints what runs again', async () => {
     const changes = [change('upstreams.market', 'market', 'upstreams.market.endpoints', ['sandbox'], ['http://a'])]
 
     expect(await told('rollback', { ...applied, changes })).toEqual({

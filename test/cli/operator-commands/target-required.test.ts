@@ -1,4 +1,4 @@
-/** No order reaches a gateway that nothing but a guess leads to, whichever command gives it. */
+/** No command is sent to a guessed gateway. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { configFileWith, runCommand } from '../scripted-admin.ts'
 
-/** Makes an empty folder that is gone when the test has finished. */
+/** Makes an empty folder, which is removed after the test. */
 const emptyFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'orders-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -19,7 +19,7 @@ test.each([
   'rollback',
   'reload --force',
   'cache clear',
-])('%s is not given where there is no file, and says what to give', async (order) => {
+])('%s is not sent where there is no file, and names the options', async (order) => {
   expect(await runCommand(order.split(' '), {}, { cwd: emptyFolder() })).toEqual({
     code: 2,
     out: '',
@@ -27,7 +27,7 @@ test.each([
   })
 })
 
-test('an order is not given by a file whose admin.port cannot be read', async () => {
+test('a command is not sent when admin.port of the file cannot be read', async () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: as a file has it
   const config = configFileWith('admin: { port: "${NOWHERE}" }\n')
 
@@ -37,7 +37,7 @@ test('an order is not given by a file whose admin.port cannot be read', async ()
   expect(err).toContain('so it is not known which gateway is meant: give --config FILE or --admin URL\n')
 })
 
-test('an order is given where --admin leads, without a file', async () => {
+test('a command is sent to --admin, without a file', async () => {
   const live = await bootLiveGateway()
 
   const { code } = await runCommand(
@@ -49,7 +49,7 @@ test('an order is given where --admin leads, without a file', async () => {
   expect(code).toBe(0)
 })
 
-test('an order is given by a file whose other keys of admin cannot be used', async () => {
+test('a command is sent when other keys of admin cannot be used', async () => {
   const live = await bootLiveGateway()
   const { port } = new URL(live.admin)
   const config = configFileWith(`admin: { port: ${port}, hosts: 7 }\n`)
@@ -59,10 +59,10 @@ test('an order is given by a file whose other keys of admin cannot be used', asy
   expect(code).toBe(0)
 })
 
-test('what is only read is asked of the default address, where there is no file', async () => {
+test('a command that only reads asks the default address, where there is no file', async () => {
   const { code, err } = await runCommand(['status'], {}, { cwd: emptyFolder() })
 
-  // Whatever is there: it was asked.
+  // Whether a gateway listens there or not: it was asked.
   expect([0, 2]).toContain(code)
   expect(err).toContain('http://127.0.0.1:9901')
 })

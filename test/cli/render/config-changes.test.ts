@@ -11,7 +11,7 @@ test('a list that looks the same before and after holds a secret that has change
   expect(renderChanges([change])).toBe('for all groups\n  listen.tls.certificates  changed, not shown\n')
 })
 
-test('a refusal whose code is a member of every object is read as any other', () => {
+test('a rejection whose code is a member of every object is rendered as any other', () => {
   const [command] = rollbackCommands.commands
   const body = { code: 'constructor', hash: 'abcdefabcdef', problems: [], nextTry: null }
 

@@ -13,7 +13,7 @@ const row = (rate: Partial<Rate>): string | undefined => {
   return shown?.[1]
 }
 
-test('who counts is told, and in capitals when it should be Redis and is not', () => {
+test('the store of rates is shown, in capitals when Redis is out', () => {
   expect(row({ store: 'memory', state: 'local' })).toBe('counted in memory')
   expect(row({})).toBe('by redis, with other gateways')
   expect(row({ state: 'local', where: 'in 1 of 2 workers' })).toBe(

@@ -27,7 +27,7 @@ const operations = allOperations.map(({ id, group, method, path }, n) => ({
 
 const down = { state: 'down', since: '2026-11-21T02:04:00.000Z', reason: 'connection refused' }
 
-const told = (more: Partial<Overview['status']> = {}): Overview => ({
+const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   status: {
     ...healthyStatus,
     findings: [
@@ -59,7 +59,7 @@ const told = (more: Partial<Overview['status']> = {}): Overview => ({
 
 const seen = (more: Partial<TopView> = {}): TopView => ({
   url: 'http://127.0.0.1:9901',
-  overview: told(),
+  overview: overviewWith(),
   at,
   stale: null,
   ...more,
@@ -98,18 +98,18 @@ describe('a frame', () => {
     if (rows > 1) expect(lines[0]).toMatch(/^lender-gateway/)
   })
 
-  test('leaves room for the nine however much is wrong', () => {
+  test('leaves room for the nine operations, however many findings there are', () => {
     const findings = Array.from({ length: 50 }, (_, n) => ({
       ...{ severity: 'warning' as const, about: `x${n}`, cause: 'something', details: [], since: null, command: null },
     }))
 
-    const lines = screen(seen({ overview: told({ findings }) }), means(80, 24))
+    const lines = screen(seen({ overview: overviewWith({ findings }) }), means(80, 24))
 
     expect(lines).toContain('43 lines more of what is wrong: status shows all')
     expect(lines.some((line) => line.startsWith('market.insights'))).toBe(true)
   })
 
-  test('says that it is old, for how long and why, where it is seen', () => {
+  test('shows at the top that it is stale, for how long and why', () => {
     const stale = { seconds: 75, why: 'nothing listens at http://127.0.0.1:9901' }
 
     expect(screen(seen({ stale }), means(200, 24))[1]).toBe(
@@ -117,7 +117,7 @@ describe('a frame', () => {
     )
   })
 
-  test('has what needs somebody in colours where there are some', () => {
+  test('has what needs an operator in colours, where the terminal has any', () => {
     const lines = screen(seen(), means(200, 60, { colour: true }))
     const toneOf = (text: string): string => {
       const found = lines.find((line) => line.includes(text)) ?? ''
@@ -130,10 +130,10 @@ describe('a frame', () => {
     expect(lines.find((line) => line.startsWith('market.insights'))).toBeDefined()
   })
 
-  test('shows a gateway that counts nothing', () => {
+  test('shows a gateway without metrics', () => {
     const uncounted = operations.map((each) => ({ ...each, pace: null, history: null }))
 
-    const lines = screen(seen({ overview: { ...told(), operations: uncounted } }), means(100, 40))
+    const lines = screen(seen({ overview: { ...overviewWith(), operations: uncounted } }), means(100, 40))
 
     expect(lines.find((line) => line.startsWith('market.insights'))).toMatch(/^market\.insights +- +- +- +- +- +-$/)
     expect(lines.join('\n')).not.toContain('last 15 min')
@@ -141,7 +141,7 @@ describe('a frame', () => {
 })
 
 describe('a chart', () => {
-  test('has its highest column full, nothing empty, and the newest at the right', () => {
+  test('has its highest column full, zero empty, and the newest at the right', () => {
     expect(renderSparkline([0, 1, 4, 8], 4, 4, true)).toBe(' ▁▄█')
     expect(renderSparkline([0, 1, 4, 8], 4, 4, false)).toBe(' .=@')
     expect(renderSparkline([8], 4, 4, true)).toBe('   █')
@@ -149,21 +149,21 @@ describe('a chart', () => {
     expect(renderSparkline([0, 0, 0, 0], 4, 4, true)).toBe('    ')
   })
 
-  test('has as many columns as there is room for, more or fewer than numbers', () => {
+  test('has as many columns as there is room for, more or fewer than values', () => {
     for (const columns of [1, 3, 7, 60, 200]) expect(renderSparkline(rising, 180, columns, true)).toHaveLength(columns)
     expect(renderSparkline([0, 0, 8, 8], 4, 2, true)).toBe(' █')
   })
 
-  test('takes numbers that no gateway tells', () => {
+  test('takes values that no gateway sends', () => {
     expect(renderSparkline([-1, 1e308, 1e308], 3, 3, true)).toHaveLength(3)
     expect(renderSparkline([Number.MAX_VALUE, Number.MAX_VALUE], 2, 1, true)).toHaveLength(1)
   })
 })
 
-describe('what a terminal can do', () => {
+describe('the capabilities of a terminal', () => {
   const tty = { isTTY: true, columns: 100, rows: 30 }
 
-  test('depends on the terminal, NO_COLOR and the locale', () => {
+  test('depend on the terminal, NO_COLOR and the locale', () => {
     expect(detectTerminalCaps(tty, { LANG: 'en_US.UTF-8' })).toEqual({
       columns: 100,
       rows: 30,
@@ -176,13 +176,13 @@ describe('what a terminal can do', () => {
     expect(detectTerminalCaps(tty, { TERM: 'dumb' })).toMatchObject({ colour: false })
   })
 
-  test('without one nothing is cut, and there are no colours', () => {
+  test('without a terminal nothing is cut, and there are no colours', () => {
     expect(detectTerminalCaps({ isTTY: false, columns: 0, rows: 0 }, { LANG: 'C.UTF-8' })).toEqual({
       ...{ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY, colour: false, unicode: true },
     })
   })
 
-  test('that does not tell its size has the usual one', () => {
+  test('have the usual size when the terminal reports none', () => {
     expect(detectTerminalCaps({ isTTY: true, columns: 0, rows: 0 }, {})).toMatchObject({ columns: 80, rows: 24 })
   })
 })

@@ -6,19 +6,19 @@ import { expect, onTestFinished } from 'vitest'
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
-// What gives the terminal back, and nothing of what the command shows.
+// The sequence that restores the terminal, which no frame has.
 export const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 
 export interface PseudoTerminal {
-  /** All that came so far. */
+  /** All output so far. */
   text(): string
-  /** What the window shows: the last whole frame, a line each, without colours. */
+  /** The last whole frame in the window, by lines, without colours. */
   frame(): readonly string[]
   shows(wanted: RegExp): Promise<void>
   type(keys: string): void
   resize(columns: number, rows: number): void
   signal(name: NodeJS.Signals): void
-  /** Resolves when the command has ended, with its exit code and whether the terminal is set as it was before. */
+  /** Resolves after the command has ended, with its exit code and whether the settings of the terminal are restored. */
   readonly ended: Promise<{ readonly code: number; readonly isAsBefore: boolean }>
 }
 
@@ -33,7 +33,7 @@ export const runInTerminal = (
     'stty cols 100 rows 30',
     'echo "tty=$(tty)"',
     'echo "before=$(stty -g)"',
-    // Its own signals are for the command alone, whose pid this is.
+    // Signals go to the command alone, whose pid this is.
     `sh -c 'echo "pid=$$"; exec "$@"' sh ${command}`,
     'echo "code=$? after=$(stty -g)"',
   ].join('; ')

@@ -16,7 +16,7 @@ const top = (admin: string, environment: NodeJS.ProcessEnv = {}, ...args: readon
 const drawn = /market\.insights/
 
 describe('top where there is no terminal', () => {
-  test('prints what a gateway does, once, whole, and without colours', async () => {
+  test('prints one whole frame, without colours', async () => {
     const live = await bootLiveGateway({ upstreams: { risk: `http://127.0.0.1:${await freePort()}` } })
     await (await fetch(`${live.url}/risk/asset-valuation`, { method: 'POST' })).text()
 
@@ -31,7 +31,7 @@ describe('top where there is no terminal', () => {
     expect(out).not.toContain('\u001b')
   })
 
-  test('prints what /overview answers as JSON', async () => {
+  test('prints the response of /overview as JSON', async () => {
     const live = await bootLiveGateway()
 
     const { code, out } = await runCommand(['top', '--admin', live.admin, '--format', 'json'])
@@ -40,7 +40,7 @@ describe('top where there is no terminal', () => {
     expect(JSON.parse(out)).toMatchObject({ status: { state: 'serving' }, operations: expect.any(Array) })
   })
 
-  test('says why it cannot ask', async () => {
+  test('prints why it cannot ask', async () => {
     const { code, out, err } = await runCommand(['top', '--admin', `http://127.0.0.1:${await freePort()}`])
 
     expect([code, out]).toEqual([2, ''])
@@ -59,7 +59,7 @@ describe('top where there is no terminal', () => {
       { status: healthyStatus, operations: [{ id: 'a', state: 'b', history: { stepSeconds: 5, perSecond: ['x'] } }] },
       'perSecond[0]',
     ],
-  ])('a listener that tells %s is no gateway of this version', async (_, body, where) => {
+  ])('a listener that sends %s is no gateway of this version', async (_, body, where) => {
     const admin = await scriptedAdmin(jsonResponse(body))
 
     const { code, err } = await runCommand(['top', '--admin', admin.url])
@@ -71,7 +71,7 @@ describe('top where there is no terminal', () => {
 })
 
 describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => {
-  test('is as large as the window, follows it, and q gives the terminal back as it was', async () => {
+  test('is as large as the window, follows it, and q restores the terminal', async () => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)
     await terminal.shows(drawn)
@@ -98,7 +98,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     ['SIGTERM', null, 'SIGTERM'],
     ['SIGINT', null, 'SIGINT'],
     ['SIGHUP', null, 'SIGHUP'],
-  ] as const)('%s gives it back as well', async (_, keys, signal) => {
+  ] as const)('%s restores it as well', async (_, keys, signal) => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)
     await terminal.shows(drawn)
@@ -110,7 +110,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(terminal.text()).toContain(restoreSequence)
   })
 
-  test('so does an error that nobody catches', async () => {
+  test('so does an uncaught error', async () => {
     const live = await bootLiveGateway()
     const crash = `--import=data:text/javascript,${encodeURIComponent(crashOnSignal('nothing'))}`
     const terminal = top(live.admin, { NODE_OPTIONS: crash })
@@ -136,14 +136,14 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
   })
 
-  test('what is shown is STALE while nobody answers, and no more when somebody does', async () => {
+  test('the frame is STALE while no gateway responds, and no more when one does', async () => {
     const port = await freePort()
     const first = await bootLiveGateway({ admin: { port } })
     const terminal = top(first.admin)
     await terminal.shows(drawn)
 
     await first.gateway.close()
-    // The whole frame: its last lines may come later than the line that says so.
+    // The whole frame: its last lines may come later than the line with STALE.
     await expect
       .poll(() => terminal.frame().join('\n'), { timeout: 30_000 })
       .toMatch(/STALE: what stands here was so \d+s ago; nothing listens at[\s\S]*market\.insights/)
@@ -154,7 +154,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
   })
 
-  test('has colours when nobody forbids them', async () => {
+  test('has colours unless NO_COLOR forbids them', async () => {
     const admin = await scriptedAdmin(jsonResponse(toOverview(healthyStatus)))
     const terminal = top(admin.url, { NO_COLOR: '', TERM: 'xterm' })
     await terminal.shows(/limits\.concurrency/)
@@ -164,7 +164,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(terminal.text()).toContain('\u001b[1mlender-gateway')
   })
 
-  test('a listener that speaks to the terminal is not heard by it', async () => {
+  test('a listener cannot control the terminal', async () => {
     const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
     const finding = { severity: evil, about: evil, cause: evil.repeat(9), details: [evil], since: evil, command: evil }
     const status = {
@@ -181,7 +181,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
     const [, shown = ''] = terminal.text().split('\u001b[?7l')
-    // What is left when its own sequences are taken out: clear a line, go home, clear what is below, give back.
+    // The output without the command's own sequences: clear a line, go home, clear below, restore.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
     const rest = shown.replaceAll(/\u001b\[(2K|H|J|\?7h|\?25h|\?1049l)/gu, '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant

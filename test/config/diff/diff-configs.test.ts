@@ -19,7 +19,7 @@ const configOf = (clients: Clients) => {
 const changed = (from: Clients, to: Clients) =>
   diffConfigs(configOf(from), configOf(to)).map(({ part, path, from, to }) => [part, path, from, to])
 
-test('of clients that are not shown, those that changed, came and went are named, and nothing else is said of them', () => {
+test('clients that the report leaves out are named when they changed, came or went, and their values are masked', () => {
   const edited = many((nth) => (nth === 7 ? { disabled: true } : nth === 300 ? { id: 'new' } : {}))
   const changes = changed(many(), edited)
 
@@ -41,7 +41,7 @@ test('ten are named, and the others counted', () => {
   expect(changes.slice(11)).toEqual([['clients', 'clients.*', null, '490 more differ']])
 })
 
-test('where no client differs none is named, and where all are shown they are shown as before', () => {
+test('without a change no client is named, and clients that the report shows are compared as before', () => {
   expect(changed(many(), many())).toEqual([])
   expect(
     changed(

@@ -10,17 +10,17 @@ import { configOf, sandbox, withRisk } from '../helper.ts'
 const diffTexts = (before: string, after: string) =>
   diffReports(reportConfig(configOf(before)), reportConfig(configOf(after)))
 
-/** Sets fields of what goes to the group risk. */
+/** Sets fields of requests to the group risk. */
 const setting = (fields: string): string => withRisk(` { endpoints: [http://r.internal], request: { set: ${fields} } }`)
 
-describe('what is reported of a configuration', () => {
+describe('the report of a configuration', () => {
   const secret = 'hunter2-s3cret'
 
-  test('says whether clients may choose HTTP/2', () => {
+  test('shows whether clients may choose HTTP/2', () => {
     expect(renderEffectiveConfig(configOf(sandbox))).toMatchObject({ listen: { http2: false } })
   })
 
-  test('is a configuration that says the same', () => {
+  test('is a configuration with the same report', () => {
     const rows = fc.record({
       basePath: fc.constantFrom('', '/v1', '/lender/v2'),
       maxBody: fc.constantFrom('1KiB', '64MiB', 'none'),
@@ -57,7 +57,7 @@ describe('what is reported of a configuration', () => {
     )
   })
 
-  test('writes a literal placeholder as the file does', () => {
+  test('spells a literal placeholder as the file does', () => {
     const config = configOf(setting('{ X-A: "a$${B}$$${C" }'))
 
     expect(config.upstreams.risk.request.set[0]?.value).toBe('a${B}$${C')
@@ -70,7 +70,7 @@ describe('what is reported of a configuration', () => {
     expect(inspect(renderEffectiveConfig(config), { depth: null, showHidden: true })).not.toContain(secret)
   })
 
-  test('shows no secret, and yet tells that one has changed', () => {
+  test('shows no secret, and yet shows that one has changed', () => {
     const key = (value: string) =>
       withRisk(`\n    endpoints: [http://r.internal]\n    request: { set: { X-Api-Key: "${value}" } }`)
     const token = (value: string) => `admin: { token: ${value} }\n${sandbox}`
@@ -87,7 +87,7 @@ describe('what is reported of a configuration', () => {
 })
 
 describe('a difference', () => {
-  test('is nothing where only the words differ', () => {
+  test('is empty where only the spelling differs', () => {
     expect(diffTexts(sandbox, `# the same\nlisten: { port: 8080 }\n${sandbox}`)).toEqual([])
   })
 
@@ -107,7 +107,7 @@ describe('a difference', () => {
     ])
   })
 
-  test('of a secret is told beside what else has changed', () => {
+  test('of a secret stands beside the other changes', () => {
     const key = (url: string, value: string) =>
       withRisk(`\n    endpoints: [${url}]\n    request: { set: { X-Api-Key: "${value}", X-Auth: same } }`)
 
@@ -116,14 +116,14 @@ describe('a difference', () => {
     )
   })
 
-  test('of a field is told by its own name, whatever every object inherits', () => {
+  test('of a field has its own name, whatever every object inherits', () => {
     expect(diffTexts(setting('{ constructor: a }'), setting('{ X-A: b }'))).toMatchObject([
       { path: 'upstreams.risk.request.set.constructor', from: 'a', to: null },
       { path: 'upstreams.risk.request.set.X-A', from: null, to: 'b' },
     ])
   })
 
-  test('from a gateway of another version names the part that only one of them knows', () => {
+  test('from a gateway of another version names the part that only one of the two has', () => {
     const { config, digests, hash } = reportConfig(configOf(sandbox))
     const { reload, ...rest } = config
     const older = { hash, config: rest, digests }
@@ -133,7 +133,7 @@ describe('a difference', () => {
     expect(diffReports(newer, older)).toMatchObject([{ part: 'reload', path: 'reload', from: reload, to: null }])
   })
 
-  test('of an operation concerns its group, one of the defaults all that inherit it', () => {
+  test('of an operation belongs to its group, one of the defaults to all groups that inherit it', () => {
     const operation = diffTexts(sandbox, `operations: { inventory.sync: { state: refuse } }\n${sandbox}`)
     const defaults = diffTexts(sandbox, `defaults: { timeouts: { headers: 1s }, deadline: 2s }\n${sandbox}`)
 

@@ -6,7 +6,7 @@ import { findRestartRequired } from '../../../src/config/diff/restart-required.t
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { configOf, folderWith, sandbox } from '../helper.ts'
 
-/** Loads a file and asks what of it a gateway on `running` could not take live. */
+/** Loads a file, and lists what a gateway on `running` could not change without a restart. */
 const restartNeeds = (running: Config, text: string) => {
   const file = join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
   const loaded = loadConfig(file)
@@ -35,8 +35,8 @@ test.each([
   ['workers: auto', 'workers', 1, 10, '1', 'auto'],
   ['log: { level: warn, buffer: 1MiB }', 'log.buffer', 1, 29, '16MiB', '1MiB'],
 ])(
-  '%j needs a restart, and the problem names the key, its place and the way back',
-  (text, path, line, column, is, found) => {
+  '%j needs a restart, and the problem names the key, its position and the value to put back',
+  (text, path, line, column, current, found) => {
     const problems = restartNeeds(running, `${text}\n${sandbox}`)
 
     expect(problems).toEqual([
@@ -45,10 +45,10 @@ test.each([
         line,
         column,
         path,
-        expected: `${is}, which the gateway was started with`,
+        expected: `${current}, which the gateway was started with`,
         found,
         message: 'this cannot change while the gateway runs: it needs a restart',
-        hint: `restart the gateway, or put ${is} back`,
+        hint: `restart the gateway, or put ${current} back`,
       },
     ])
   },
@@ -105,7 +105,7 @@ test('HTTPS switched on or off needs a restart, and a renewed certificate does n
   expect(restartDiff(old, renewed)).toEqual([])
 })
 
-test('whatever else changes does not', () => {
+test('any other change needs none', () => {
   const text = `
 listen: { basePath: /v1, maxTarget: 1KiB, maxHeaders: 64KiB, maxConnections: 7, timeouts: { headers: 1s }, trustedProxies: [10.0.0.0/8] }
 admin: { token: a-token-of-an-operator, hosts: [gateway.internal] }

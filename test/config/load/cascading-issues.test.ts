@@ -1,4 +1,4 @@
-/** One line that is indented wrongly is one problem, whatever it does to the lines around it; two mistakes are two. */
+/** One wrongly indented line is one problem, whatever it does to the lines around it; two mistakes are two problems. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load/load.ts'
 
@@ -44,7 +44,7 @@ const problemsOf = (text: string): readonly string[] => {
   return result.ok ? [] : result.problems.map(({ line, path, message }) => `${line} ${path}: ${message}`)
 }
 
-/** Writes the file with some of its lines, counted from 1, indented further by so many blanks, or less far. */
+/** Renders the file with some lines, counted from 1, indented further by a number of blanks, or less far. */
 const shifted = (...shifts: readonly (readonly [line: number, by: number])[]): string =>
   lines
     .map((line, i) => {
@@ -59,7 +59,7 @@ const slips = lines.flatMap((line, i) =>
   line === '' ? [] : [-4, -2, -1, 1, 2, 4].flatMap((by) => (indentOf(line) + by < 0 ? [] : [[i + 1, by] as const])),
 )
 
-test('the file is sound', () => {
+test('the file is valid', () => {
   expect(problemsOf(file)).toEqual([])
 })
 
@@ -78,7 +78,7 @@ test.each([
   ['the keys of a section that stands in another one', shifted([10, 2]), ['10 limits.upstreams: unknown key']],
   ['the value that the key above has lost', shifted([20, -2]), ['20 upstreams.risk.headers: unknown key']],
   ['where a key is missing now', shifted([23, 2]), ['23 upstreams.risk.inventory: unknown key']],
-])('of one slip this is told, and not also %s', (_, text, expected) => {
+])('one mistake is reported, and not also %s', (_, text, expected) => {
   expect(problemsOf(text)).toEqual(expected)
 })
 
@@ -113,7 +113,7 @@ test.each<[string, string, readonly string[]]>([
     shifted([21, 2]).replace('attempts: 2', 'attempts: 2\n      nonsense: 1'),
     ['21 upstreams.risk.timeouts.retry: unknown key', '23 upstreams.risk.timeouts.nonsense: unknown key'],
   ],
-])('what is wrong by itself is told beside it: %s', (_, text, expected) => {
+])('another mistake is reported beside it: %s', (_, text, expected) => {
   expect(problemsOf(text)).toEqual(expected)
 })
 
@@ -121,7 +121,7 @@ test.each([
   [5, '13 upstreams.risk: wrong indentation'],
   [7, '12 upstreams.risk.endpoints[0]: an item of the list inside the one before it'],
 ])(
-  'an item of a list that stands %i spaces in, and the others six, is told in words of the list',
+  'an item of a list with an indentation of %i, where the others have six, is reported as an item',
   (spaces, expected) => {
     const items = ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3']
     const lines = items.map((item, i) => `${' '.repeat(i === 1 ? spaces : 6)}- ${item}`)

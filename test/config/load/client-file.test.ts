@@ -59,7 +59,7 @@ describe('clients in a file of their own', () => {
     expect(again.ok && loaded.ok && again.config.hash !== loaded.config.hash).toBe(true)
   })
 
-  test('may stand in several, and beside others', () => {
+  test('may stand in several files, and beside others', () => {
     const files = { 'a.yaml': JSON.stringify([client('a')]), 'b.yaml': JSON.stringify([client('b'), client('c')]) }
     const { config } = good(`[file:a.yaml, ${JSON.stringify(client('own'))}, file:b.yaml]`, files)
 
@@ -71,7 +71,7 @@ describe('clients in a file of their own', () => {
     ])
   })
 
-  test('are not repeated where the configuration is shown, and yet it is told that they have changed', () => {
+  test('are not repeated in the report, and yet it shows that they have changed', () => {
     const reported = (id: string) =>
       reportConfig(good('file:c.yaml', { 'c.yaml': JSON.stringify([client(id)]) }).config)
 
@@ -81,7 +81,7 @@ describe('clients in a file of their own', () => {
   })
 })
 
-describe('what is wrong is told where it stands', () => {
+describe('a mistake is reported where it stands', () => {
   const wrong = [
     ['YAML', '- id: a\n  operations: all\n- id: b\n  operation: all\n', 'c:4:3', 'c:3:3'],
     ['JSON', '[{"id": "a", "operations": "all"},\n {"id": "b", "operation": "all"}]', 'c:2:14', 'c:2:2'],
@@ -135,7 +135,7 @@ describe('what is wrong is told where it stands', () => {
     expect(found).toContainEqual(expect.objectContaining({ path, message }))
   })
 
-  test('a key in place of its digest is not repeated', () => {
+  test('a key in place of its digest is not quoted', () => {
     const secret = 'planted-secret-of-bank-a'
     const [problem] = (() => {
       const { loaded } = load('file:c', { c: JSON.stringify([client('a')]).replace(sha, secret) })
@@ -147,7 +147,7 @@ describe('what is wrong is told where it stands', () => {
   })
 })
 
-test('a place in JSON is the one that the parser of YAML finds in the whole file', () => {
+test('a position in JSON is the one that the YAML parser finds in the whole file', () => {
   const text = fc.oneof(fc.string(), fc.constantFrom('[', '}', ',', '"', '\\', '\n', 'a: b', ''))
   const entry = fc.record({
     id: text,
@@ -186,7 +186,7 @@ test('a place in JSON is the one that the parser of YAML finds in the whole file
   )
 })
 
-test('what is wrong in a file that is too large for the parser of YAML is told where it stands', () => {
+test('a mistake in a file too large for the YAML parser is reported where it stands', () => {
   const list = Array.from({ length: 50_000 }, (_, nth) => client(`c${nth}`))
   const text = JSON.stringify(list, null, 1).replace('"id": "c49999",', '"id": "c49999", "rate": "often",')
   const line = text.slice(0, text.indexOf('"rate"')).split('\n').length

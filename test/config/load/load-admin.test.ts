@@ -19,14 +19,14 @@ const builtIn = {
 }
 const token = 'abcdefghijklmnop-0123456789'
 
-/** Writes a file among others, and reads what it tells of the operator's listener. */
+/** Writes a file among others, and loads its admin section. */
 const read = (
   text: string | Uint8Array,
   environment: Environment = {},
   others: Readonly<Record<string, string>> = {},
 ) => loadAdmin(join(folderWith({ 'gateway.yaml': text, ...others }), 'gateway.yaml'), environment)
 
-test('a sound file tells what a gateway takes from it', () => {
+test('a valid file gives what a gateway takes from it', () => {
   const folder = folderWith({
     'gateway.yaml': `admin: { host: "::1", port: 9000, hosts: [Ops.internal], token: "file:token" }\n${sandbox}`,
     token: `${token}\n`,
@@ -37,11 +37,11 @@ test('a sound file tells what a gateway takes from it', () => {
   expect(loadAdmin(file, {})).toEqual({ admin: loaded.ok && loaded.config.admin, reason: null, isGuessed: false })
 })
 
-test('a file without the section means what is built in', () => {
+test('a file without the section gives the built-in values', () => {
   expect(read(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false })
 })
 
-describe('what is broken elsewhere does not matter', () => {
+describe('a broken part elsewhere does not matter', () => {
   test.each([
     ['upstreams that are missing', ''],
     ['an unknown key', 'bogus: 1'],
@@ -62,7 +62,7 @@ describe('what is broken elsewhere does not matter', () => {
     expect(reason).toBeNull()
   })
 
-  test('a cross-check: a running gateway may have been started before the address was edited', () => {
+  test('a rule across keys: a running gateway may have been started before the address was edited', () => {
     expect(read('admin: { host: 0.0.0.0 }')).toEqual({
       admin: { ...builtIn, host: '0.0.0.0' },
       reason: null,
@@ -71,7 +71,7 @@ describe('what is broken elsewhere does not matter', () => {
   })
 })
 
-describe('what cannot be read is as built in, with the reason', () => {
+describe('a part that cannot be read has its built-in value, with the reason', () => {
   test.each([
     ['an empty list', 'admin: []', 'admin in'],
     ['a word', 'admin: yes', 'admin in'],
@@ -115,20 +115,20 @@ test('a reason never quotes a token', () => {
   expect(read('admin: { token: "file:token" }', {}, { token: secret }).reason).not.toContain('hunter2')
 })
 
-test('the parser warns of nothing: what it warns of, it quotes', async () => {
+test('the parser emits no warnings, which would quote the file', async () => {
   const warnings: Error[] = []
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
   onTestFinished(() => void process.off('warning', note))
 
   const { admin } = read('admin:\n  port: 9000\n  ? [hunter2]\n  : 1\n')
-  await setImmediate() // warnings are told on the next turn
+  await setImmediate() // warnings are emitted on the next turn
 
   expect(admin.port).toBe(9000)
   expect(warnings).toEqual([])
 })
 
-test('whatever the text, it answers', () => {
+test('it returns a result for any text', () => {
   const fragment = fc.constantFrom(
     'admin:',
     ' ',

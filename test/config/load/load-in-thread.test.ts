@@ -7,7 +7,7 @@ import { folderWith, sandbox, tiresome } from '../helper.ts'
 
 const fileWith = (text: string): string => join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
 
-test('a file that is loaded in a thread of its own says what it says otherwise', async () => {
+test('a file that is loaded in a thread gives the same result as otherwise', async () => {
   for (const text of [sandbox, 'listen: 7\n', 'a: [', '']) {
     const file = fileWith(text)
 
@@ -15,7 +15,7 @@ test('a file that is loaded in a thread of its own says what it says otherwise',
   }
 })
 
-test('one that is read after one that took too long is as good as any', async () => {
+test('a load after one that took too long succeeds', async () => {
   const tired = await loadInThread(fileWith(tiresome), {}, [], 1)
   const next = await loadInThread(fileWith(sandbox), {})
   const further = await loadInThread(fileWith(sandbox), {})
@@ -23,7 +23,7 @@ test('one that is read after one that took too long is as good as any', async ()
   expect([tired.ok, next.ok, further.ok]).toEqual([false, true, true])
 })
 
-test('two that are read at once do not get in each other’s way', async () => {
+test('two loads at once do not affect each other', async () => {
   const files = [fileWith(sandbox), fileWith('listen: 7\n')]
 
   const both = await Promise.all(files.map((file) => loadInThread(file, {})))
@@ -31,7 +31,7 @@ test('two that are read at once do not get in each other’s way', async () => {
   expect(both).toEqual(files.map((file) => loadConfig(file, {})))
 })
 
-test('its configuration is frozen to the last value', async () => {
+test('the configuration is frozen to the last value', async () => {
   const loaded = await loadInThread(fileWith(sandbox), {})
 
   const thawed: string[] = []
@@ -46,7 +46,7 @@ test('its configuration is frozen to the last value', async () => {
   expect(thawed).toEqual([])
 })
 
-test('it sees the environment that it is given, and no other', async () => {
+test('the thread uses the given environment, and no other', async () => {
   const file = fileWith(`listen: { basePath: "\${BASE}" }\n${sandbox}`)
 
   const [given, none] = [await loadInThread(file, { BASE: '/v1' }), await loadInThread(file, {})]
@@ -55,7 +55,7 @@ test('it sees the environment that it is given, and no other', async () => {
   expect(none).toMatchObject({ ok: false, problems: [{ path: 'listen.basePath' }] })
 })
 
-test('one that takes too long is a problem of the file, and is known by its contents all the same', async () => {
+test('a load that takes too long is a problem of the file, whose digest is known all the same', async () => {
   const file = fileWith(tiresome)
 
   const loaded = await loadInThread(file, {}, [], 1)
@@ -67,7 +67,7 @@ test('one that takes too long is a problem of the file, and is known by its cont
   })
 })
 
-test('the thread is let go five seconds after the last file, with the libraries that it has loaded', async () => {
+test('the thread ends five seconds after the last load, with the libraries that it has loaded', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const ended = vi.spyOn(Worker.prototype, 'terminate')

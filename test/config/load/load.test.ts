@@ -34,7 +34,7 @@ describe('a file', () => {
     expect(loadConfig(file, {})).toMatchObject({ ok: false, unreadable: true })
   })
 
-  test('that is a device is not waited for', () => {
+  test('that is a device does not block', () => {
     expect(loadConfig('/dev/null', {})).toMatchObject({ ok: false, unreadable: true })
   })
 
@@ -45,7 +45,7 @@ describe('a file', () => {
     expect(loadConfig(join(folder, 'gateway.yaml'), {}).ok).toBe(true)
   })
 
-  test('larger than 1 MiB is refused, and one of exactly 1 MiB is not', () => {
+  test('larger than 1 MiB is rejected, and one of exactly 1 MiB is not', () => {
     const text = `${sandbox}\n#`
     const fits = text.padEnd(1024 ** 2, 'x')
     const folder = folderWith({ 'fits.yaml': fits, 'large.yaml': `${fits}x` })
@@ -54,13 +54,13 @@ describe('a file', () => {
     expect(loadConfig(join(folder, 'large.yaml'), {})).toMatchObject({ ok: false, unreadable: false })
   })
 
-  test('that is not UTF-8 is refused at the line of the first wrong byte', () => {
+  test('that is not UTF-8 is rejected at the line of the first wrong byte', () => {
     const result = parseConfig(Buffer.from(`version: 1\nlisten: {}\n# caf\xe9\n${sandbox}`, 'latin1'), 'f', {})
 
     expect(result).toMatchObject({ ok: false, problems: [{ line: 3, message: 'the file is not UTF-8' }] })
   })
 
-  test('in UTF-16 is refused', () => {
+  test('in UTF-16 is rejected', () => {
     const result = parseConfig(Buffer.from(`\uFEFF${sandbox}`, 'utf16le'), 'f', {})
 
     expect(result).toMatchObject({ ok: false, problems: [{ message: 'the file is not UTF-8' }] })
@@ -76,7 +76,7 @@ describe('a file', () => {
     expect(problemsOf(`version: 1\r\nbogus: 1\r\n${sandbox}\r\n`)).toMatchObject([{ line: 2, column: 1 }])
   })
 
-  test('with an alias bomb is refused in little time', () => {
+  test('with an alias bomb is rejected in little time', () => {
     const levels = Array.from({ length: 9 }, (_, level) => {
       const items =
         level === 0
@@ -92,7 +92,7 @@ describe('a file', () => {
     expect(problems).toMatchObject([{ message: 'too many aliases' }])
   })
 
-  test('with more than 100 aliases is refused', () => {
+  test('with more than 100 aliases is rejected', () => {
     const aliases = (count: number): string =>
       `listen:\n  trustedProxies:\n    - &a 10.0.0.1\n${'    - *a\n'.repeat(count)}${sandbox}`
 
@@ -100,7 +100,7 @@ describe('a file', () => {
     expect(problemsOf(aliases(101))).toMatchObject([{ line: 104, message: 'too many aliases' }])
   })
 
-  test('nested too deeply is refused', () => {
+  test('nested too deeply is rejected', () => {
     const problems = problemsOf(`listen: ${'['.repeat(50_000)}`)
 
     expect(problems[0]?.message).toBe('nested too deeply')
@@ -114,7 +114,7 @@ test('beyond a thousand problems the rest is counted', () => {
   expect(problems.at(-1)?.message).toBe('500 more problems are not shown')
 })
 
-test('several unquoted placeholders are told with the other problems of the file', () => {
+test('several unquoted placeholders are reported with the other problems of the file', () => {
   const text = `admin: { host: $${'{A}'}, port: "1" }\nlisten: { host: $${'{B:-x}'} }\nbogus: 1\n${sandbox}`
 
   expect(problemsOf(text).map(({ line, path }) => [line, path])).toEqual([
@@ -125,7 +125,7 @@ test('several unquoted placeholders are told with the other problems of the file
   ])
 })
 
-test('all problems are told at once, in the order of the file', () => {
+test('all problems are reported at once, in the order of the file', () => {
   const problems = problemsOf(
     [
       'bogus: 1',
@@ -168,7 +168,7 @@ test('a problem within an alias is shown where the value stands', () => {
   ])
 })
 
-test('a problem prints as file, line, column, path and message, then what was expected, found and helps', () => {
+test('a problem prints as file, line, column, path and message, then what was expected and found, and a hint', () => {
   const problems = problemsOf(
     withRisk('\n    endpoints: [http://a]\n    timeouts: { connect: 2 }'),
     {},
@@ -211,7 +211,7 @@ describe('the environment', () => {
     expect(upstreams.risk.endpoints[0]?.origin).toBe('http://risk.internal')
   })
 
-  test('leaves what looks like a number a string where a string is due', () => {
+  test('keeps a text that looks like a number a string where the key takes a string', () => {
     const text = withRisk('\n    endpoints: [http://a]\n    request: { set: { X-Id: "${ID}" } }')
 
     expect(configOf(text, { ID: '0042' }).upstreams.risk.request.set).toMatchObject([{ name: 'X-Id', value: '0042' }])
@@ -225,7 +225,7 @@ describe('the environment', () => {
     expect(configOf(text, { PORT: '82' }).listen.port).toBe(82)
   })
 
-  test('is left out by a doubled dollar sign', () => {
+  test('is escaped by a doubled dollar sign', () => {
     const text = withRisk('\n    endpoints: [http://a]\n    request: { set: { X-A: "$${HOME} $x $$" } }')
 
     expect(configOf(text, { HOME: 'no' }).upstreams.risk.request.set[0]?.value).toBe('${HOME} $x $$')
@@ -237,7 +237,7 @@ describe('the environment', () => {
     expect(problem).toMatchObject({ path: 'listen.host', message: 'not an address' })
   })
 
-  test('is not read again from what it gave', () => {
+  test('is not filled in again within its own values', () => {
     const text = withRisk('\n    endpoints: [http://a]\n    request: { set: { X-A: "${A}" } }')
 
     expect(configOf(text, { A: '${B}', B: 'no' }).upstreams.risk.request.set[0]?.value).toBe('${B}')
@@ -282,7 +282,7 @@ describe('a file: reference', () => {
     ['lines', 'a control character'],
     ['emoji', 'beyond U+00FF'],
     ['blank', 'blanks around it'],
-  ])('to a file that is no good is a problem at its key: %s', (name, message) => {
+  ])('to a file that cannot be used is a problem at its key: %s', (name, message) => {
     const folder = folderWith({
       empty: '',
       newline: '\n',
@@ -383,7 +383,7 @@ describe('load never throws', () => {
     )
   })
 
-  test('whatever is changed in a good file', () => {
+  test('whatever is changed in a valid file', () => {
     const good = Buffer.from(
       `listen: { port: "\${A:-1}" }\n${withRisk('\n    endpoints: [http://a, {url: http://b, weight: 3}]\n    request: { set: { X-A: b } }')}`,
     )
@@ -398,7 +398,7 @@ describe('load never throws', () => {
   })
 })
 
-test('a tag on a map or a list is refused as on a word', () => {
+test('a tag on a map or a list is rejected as on a word', () => {
   const problems = problemsOf(`listen: !a { port: 1 }\nadmin: { hosts: !b [x] }\nlog: { level: !c info }\n${sandbox}`)
 
   expect(problems.map(({ line, path, message }) => [line, path, message])).toEqual([
@@ -409,7 +409,7 @@ test('a tag on a map or a list is refused as on a word', () => {
 })
 
 test.each(['\ue000', '\ue001', '\ue000\ue001'])(
-  'a sign for private use stays what it is beside a placeholder: %j',
+  'a character for private use stays as it is beside a placeholder: %j',
   (sign) => {
     const text = `a: "${sign} $${'{A}'}"\nb: $${'{B}'}`
 

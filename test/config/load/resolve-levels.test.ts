@@ -85,7 +85,7 @@ test('every key but upstreams has a default', () => {
   })
 })
 
-test('an empty section is as good as none', () => {
+test('an empty section is the same as none', () => {
   const empty = configOf(
     `requestId: {}\nlisten: { timeouts: {} }\nadmin: {}\nlog: {}\ndefaults: { timeouts: {}, tls: {}, outlier: {} }\noperations: { market.insights: {} }\nreload: {}\nshutdown: {}\n${sandbox}`,
   )
@@ -186,7 +186,7 @@ describe('precedence', () => {
     expect(seen(configOf(text('defaults', 'upstream')))).toEqual({ deadline: 2000, maxBody: 2, ...all(2) })
   })
 
-  test('the defaults win over what is built in', () => {
+  test('the defaults win over the built-in values', () => {
     expect(seen(configOf(text('defaults')))).toEqual({ deadline: 3000, maxBody: 3, ...all(3) })
   })
 
@@ -210,7 +210,7 @@ describe('precedence', () => {
     expect(operations['market.insights'].deadline).toBe(30_000)
   })
 
-  test('none wins over a bound, and turns it off', () => {
+  test('none wins over a limit, and turns it off', () => {
     const none = 'deadline: none, maxBody: false, timeouts: { connect: none, headers: false, body: none }'
     const { upstreams, operations } = configOf(
       `${withRisk(` { endpoints: [http://risk], ${none} }`)}\noperations: { valuation.score: { deadline: none, maxBody: none } }`,
@@ -222,7 +222,7 @@ describe('precedence', () => {
     expect(operations['valuation.forecast']).toMatchObject({ deadline: 30_000 })
   })
 
-  test('a bound wins over none', () => {
+  test('a limit wins over none', () => {
     const { operations } = configOf(
       `defaults: { deadline: none }\n${withRisk(' { endpoints: [http://a], deadline: 4s }')}`,
     )
@@ -239,7 +239,7 @@ describe('precedence', () => {
     expect(configOf(`defaults: { keepAlive: none }\n${sandbox}`).upstreams.risk.keepAlive).toBe(0)
   })
 
-  test('the winner and its line are known', () => {
+  test('the level that wins and its line are known', () => {
     const result = parse(text('defaults', 'upstream', 'operation'))
     const origin = (path: string): Provenance | undefined => (result.ok ? result.provenance.get(path) : undefined)
 
@@ -252,11 +252,11 @@ describe('precedence', () => {
     expect(origin('listen.timeouts.keepAlive')).toMatchObject({ source: 'built-in' })
   })
 
-  test('every value of the configuration has an origin', () => {
+  test('every value of the configuration has a provenance', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
-    // retry, each policy itself among them; 7 for each operation.
+    // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, log, reload, shutdown; for each group
+    // 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself among them; 7 for each operation.
     const global = [
       'allowSandbox',
       'workers',

@@ -7,7 +7,7 @@ import { configOf, folderWith, parse, sandbox, withRisk } from '../helper.ts'
 const secret = 'hunter2-s3cret'
 const environment = { SECRET: secret, LINES: `${secret}\n${secret}`, EMPTY: '' }
 
-/** Says all that a person or a program is told about a file. */
+/** Renders all that the gateway shows of a file, to operators and programs. */
 function printProblems(text: string): string {
   const folder = folderWith({ key: `${secret}\n${secret}`, binary: Buffer.from(`${secret}\xff`, 'latin1') })
   const result = parse(text, environment, join(folder, 'gateway.yaml'))
@@ -162,7 +162,7 @@ test.each([
   ['the environment', 'X-A: "${KEY}"', true],
   ['the file itself, for a field that names a credential', 'Authorization: Bearer a', true],
   ['the file itself, for another field', 'X-Region: eu', false],
-])('a value from %s is marked so that it is shown nowhere, or not', (_where, line, marked) => {
+])('a value from %s is marked as secret, or not', (_where, line, marked) => {
   const folder = folderWith({ key: 'a' })
   const config = configOf(risk('request:', '  set:', `    ${line}`), { KEY: 'a' }, join(folder, 'gateway.yaml'))
 

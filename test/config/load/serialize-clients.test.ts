@@ -24,7 +24,7 @@ const some = (count: number): readonly ClientConfig[] => Array.from({ length: co
 const carried = (clients: readonly ClientConfig[], running: readonly ClientConfig[]) =>
   deserializeClients(serializeClients(clients), running)
 
-test('what is written as texts is read again, frozen', async () => {
+test('serialized clients are deserialized, frozen', async () => {
   for (const clients of [some(1), some(2000)]) {
     const again = await deserializeClients(serializeClients(clients), [])
 
@@ -36,7 +36,7 @@ test('what is written as texts is read again, frozen', async () => {
   }
 })
 
-test('where one is added in front, all the others are the very same as before', async () => {
+test('after one is added in front, all the others are the same objects', async () => {
   const before = some(5000)
   const after = await carried([client(-1), ...some(5000)], before)
 
@@ -44,7 +44,7 @@ test('where one is added in front, all the others are the very same as before', 
   expect(before.every((each, nth) => each === after[nth + 1])).toBe(true)
 })
 
-test('where nothing has changed, the whole list is the very same', async () => {
+test('without a change, the whole list is the same object', async () => {
   const before = some(5000)
 
   expect(await carried(some(5000), before)).toBe(before)
@@ -58,7 +58,7 @@ test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
   ['one less at the end', (list) => list.slice(0, -1)],
   ['two that change places', (list) => list.with(3, client(900)).with(900, client(3))],
   ['none', () => []],
-])('what was carried over is what was read: %s', async (_, edit) => {
+])('the transferred clients are those of the file: %s', async (_, edit) => {
   const before = await deserializeClients(serializeClients(some(1000)), [])
   const read = edit([...some(1000)])
 
@@ -69,7 +69,7 @@ test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
   expect(clientsDigest(after)).not.toBe(clientsDigest(before))
 })
 
-test('the thread that reads them gets its turn again and again', async () => {
+test('deserializing leaves the thread turns for other work', async () => {
   let turns = 0
   let over = false
   const count = (): void => {
@@ -84,7 +84,7 @@ test('the thread that reads them gets its turn again and again', async () => {
   expect(turns).toBeGreaterThanOrEqual(10)
 })
 
-test('clients that are loaded in a thread of their own are those that are loaded otherwise', async () => {
+test('clients that are loaded in a thread are those that are loaded otherwise', async () => {
   const list = Array.from({ length: 700 }, (_, nth) => ({
     id: `c${nth}`,
     operations: 'all',
@@ -100,7 +100,7 @@ test('clients that are loaded in a thread of their own are those that are loaded
   expect(await loadInThread(file, {})).toEqual(loadConfig(file, {}))
 })
 
-test('a file of clients that is edited is read again, and one that is not is read as it was', async () => {
+test('an edited file of clients has new clients, and an unchanged one the same objects', async () => {
   const list = (disabled: boolean) =>
     JSON.stringify([
       { id: 'a', operations: 'all', disabled },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { haveFilesChanged, readSourceFile } from '../../../src/config/load/source-files.ts'
 import { folderWith } from '../helper.ts'
 
-test('a file that is as large as may be is the same until it holds something else', async () => {
+test('a file of the largest size is unchanged until its contents differ', async () => {
   const file = join(folderWith({ key: 'x'.repeat(100) }), 'key')
 
   expect([

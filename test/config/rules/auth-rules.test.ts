@@ -56,7 +56,7 @@ test.each([
   ],
   ['no word of what a client may call', 'clients: [{ id: a }]', 'clients[0].operations', 'missing'],
   [
-    'clients that nobody is asked to be',
+    'clients without authentication',
     `clients: [${keyed('a', 'k')}]`,
     'clients',
     'this cannot be enforced: nobody is asked who it is',
@@ -148,7 +148,7 @@ test.each([
     'operations.market.insights.auth.scopes',
     'only a token says something of these, so nobody could call this with anything else',
   ],
-])('%s is refused where it stands', (_, text, path, message) => {
+])('%s is rejected where it stands', (_, text, path, message) => {
   expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
 })
 
@@ -156,7 +156,7 @@ test('auth: none for one operation needs no auth for the others', () => {
   expect(problemsOf(`${sandbox}\noperations: { market.insights: { auth: none } }`)).toEqual([])
 })
 
-test('tokens that no operation takes are doubted', () => {
+test('tokens that no operation takes get a warning', () => {
   const result = parse(`${sandbox}\nauth: { methods: [apiKey], ${jwt()} }`)
 
   expect(result.ok && result.warnings).toMatchObject([
@@ -177,7 +177,7 @@ test('keys may stand in a file, which is read again when it changes', () => {
   expect(after.ok && after.config.auth?.jwt?.jwks).toMatchObject({ text: expect.stringContaining('"kid":"b"') })
 })
 
-test('the secret for asking about tokens is not shown, in problems neither', () => {
+test('the secret of introspection is not shown, not even in problems', () => {
   const config = configOf(`${sandbox}\nauth: { methods: [introspection], introspection: ${introspectionYaml} }`)
   const problems = problemsOf(
     `${sandbox}\nauth: { methods: [introspection], introspection: { clientSecret: [planted-secret] } }`,

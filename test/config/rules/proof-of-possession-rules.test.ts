@@ -9,19 +9,19 @@ const proxies = 'listen: { trustedProxies: [192.0.2.1] }'
 
 test.each([
   [
-    'mtls where nobody is asked',
+    'mtls where no client is asked',
     'auth: { methods: [mtls] }',
     'auth.methods[0]',
     'no client is asked for a certificate',
   ],
   [
-    'mtls for one operation where nobody is asked',
+    'mtls for one operation where no client is asked',
     'auth: { methods: [apiKey] }\noperations: { market.insights: { auth: { methods: [apiKey, mtls] } } }',
     'operations.market.insights.auth.methods[1]',
     'no client is asked for a certificate',
   ],
   [
-    'Client-Cert where nobody is believed',
+    'Client-Cert without a trusted proxy',
     'auth: { methods: [mtls], mtls: { from: client-cert } }',
     'auth.mtls.from',
     'nobody is believed what stands in Client-Cert',
@@ -33,7 +33,7 @@ test.each([
     'nothing says whose word counts for this name',
   ],
   [
-    'an authority that nobody asks',
+    'an authority without a use',
     'auth: { methods: [apiKey], mtls: { ca: "-----BEGIN CERTIFICATE-----" } }',
     'auth.mtls.ca',
     'certificates of connections are judged by listen.tls.clientCa',
@@ -63,7 +63,7 @@ test.each([
     'only tokens can be bound, and no method takes them',
   ],
   [
-    'bound where nobody can show anything',
+    'bound where no client can prove possession',
     `auth: { ${tokens}, bound: required }`,
     'auth.bound',
     'nobody can show what a token is bound to: neither a certificate nor a proof is taken',
@@ -100,11 +100,11 @@ test.each([
     'not a SHA-256',
   ],
   ['a path alone', 'listen: { publicUrl: /base }', 'listen.publicUrl', 'not a URL'],
-])('%s is refused where it stands', (_, text, path, message) => {
+])('%s is rejected where it stands', (_, text, path, message) => {
   expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
 })
 
-test('a certificate is known by any of its names, and by its fingerprint in every usual spelling', () => {
+test('a certificate is named by any of its names, and by its fingerprint in every usual spelling', () => {
   const hex = 'AB'.repeat(32)
   const names = [
     'dns:Bank-A.example',
@@ -125,7 +125,7 @@ test('a certificate is known by any of its names, and by its fingerprint in ever
   expect(spelled.clients[0]?.certificates).toEqual([digest])
 })
 
-test('proofs are taken for what they are made for, by default for a minute', () => {
+test('proofs are accepted for the public URL, by default for a minute', () => {
   const { auth, listen } = configOf(
     `${sandbox}\nauth: { ${tokens}, dpop: {} }\nlisten: { publicUrl: HTTPS://Gateway.example:443/base/ }`,
   )

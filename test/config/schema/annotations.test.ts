@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { annotate, getAnnotations } from '../../../src/config/schema/annotations.ts'
 import { renderValue } from '../../../src/config/schema/render.ts'
 
-test('a secret that is described anew is a secret as before', () => {
+test('a secret with a new description stays a secret', () => {
   const secret = annotate(z.string(), { secret: true, file: 'line' })
 
   const copy = secret.meta({ description: 'What operators send' }).describe('What Prometheus sends')

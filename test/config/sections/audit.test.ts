@@ -5,7 +5,7 @@ import { configOf, folderWith, parse, problemsOf, sandbox } from '../helper.ts'
 const at = join(folderWith({ key: `${'k'.repeat(32)}\n`, short: 'k'.repeat(31) }), 'gateway.yaml')
 const good = 'file: /var/log/audit.log, key: file:key'
 
-test('what is left out has its default, and the key is what the file holds', () => {
+test('keys that are left out have their defaults, and the key is the text of its file', () => {
   expect(configOf(`audit: { ${good} }\n${sandbox}`, {}, at).audit).toEqual({
     file: '/var/log/audit.log',
     key: 'k'.repeat(32),
@@ -29,14 +29,14 @@ test.each([
   [`{ ${good}, digests: all }`, 'audit.digests', 'unknown value'],
   [`{ ${good}, onFailure: none }`, 'audit.onFailure', 'unknown value'],
   ['true', 'audit', 'not a policy'],
-])('audit: %s is refused at %s', (written, path, message = '') => {
+])('audit: %s is rejected at %s', (written, path, message = '') => {
   const problems = problemsOf(`audit: ${written}\n${sandbox}`, {}, at)
 
   expect(problems.filter((problem) => problem.path === path)[0]?.message).toContain(message)
   expect(JSON.stringify(problems)).not.toContain('ppp')
 })
 
-test('a log that tells no checkpoints is doubtful', () => {
+test('a log without checkpoints gets a warning', () => {
   const warnings = (level: string) => {
     const result = parse(`audit: { ${good} }\nlog: { level: ${level} }\n${sandbox}`, {}, at)
     return result.ok ? result.warnings.map(({ path }) => path) : null

@@ -45,12 +45,12 @@ describe('the cache of an operation', () => {
     ['{ ttl: 60s }', 'operations.market.insights.cache.ttl', 'unknown key'],
     ['{ maxEntry: 1B }', 'operations.market.insights.cache.maxEntry', 'too small'],
     ['{ maxEntry: 65MiB }', 'operations.market.insights.cache.maxEntry', 'more than there is room for'],
-  ])('%s is refused', (written, path, message) => {
+  ])('%s is rejected', (written, path, message) => {
     expect(problemsOf(insights(written))).toMatchObject([{ path, message: expect.stringContaining(message) }])
   })
 })
 
-test('the effective configuration is one that can be read again', () => {
+test('the effective configuration can be loaded again', () => {
   const written = insights('{ maxEntry: 4KiB, staleIfError: 10m, staleWhenDisconnected: none }')
   const config = configOf(`cache: { maxBytes: 1GiB, credentials: [X-Token] }\n${written}`)
 
@@ -64,7 +64,7 @@ test('the URL of its Redis shows nowhere', () => {
   expect(JSON.stringify(problemsOf(text.replace('redis:/', 'http:/')))).not.toContain('hunter2')
 })
 
-describe('what does nothing is told', () => {
+describe('a setting without an effect gets a warning', () => {
   test('a Redis where no operation is cached', () => {
     const redis = 'cache: { redis: { url: "redis://redis" } }\n'
 
@@ -72,7 +72,7 @@ describe('what does nothing is told', () => {
     expect(warned(redis + insights('true'))).toEqual([])
   })
 
-  test('a cache that every credential passes by', () => {
+  test('a cache that no request with a credential uses', () => {
     const keyed = (credentials: string): string =>
       `auth: { methods: [apiKey], credentials: ${credentials} }\nclients: [{ id: a, operations: all, apiKeys: [{ id: a, sha256: ${'a'.repeat(64)} }] }]\n`
 

@@ -66,13 +66,13 @@ describe.skipIf(openssl.missing)('listen.tls', () => {
     ['nothing but a version', ['minVersion: TLSv1.3'], 'listen.tls.certificates', 2],
     ['an old version', [pair, 'minVersion: TLSv1.1'], 'listen.tls.minVersion', 4],
     [
-      'clients that are asked, and nobody to trust',
+      'clients that are asked, and no authority',
       [pair, 'clientCertificates: required'],
       'listen.tls.clientCertificates',
       4,
     ],
-    ['somebody to trust, and nobody asked', [pair, 'clientCa: file:ca'], 'listen.tls.clientCa', 4],
-    ['a list of the revoked, and nobody asked', [pair, 'clientCrl: ["file:crl"]'], 'listen.tls.clientCrl', 4],
+    ['an authority, and no client asked', [pair, 'clientCa: file:ca'], 'listen.tls.clientCa', 4],
+    ['a list of the revoked, and no client asked', [pair, 'clientCrl: ["file:crl"]'], 'listen.tls.clientCrl', 4],
     [
       'a list that is cut short',
       [pair, 'clientCertificates: required', 'clientCa: file:ca', 'clientCrl: ["file:cut"]'],
@@ -95,10 +95,10 @@ describe.skipIf(openssl.missing)('listen.tls', () => {
       if (/^[\w+/=]{16,}$/.test(text)) expect(printed).not.toContain(text)
   })
 
-  test('is shown by nobody, and a renewal is a change all the same', () => {
+  test('shows nowhere, and a renewal is a change all the same', () => {
     const before = load([pair])
     const after = load([pair], { crt: made.renewed.cert, key: made.renewed.key })
-    if (!before.ok || !after.ok) throw new Error('refused')
+    if (!before.ok || !after.ok) throw new Error('rejected')
 
     const shown = [before, after].map(({ config }) => reportConfig(config))
     const [from, to] = shown

@@ -13,7 +13,7 @@ const warningsOf = (tracing: string) => {
   return result.ok ? result.warnings.map(({ path, message }) => `${path}: ${message}`) : null
 }
 
-test('nothing is told of unless it is asked for', () => {
+test('it is off by default', () => {
   expect(configOf(sandbox).tracing).toBeNull()
   expect(read('none')).toBeNull()
   expect(renderEffectiveConfig(configOf(sandbox)).tracing).toBe('none')
@@ -36,7 +36,7 @@ test('Server-Timing needs no receiver', () => {
   })
 })
 
-test('what a header holds is shown when it stands in the file and is no credential, and is hashed either way', () => {
+test('the value of a header is shown when it stands in the file and is no credential, and is hashed either way', () => {
   const headers = 'headers: { Authorization: file:token, X-Api-Key: planted-in-the-file, X-Tenant: lender }'
   const config = configOf(`tracing: { ${otlp}, ${headers} }\n${sandbox}`, {}, at)
 
@@ -54,14 +54,14 @@ test('what a header holds is shown when it stands in the file and is no credenti
   })
 })
 
-test('what is written as it is shown says the same', () => {
+test('the shown text, loaded again, gives the same', () => {
   const config = configOf(`tracing: { ${otlp}, sample: 12.5%, serviceName: gw, serverTiming: true }\n${sandbox}`)
   const shown = JSON.stringify({ ...renderEffectiveConfig(config), version: 1 })
 
   expect(configOf(shown).hash).toBe(config.hash)
 })
 
-describe('what is refused', () => {
+describe('is rejected', () => {
   test.each([
     ['true', 'tracing', 'not a policy'],
     ['{ otlp: collector:4318 }', 'tracing.otlp', 'not a URL'],
@@ -85,14 +85,14 @@ describe('what is refused', () => {
     expect(JSON.stringify(problems)).not.toContain('planted')
   })
 
-  test('a URL without a path says what the whole one would be', () => {
+  test('the hint for a URL without a path has the whole URL', () => {
     const [problem] = problemsOf(`tracing: { otlp: "http://collector:4318" }\n${sandbox}`)
 
     expect(problem?.hint).toBe('write http://collector:4318/v1/traces')
   })
 })
 
-describe('what is doubtful', () => {
+describe('gets a warning', () => {
   test.each([
     ['{}', ['tracing: this does nothing: nothing is sent, and no answer says how long it took']],
     ['{ serverTiming: true, headers: { X: y } }', ['tracing.headers: this does nothing: no spans are sent']],

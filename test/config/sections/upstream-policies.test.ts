@@ -6,7 +6,7 @@ import type { Provenance } from '../../../src/config/load/provenance.ts'
 import { groups } from '../../../src/operations.ts'
 import { configOf, parse, sandbox, withRisk } from '../helper.ts'
 
-/** Writes what a group and the defaults say, in one line each; the group's key stands on the line after them. */
+/** Renders a group and the defaults, in one line each; the group's key stands on the line after them. */
 const text = (own: string, defaults = ''): string =>
   `defaults: { ${defaults} }\n${withRisk(` { endpoints: [https://a, https://b]${own === '' ? '' : `, ${own}`} }`)}`
 
@@ -133,7 +133,7 @@ describe.each(['outlier', 'healthCheck', 'circuitBreaker', 'retry'] as const)('%
     expect(risk(`${policy}: ${off}`, `${policy}: ${on}`)[policy]).toBeNull()
   })
 
-  test('is turned on again by a group, with what is built in', () => {
+  test('is turned on again by a group, with the built-in values', () => {
     expect(risk(`${policy}: ${on}`, `${policy}: none`)[policy]).toMatchObject(builtIn[policy])
   })
 })
@@ -151,7 +151,7 @@ test.each(['connect', 'health', 'none'] as const)('an edit may be tried in the w
   expect(configOf(`reload: { preflight: ${preflight} }\n${sandbox}`).reload.preflight).toBe(preflight)
 })
 
-test('the winner and its place are known for each key', () => {
+test('the level that wins and its position are known for each key', () => {
   const result = parse(
     text('retry: { backoff: { max: 2s } }, outlier: none', 'retry: { attempts: 4 }, circuitBreaker: {}'),
   )
@@ -169,7 +169,7 @@ test('the winner and its place are known for each key', () => {
   expect(origin('market.tls.verify')).toMatchObject({ source: 'built-in' })
 })
 
-test('what is reported of it is a configuration that says the same', () => {
+test('the report of an upstream is a configuration with the same report', () => {
   const of = (make: (n: number) => string, max: number, min = 1) => fc.integer({ min, max }).map(make)
   const some = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
   const orNone = <T>(values: fc.Arbitrary<T>) => fc.oneof(fc.constantFrom('none', false), values)

@@ -11,7 +11,7 @@ const own = {
 }
 const jwt = 'jwt: { issuer: a, audience: [b], jwks: https://login.example/jwks }'
 
-/** Loads a gateway of three clients, the last of which has something to show, in a file of its own. */
+/** Loads a configuration of three clients in a file of their own; only the last has credentials. */
 const load = (key: keyof typeof own, auth: string, more = '') => {
   const [first, second, third] = ['a', 'b', 'c'].map((id) => ({ id, operations: 'all' }))
   const folder = folderWith({
@@ -33,13 +33,13 @@ const unusedWarning = (key: string, method: string) => ({
   expected: `${method} among methods, or no ${key}`,
 })
 
-test('what clients have to show, and no operation asks for, is doubted where it stands first', () => {
+test('credentials that no operation asks for get a warning where they stand first', () => {
   expect(load('apiKeys', `{ methods: [mtls], ${proxied} }`)).toEqual([unusedWarning('apiKeys', 'apiKey')])
   expect(load('certificates', '{ methods: [apiKey] }')).toEqual([unusedWarning('certificates', 'mtls')])
   expect(load('claims', '{ methods: [apiKey] }')).toEqual([unusedWarning('claims', 'jwt or introspection')])
 })
 
-test('what one operation asks for is not', () => {
+test('credentials that one operation asks for get none', () => {
   const one = `operations: { market.insights: { auth: { methods: [mtls] } } }`
 
   expect(load('certificates', `{ methods: [apiKey], ${proxied} }`, one)).toEqual([])
@@ -47,7 +47,7 @@ test('what one operation asks for is not', () => {
   expect(load('apiKeys', '{ methods: [apiKey] }')).toEqual([])
 })
 
-test('Client-Cert that nobody looks at is doubted; tokens may be bound to what stands in it', () => {
+test('an unused Client-Cert gets a warning; tokens may be bound to its certificate', () => {
   const warned = (methods: string) => {
     const result = parse(
       `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: ${methods}, ${proxied} }`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parse, sandbox, withRisk } from '../helper.ts'
 
-/** Lists what is warned of: line, key path, message, what was found. */
+/** Lists warnings: line, key path, message, and what was found. */
 const warned = (text: string) => {
   const result = parse(text)
   if (!result.ok) throw new Error(JSON.stringify(result.problems))
@@ -12,7 +12,7 @@ const own = (...lines: readonly string[]): string =>
   withRisk(['', 'endpoints: [https://risk.internal]', ...lines].join('\n    '))
 
 describe('verify: false', () => {
-  test('is warned of in capitals where it stands', () => {
+  test('gets a warning in capitals where it stands', () => {
     expect(warned(own('tls: { verify: false, insecure: true }'))).toEqual([
       {
         line: 11,
@@ -23,14 +23,14 @@ describe('verify: false', () => {
     ])
   })
 
-  test('in the defaults is told once, with those that it holds for', () => {
+  test('in the defaults gets one warning, with the groups that it holds for', () => {
     const text = `defaults: { tls: { verify: false, insecure: true } }\n${own()}`
 
     expect(warned(text)).toMatchObject([{ line: 1, path: 'defaults.tls.verify', found: 'false for risk' }])
     expect(warned(text.replace('[https', '[http'))).toMatchObject([{ path: 'defaults.tls.verify', found: 'false' }])
   })
 
-  test('that every group overrides is not', () => {
+  test('that every group overrides gets none', () => {
     const groups = own('tls: { verify: true }').replaceAll(
       ': sandbox',
       ': { endpoints: [https://a], tls: { verify: true } }',
@@ -39,7 +39,7 @@ describe('verify: false', () => {
     expect(warned(`defaults: { tls: { verify: false } }\n${groups}`)).toEqual([])
   })
 
-  test('may have its consent on another level', () => {
+  test('may have `insecure: true` on another level', () => {
     expect(warned(`defaults: { tls: { insecure: true } }\n${own('tls: { verify: false }')}`)).toMatchObject([
       { path: 'upstreams.risk.tls.verify' },
     ])
@@ -62,13 +62,13 @@ describe('tls of a group without https', () => {
     expect(warned(text.replace('[https', '[http'))).toMatchObject([{ line: 11, path: 'upstreams.risk.tls' }])
   })
 
-  test('is in order when one endpoint has it, and in the defaults', () => {
+  test('gets no warning when one endpoint has it, nor in the defaults', () => {
     expect(warned(text.replace(']', ', http://b]'))).toEqual([])
     expect(warned(`defaults: { tls: { minVersion: TLSv1.3 } }\n${sandbox}`)).toEqual([])
   })
 })
 
-test('a Redis by which nothing is counted is said to do nothing', () => {
+test('a Redis without anything to count is said to do nothing', () => {
   const text = (address: string): string =>
     `limits: { address: ${address}, redis: { url: "redis://redis" } }\n${sandbox}`
 
@@ -90,7 +90,7 @@ describe('idempotent: true', () => {
     expect(warned(`defaults: { retry: {} }\n${own('retry: none')}${operations}`)).toHaveLength(1)
   })
 
-  test('with it, at either level, is in order', () => {
+  test('with it, at either level, gets no warning', () => {
     expect(warned(own('retry: {}') + operations)).toEqual([])
     expect(warned(`defaults: { retry: {} }\n${own()}${operations}`)).toEqual([])
   })
@@ -108,7 +108,7 @@ describe('idempotent: true', () => {
     ])
   })
 
-  test('is in order where another field is edited, or that of an answer', () => {
+  test('gets no warning where another field is edited, or that of a response', () => {
     const lines = ['request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }']
 
     expect(warned(own('retry: {}', ...lines) + operations)).toEqual([])
@@ -123,7 +123,7 @@ describe('reload.preflight: health', () => {
     expect(warned(`${health}defaults: { healthCheck: { path: / } }\n${own('healthCheck: none')}`)).toEqual([])
   })
 
-  test('with one anywhere is in order, and connect is without', () => {
+  test('with one anywhere gets no warning, nor does connect without one', () => {
     expect(warned(health + own('healthCheck: { path: /health }'))).toEqual([])
     expect(warned(health.replace('health', 'connect') + own())).toEqual([])
   })

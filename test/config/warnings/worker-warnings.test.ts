@@ -5,7 +5,7 @@ import { formatKeyPath } from '../../../src/config/problem.ts'
 import { collectWarnings } from '../../../src/config/warnings/warnings.ts'
 import { groups } from '../../../src/operations.ts'
 
-/** Lists what is warned of on a machine with four cores: key path and what was found there. */
+/** Lists the warnings on a machine with four cores: key path, and what was found there. */
 const warned = ({ risk = {}, ...settings }: { readonly risk?: object; readonly [key: string]: unknown }) => {
   const upstreams = {
     ...Object.fromEntries(groups.map((group) => [group, 'http://a'])),
@@ -33,7 +33,7 @@ describe('of workers', () => {
       [],
     ],
     [
-      'a bound for every group, told once',
+      'a limit for every group, reported once',
       { workers: 3, defaults: { maxConnections: 2 } },
       ['defaults.maxConnections: 2'],
     ],
@@ -69,7 +69,7 @@ describe('of workers', () => {
   })
 })
 
-test('one core is no reason to warn of one worker', () => {
+test('one worker on one core gets no warning', () => {
   const parsed = configSchema.parse({
     workers: 1,
     upstreams: Object.fromEntries(groups.map((group) => [group, 'http://a'])),
