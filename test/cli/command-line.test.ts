@@ -21,11 +21,11 @@ test.each(commands.map((command) => [command.name(), command] as const))(
   (name, command) => {
     const [, usage = ''] = /`lender-gateway ([^`]*)`/.exec(section(name)) ?? []
 
-    const takes = [
+    const usages = [
       ...command.registeredArguments.map((argument) => argument.name()),
       ...command.options.map(({ long }) => long ?? ''),
     ]
-    expect(takes.filter((each) => !usage.includes(each))).toEqual([])
+    expect(usages.filter((each) => !usage.includes(each))).toEqual([])
     expect(usage.match(/(?<= |\[)--[a-z]+/g) ?? []).toHaveLength(command.options.length)
     expect(section(name)).toMatch(/Exit code: 0/)
     expect(section(name)).toMatch(/^(\$ )?(npx lender-gateway|npm start) /m)

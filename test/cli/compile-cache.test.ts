@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 
 /** Runs what `npm start` runs, with a `node` that prints the folder of its compile cache. */
-const askedToKeep = (environment: Readonly<Record<string, string>>): string => {
+const compileCacheFolder = (environment: Readonly<Record<string, string>>): string => {
   const bin = join(folder, 'bin')
   mkdirSync(bin)
   writeFileSync(join(bin, 'node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n')
@@ -31,11 +31,11 @@ const askedToKeep = (environment: Readonly<Record<string, string>>): string => {
 // A user who can write there can write the packages that run. In a folder for all, /tmp, an attacker could run any
 // code.
 test('npm start keeps the compile cache beside the packages', () => {
-  expect(askedToKeep({})).toBe('node_modules/.cache/lender-gateway')
+  expect(compileCacheFolder({})).toBe('node_modules/.cache/lender-gateway')
 })
 
 test('npm start keeps it in the folder that the environment names', () => {
-  expect(askedToKeep({ NODE_COMPILE_CACHE: '/var/cache/gateway' })).toBe('/var/cache/gateway')
+  expect(compileCacheFolder({ NODE_COMPILE_CACHE: '/var/cache/gateway' })).toBe('/var/cache/gateway')
 })
 
 test('a gateway serves without a writable folder', async () => {

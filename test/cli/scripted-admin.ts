@@ -25,15 +25,18 @@ export interface ReceivedAdminRequest {
 export interface ScriptedAdmin {
   readonly port: number
   readonly url: string
-  readonly asked: readonly ReceivedAdminRequest[]
+  readonly received: readonly ReceivedAdminRequest[]
 }
 
 /** Opens an admin listener that sends the same response to every request. */
-export const scriptedAdmin = async (answer: (response: ServerResponse) => void, tls?: Pair): Promise<ScriptedAdmin> => {
-  const asked: ReceivedAdminRequest[] = []
+export const scriptedAdmin = async (
+  respond: (response: ServerResponse) => void,
+  tls?: Pair,
+): Promise<ScriptedAdmin> => {
+  const received: ReceivedAdminRequest[] = []
   const listener: RequestListener = ({ method, url, headers }, response) => {
-    asked.push({ request: `${method} ${url}`, headers })
-    answer(response)
+    received.push({ request: `${method} ${url}`, headers })
+    respond(response)
   }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
   server.listen(0, '127.0.0.1')
@@ -43,7 +46,7 @@ export const scriptedAdmin = async (answer: (response: ServerResponse) => void, 
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, asked }
+  return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, received }
 }
 
 /** Makes a JSON response; the gateway's clock is at five past two in the morning. */

@@ -6,7 +6,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 /** Watches scripted stat data and contents, and records when each was read. */
-const scripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?: () => boolean } = {}) => {
+const watchScripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?: () => boolean } = {}) => {
   const now = { stamp: 'one', changed: false }
   const seen = { stamps: 0, compared: [] as number[], changes: 0 }
   const startedAt = Date.now()
@@ -29,7 +29,7 @@ const scripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?
 }
 
 test('a file that differs at each reading, as in /proc, is not read without end', async () => {
-  const { now, seen } = scripted()
+  const { now, seen } = watchScripted()
   now.changed = true
 
   await vi.advanceTimersByTimeAsync(60_000)
@@ -38,7 +38,7 @@ test('a file that differs at each reading, as in /proc, is not read without end'
 })
 
 test('a file at rest is checked four times a second, and its contents are compared once', async () => {
-  const { seen } = scripted()
+  const { seen } = watchScripted()
 
   await vi.advanceTimersByTimeAsync(100)
   const first = seen.stamps
@@ -49,7 +49,7 @@ test('a file at rest is checked four times a second, and its contents are compar
 })
 
 test('contents are compared every `reload.poll` though `stat` reports no change', async () => {
-  const { now, seen } = scripted({ pollMs: 5000 })
+  const { now, seen } = watchScripted({ pollMs: 5000 })
 
   await vi.advanceTimersByTimeAsync(1000)
   now.changed = true
@@ -60,12 +60,12 @@ test('contents are compared every `reload.poll` though `stat` reports no change'
 })
 
 test('a save of several writes is noticed once two checks, 50 ms apart, have seen the same', async () => {
-  const { now, seen } = scripted()
+  const { now, seen } = watchScripted()
   await vi.advanceTimersByTimeAsync(10_000)
-  const looks = seen.stamps
+  const checks = seen.stamps
 
   Object.assign(now, { stamp: 'emptied', changed: true })
-  while (seen.stamps === looks) await vi.advanceTimersByTimeAsync(1)
+  while (seen.stamps === checks) await vi.advanceTimersByTimeAsync(1)
   now.stamp = 'written'
   await vi.advanceTimersByTimeAsync(60)
   const early = seen.changes
@@ -83,7 +83,7 @@ const write = async (now: { stamp: string }, ms: number): Promise<void> => {
 }
 
 test('a file that is written without end is compared every half second', async () => {
-  const { now, seen } = scripted()
+  const { now, seen } = watchScripted()
 
   await write(now, 10_000)
 
@@ -93,7 +93,7 @@ test('a file that is written without end is compared every half second', async (
 })
 
 test('contents that were compared during a write are compared again, once', async () => {
-  const { now, seen } = scripted()
+  const { now, seen } = watchScripted()
   while (seen.compared.length < 2) await write(now, 20)
   const before = seen.compared.length
 
@@ -104,7 +104,7 @@ test('contents that were compared during a write are compared again, once', asyn
 
 test('nothing is compared during a load, and everything after it', async () => {
   let reading = true
-  const { now, seen } = scripted({ reading: () => reading })
+  const { now, seen } = watchScripted({ reading: () => reading })
   now.changed = true
 
   await vi.advanceTimersByTimeAsync(5000)
@@ -119,13 +119,13 @@ test.each(['stamp', 'changed'] as const)(
   async (hangs) => {
     const hanging = Promise.withResolvers<void>()
     const calls = { stamp: 0, changed: 0 }
-    const ask = async (what: 'stamp' | 'changed'): Promise<void> => {
+    const call = async (what: 'stamp' | 'changed'): Promise<void> => {
       if (++calls[what] === 1 && what === hangs) await hanging.promise
     }
     let changes = 0
     const watch = new FileWatcher({
-      stamp: () => ask('stamp').then(() => 'one'),
-      changed: () => ask('changed').then(() => true),
+      stamp: () => call('stamp').then(() => 'one'),
+      changed: () => call('changed').then(() => true),
       reading: () => false,
       onChange: () => void changes++,
     })
@@ -135,11 +135,11 @@ test.each(['stamp', 'changed'] as const)(
     await vi.advanceTimersByTimeAsync(60_000)
     watch.configure({ watch: true, poll: null })
     await vi.advanceTimersByTimeAsync(60_000)
-    const meanwhile = { asked: calls[hangs], changes }
+    const meanwhile = { calls: calls[hangs], changes }
     hanging.resolve()
     await vi.advanceTimersByTimeAsync(1000)
 
-    expect(meanwhile).toEqual({ asked: 1, changes: 0 })
+    expect(meanwhile).toEqual({ calls: 1, changes: 0 })
     expect(changes).toBe(1)
   },
 )

@@ -35,7 +35,7 @@ const unpolled = { watch: true, poll: null }
 const stampOfFile = (file: string) => readStatStamp([{ file, digest: null, limit: 0 }])
 
 /** Watches a file and records its contents each time that a change is noticed. */
-const watched = (file: string, poll: number | null = null) => {
+const watchFile = (file: string, poll: number | null = null) => {
   let read = contents(file)
   const seen: string[] = []
   const waiting: (() => void)[] = []
@@ -65,7 +65,7 @@ describe('a change is noticed', () => {
   test('when the file is written in place, again and again', async () => {
     const file = join(folder(), 'gateway.yaml')
     writeFileSync(file, 'one')
-    const { notices } = watched(file)
+    const { notices } = watchFile(file)
 
     writeFileSync(file, 'two')
     await notices('two')
@@ -76,7 +76,7 @@ describe('a change is noticed', () => {
   test('when another file is renamed over it', async () => {
     const file = join(folder(), 'gateway.yaml')
     writeFileSync(file, 'one')
-    const { notices } = watched(file)
+    const { notices } = watchFile(file)
 
     for (const text of ['two', 'three']) {
       writeFileSync(`${file}.new`, text)
@@ -88,7 +88,7 @@ describe('a change is noticed', () => {
   test('when it is removed, and when it is back', async () => {
     const file = join(folder(), 'gateway.yaml')
     writeFileSync(file, 'one')
-    const { notices } = watched(file)
+    const { notices } = watchFile(file)
 
     unlinkSync(file)
     await notices('gone')
@@ -106,7 +106,7 @@ describe('a change is noticed', () => {
     }
     revision('..2026_1', 'one')
     symlinkSync('..data/gateway.yaml', join(mount, 'gateway.yaml'))
-    const { notices } = watched(join(mount, 'gateway.yaml'))
+    const { notices } = watchFile(join(mount, 'gateway.yaml'))
 
     revision('..2026_2', 'two')
     rmSync(join(mount, '..2026_1'), { recursive: true })
@@ -119,7 +119,7 @@ describe('a change is noticed', () => {
     const [etc, elsewhere] = [folder(), folder()]
     writeFileSync(join(elsewhere, 'real.yaml'), 'one')
     symlinkSync(join(elsewhere, 'real.yaml'), join(etc, 'gateway.yaml'))
-    const { notices } = watched(join(etc, 'gateway.yaml'))
+    const { notices } = watchFile(join(etc, 'gateway.yaml'))
 
     writeFileSync(join(elsewhere, 'real.yaml'), 'two')
 
@@ -130,7 +130,7 @@ describe('a change is noticed', () => {
     const [inside, outside] = [folder(), folder()]
     writeFileSync(join(outside, 'gateway.yaml'), 'one')
     linkSync(join(outside, 'gateway.yaml'), join(inside, 'gateway.yaml'))
-    const { notices } = watched(join(inside, 'gateway.yaml'))
+    const { notices } = watchFile(join(inside, 'gateway.yaml'))
 
     writeFileSync(join(outside, 'gateway.yaml'), 'two')
 
@@ -141,7 +141,7 @@ describe('a change is noticed', () => {
     const file = join(folder(), 'gateway.yaml')
     writeFileSync(file, 'one')
     const { atime, mtime } = statSync(file)
-    const { notices } = watched(file)
+    const { notices } = watchFile(file)
 
     writeFileSync(file, 'two')
     utimesSync(file, atime, mtime)
@@ -158,7 +158,7 @@ describe('a change is noticed', () => {
     }
     place('one')
     renameSync(aside, here)
-    const { notices } = watched(join(here, 'gateway.yaml'))
+    const { notices } = watchFile(join(here, 'gateway.yaml'))
     writeFileSync(join(here, 'gateway.yaml'), 'two')
     await notices('two')
 
@@ -174,7 +174,7 @@ describe('a change is noticed', () => {
 
   test('when its folder did not exist at first', async () => {
     const file = join(folder(), 'later', 'gateway.yaml')
-    const { notices } = watched(file)
+    const { notices } = watchFile(file)
 
     mkdirSync(dirname(file))
     writeFileSync(file, 'one')
@@ -186,7 +186,7 @@ describe('a change is noticed', () => {
 test('other files in the folder are no change, nor is a save that changes nothing', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, 'one')
-  const { seen, notices } = watched(file)
+  const { seen, notices } = watchFile(file)
 
   writeFileSync(`${file}.swp`, 'an editor’s')
   writeFileSync(file, 'one')
@@ -199,8 +199,8 @@ test('other files in the folder are no change, nor is a save that changes nothin
 test('a write while the watcher is off is noticed when it is on again', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, 'one')
-  const { watch, notices, seen } = watched(file, 5)
-  const other = watched(file, 5)
+  const { watch, notices, seen } = watchFile(file, 5)
+  const other = watchFile(file, 5)
 
   watch.configure({ watch: false, poll: 5 })
   writeFileSync(file, 'two')

@@ -43,4 +43,4 @@ export function folderWith(files: Readonly<Record<string, string | Uint8Array>>)
 }
 
 /** A file that takes far longer than a few milliseconds to load, on any machine. */
-export const tiresome = `upstreams:\n${'  - { a: b }\n'.repeat(50_000)}`
+export const slowFile = `upstreams:\n${'  - { a: b }\n'.repeat(50_000)}`

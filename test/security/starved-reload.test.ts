@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { loadInThread } from '../../src/config/load/load-in-thread.ts'
 import { haveFilesChanged } from '../../src/config/load/source-files.ts'
-import { tiresome } from '../config/helper.ts'
+import { slowFile } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 
 // The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again. `new Worker` then
@@ -40,7 +40,7 @@ test('a thread that cannot be started is a problem of the reload, and the next o
 })
 
 test('an edit of a file that takes too long to read is not taken for what was read', async () => {
-  const file = configured(tiresome)
+  const file = configured(slowFile)
 
   const reading = loadInThread(file, {}, [], 0)
   writeFileSync(file, configText({ allowSandbox: true }))

@@ -88,11 +88,11 @@ describe('bundle', () => {
     const make = (output: string, ...args: readonly string[]) =>
       runCommand(['bundle', '--config', live.file, '--admin', live.admin, '--output', output, ...args])
 
-    const [refused, refusedToo] = [await make(file), await make(link)]
+    const [first, second] = [await make(file), await make(link)]
     const forced = await make(link, '--force')
 
-    expect([refused.code, refusedToo.code, forced.code]).toEqual([2, 2, 0])
-    expect(refused.err).toContain('a.zip is there already: --force overwrites it')
+    expect([first.code, second.code, forced.code]).toEqual([2, 2, 0])
+    expect(first.err).toContain('a.zip is there already: --force overwrites it')
     expect(readFileSync(file, 'utf8')).toBe('precious')
     expect(Object.keys(unzip(link))).toEqual(expect.arrayContaining(whole))
     expect(statSync(link).mode & 0o777).toBe(0o600)
@@ -173,8 +173,8 @@ describe('a missing part does not affect the others', () => {
       },
       'answers with over 8MiB',
     ],
-  ])('one that %s is named', async (_, answer, why) => {
-    const admin = await scriptedAdmin(answer)
+  ])('one that %s is named', async (_, respond, why) => {
+    const admin = await scriptedAdmin(respond)
     const output = join(folder(), 'a.zip')
 
     const { code, err } = await runCommand([
@@ -234,14 +234,14 @@ describe('a missing part does not affect the others', () => {
 
 describe('it is safe to send', () => {
   const findings = [{ cause: 'there is no credential: 3 requests refused with 401, of 198.51.100.77' }]
-  const told = {
+  const response = {
     findings,
     refusals: [{ client: '198.51.100.77' }],
     config: { clients: [{ addresses: ['198.51.100.77'] }] },
   }
 
   test('addresses of clients are cut, unless the operator wants them', async () => {
-    const admin = await scriptedAdmin(jsonResponse(told))
+    const admin = await scriptedAdmin(jsonResponse(response))
     const here = folder()
     const make = async (name: string, ...args: readonly string[]) => {
       const output = join(here, name)

@@ -8,11 +8,11 @@ import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { adminTarget, jsonResponse, scriptedAdmin, token } from '../scripted-admin.ts'
 
-const question: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
+const getStatus: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
 
 /** Sends a request that fails; checks that the error is one line without the token. */
-const refusedBy = async (asked: AdminTarget, more: Partial<AdminRequest> = {}): Promise<string> => {
-  const error: unknown = await callAdmin(asked, { ...question, ...more }).catch((thrown: unknown) => thrown)
+const failureOf = async (target: AdminTarget, more: Partial<AdminRequest> = {}): Promise<string> => {
+  const error: unknown = await callAdmin(target, { ...getStatus, ...more }).catch((thrown: unknown) => thrown)
   if (!(error instanceof CliError)) throw error
   expect(error.message).not.toContain(token)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
@@ -45,7 +45,7 @@ describe('a request', () => {
 
     await callAdmin(adminTarget(admin.port, { token: known }), { method: 'POST', path: '/reload', timeoutMs: 10_000 })
 
-    expect(admin.asked).toMatchObject([
+    expect(admin.received).toMatchObject([
       {
         request: 'POST /reload',
         headers: { host: `127.0.0.1:${admin.port}`, authorization: `Bearer ${token}`, 'content-length': '0' },
@@ -56,15 +56,17 @@ describe('a request', () => {
   test('carries no authorization when there is no token', async () => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
-    await callAdmin(adminTarget(admin.port), question)
+    await callAdmin(adminTarget(admin.port), getStatus)
 
-    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
+    expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
   test('reaches a listener on every address by the name of loopback', async () => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
-    expect(await callAdmin(adminTarget(admin.port, { host: 'localhost' }), question)).toMatchObject({ status: 200 })
+    expect(await callAdmin(adminTarget(admin.port, { host: 'localhost' }), getStatus)).toMatchObject({
+      status: 200,
+    })
   })
 })
 
@@ -72,7 +74,7 @@ describe('a response', () => {
   test('has its status and the clock of the gateway', async () => {
     const admin = await scriptedAdmin(jsonResponse({ a: 1 }, 422))
 
-    expect(await callAdmin(adminTarget(admin.port), question)).toEqual({
+    expect(await callAdmin(adminTarget(admin.port), getStatus)).toEqual({
       status: 422,
       body: { a: 1 },
       at: Date.UTC(2026, 10, 21, 2, 5),
@@ -82,7 +84,7 @@ describe('a response', () => {
   test('that never comes fails after the time limit', async () => {
     const admin = await scriptedAdmin(() => {})
 
-    expect(await refusedBy(adminTarget(admin.port), { timeoutMs: 50 })).toBe(
+    expect(await failureOf(adminTarget(admin.port), { timeoutMs: 50 })).toBe(
       `${admin.url} has not answered within 50ms`,
     )
   })
@@ -90,7 +92,7 @@ describe('a response', () => {
   test('that never ends fails after it as well', async () => {
     const admin = await scriptedAdmin((response) => void response.write('{'))
 
-    expect(await refusedBy(adminTarget(admin.port), { timeoutMs: 100 })).toBe(
+    expect(await failureOf(adminTarget(admin.port), { timeoutMs: 100 })).toBe(
       `${admin.url} has not answered within 100ms`,
     )
   })
@@ -104,7 +106,7 @@ describe('a response', () => {
       more()
     })
 
-    expect(await refusedBy(adminTarget(admin.port), { maxBytes: 4096 })).toContain(
+    expect(await failureOf(adminTarget(admin.port), { maxBytes: 4096 })).toContain(
       `${admin.url} answers with over 4KiB`,
     )
   })
@@ -112,7 +114,7 @@ describe('a response', () => {
   test('that is cut short fails', async () => {
     const port = await rawServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}'))
 
-    expect(await refusedBy(adminTarget(port))).toContain(
+    expect(await failureOf(adminTarget(port))).toContain(
       'closes the connection without a whole answer: does it want https?',
     )
   })
@@ -127,23 +129,23 @@ describe('a response', () => {
   ])('that is not JSON fails: %s', async (_what, text, message) => {
     const admin = await scriptedAdmin((response) => void response.end(text))
 
-    expect(await refusedBy(adminTarget(admin.port))).toContain(message)
+    expect(await failureOf(adminTarget(admin.port))).toContain(message)
   })
 
   test('of another protocol fails', async () => {
     const port = await rawServer((socket) => socket.end('SSH-2.0-OpenSSH_10.0\r\n'))
 
-    expect(await refusedBy(adminTarget(port))).toContain('answers with something other than HTTP')
+    expect(await failureOf(adminTarget(port))).toContain('answers with something other than HTTP')
   })
 
   test('that redirects is not followed, and the token is not sent', async () => {
     const other = await scriptedAdmin(jsonResponse({}))
     const admin = await scriptedAdmin((response) => void response.writeHead(307, { Location: `${other.url}/` }).end())
 
-    expect(await refusedBy(adminTarget(admin.port, { token: known }))).toBe(
+    expect(await failureOf(adminTarget(admin.port, { token: known }))).toBe(
       `${admin.url} sends elsewhere (307), and is not followed`,
     )
-    expect(other.asked).toEqual([])
+    expect(other.received).toEqual([])
   })
 })
 
@@ -151,22 +153,22 @@ describe('a gateway that is not there', () => {
   test('at an address of the file: the error names the file, and where to look', async () => {
     const port = await freePort()
 
-    expect(await refusedBy(adminTarget(port, { file: 'gateway.yaml' }))).toBe(
+    expect(await failureOf(adminTarget(port, { file: 'gateway.yaml' }))).toBe(
       `nothing listens at http://127.0.0.1:${port}, where admin in gateway.yaml has it: is the gateway running? ` +
         '--config FILE or --admin URL asks another one; its log says where, in the line "admin listening"',
     )
   })
 
   test('at a port that the system chose', async () => {
-    expect(await refusedBy(adminTarget(0, { file: 'gateway.yaml' }))).toBe(
+    expect(await failureOf(adminTarget(0, { file: 'gateway.yaml' }))).toBe(
       'admin.port in gateway.yaml is 0, so the system chose one: give --admin URL; its log says where, in the line "admin listening"',
     )
   })
 
   test('because the file could not be read: the error names the reason', async () => {
-    const doubt = 'gateway.yaml cannot be read: no such file'
+    const reason = 'gateway.yaml cannot be read: no such file'
 
-    expect(await refusedBy(adminTarget(await freePort(), { file: 'gateway.yaml', fallbackReason: doubt }))).toMatch(
+    expect(await failureOf(adminTarget(await freePort(), { file: 'gateway.yaml', fallbackReason: reason }))).toMatch(
       /^nothing listens at \S+ \(gateway\.yaml cannot be read: no such file\): is the gateway running\?/,
     )
   })
@@ -191,7 +193,7 @@ describe('a rejection names what to do', () => {
   ])('%i %o', async (status, more, message) => {
     const admin = await scriptedAdmin(jsonResponse(detail, status))
 
-    expect(await refusedBy(adminTarget(admin.port, more))).toBe(`${admin.url} ${message}`)
+    expect(await failureOf(adminTarget(admin.port, more))).toBe(`${admin.url} ${message}`)
   })
 })
 
@@ -208,7 +210,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
   ])('the certificate in the file is enough: %s', async (_what, pair) => {
     const admin = await scriptedAdmin(jsonResponse({ a: 1 }), pair)
 
-    expect((await callAdmin(adminTarget(admin.port, { ...over, certificate: pair.cert }), question)).body).toEqual({
+    expect((await callAdmin(adminTarget(admin.port, { ...over, certificate: pair.cert }), getStatus)).body).toEqual({
       a: 1,
     })
   })
@@ -220,16 +222,16 @@ describe.skipIf(openssl.missing)('over TLS', () => {
   ])('another certificate is not, and nothing is sent: %s', async (_what, certificate) => {
     const admin = await scriptedAdmin(jsonResponse({}), right)
 
-    expect(await refusedBy(adminTarget(admin.port, { ...over, certificate }))).toContain(
+    expect(await failureOf(adminTarget(admin.port, { ...over, certificate }))).toContain(
       'shows another certificate than admin.tls.certificate in gateway.yaml',
     )
-    expect(admin.asked).toEqual([])
+    expect(admin.received).toEqual([])
   })
 
   test('an expired one is reported as expired', async () => {
     const admin = await scriptedAdmin(jsonResponse({}), expired)
 
-    expect(await refusedBy(adminTarget(admin.port, { ...over, certificate: expired.cert }))).toContain(
+    expect(await failureOf(adminTarget(admin.port, { ...over, certificate: expired.cert }))).toContain(
       '(CERT_HAS_EXPIRED), where admin in gateway.yaml has it: renew it',
     )
   })
@@ -237,10 +239,10 @@ describe.skipIf(openssl.missing)('over TLS', () => {
   test('without a file the system decides, and nothing is sent', async () => {
     const admin = await scriptedAdmin(jsonResponse({}), selfSigned)
 
-    expect(await refusedBy(adminTarget(admin.port, { ...over, file: null }))).toMatch(
+    expect(await failureOf(adminTarget(admin.port, { ...over, file: null }))).toMatch(
       /shows a certificate that is not trusted \([A-Z_]+\): NODE_EXTRA_CA_CERTS names a file of further authorities$/,
     )
-    expect(admin.asked).toEqual([])
+    expect(admin.received).toEqual([])
   })
 
   test.each([
@@ -250,23 +252,23 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     const admin = await scriptedAdmin(jsonResponse({ ready: true }), pair)
 
     await callAdmin(adminTarget(admin.port, { ...over, certificate: right.cert }), {
-      ...question,
+      ...getStatus,
       unauthenticated: true,
     })
 
-    expect(admin.asked).toHaveLength(1)
-    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
+    expect(admin.received).toHaveLength(1)
+    expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
   test('a file without a certificate in it is reported', async () => {
-    expect(await refusedBy(adminTarget(1, { ...over, certificate: 'x' }))).toContain('is no certificate; see: check')
+    expect(await failureOf(adminTarget(1, { ...over, certificate: 'x' }))).toContain('is no certificate; see: check')
   })
 
   test('http where https is spoken, and the other way round', async () => {
     const [plain, secure] = [await scriptedAdmin(jsonResponse({})), await scriptedAdmin(jsonResponse({}), right)]
 
-    expect(await refusedBy(adminTarget(secure.port))).toContain('does it want https?')
-    expect(await refusedBy(adminTarget(plain.port, { ...over, certificate: right.cert }))).toContain(
+    expect(await failureOf(adminTarget(secure.port))).toContain('does it want https?')
+    expect(await failureOf(adminTarget(plain.port, { ...over, certificate: right.cert }))).toContain(
       'does not speak TLS',
     )
   })

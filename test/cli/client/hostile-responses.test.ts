@@ -63,19 +63,19 @@ const outcome = {
 }
 
 /** Lists the paths to all parts of a value. */
-const waysIn = (value: unknown): readonly (readonly string[])[] => [
+const pathsIn = (value: unknown): readonly (readonly string[])[] => [
   [],
   ...(typeof value === 'object' && value !== null
-    ? Object.entries(value).flatMap(([key, below]) => waysIn(below).map((way) => [key, ...way]))
+    ? Object.entries(value).flatMap(([key, below]) => pathsIn(below).map((path) => [key, ...path]))
     : []),
 ]
 
 /** Copies a value, with another one at a path. */
-const altered = (value: unknown, [key, ...way]: readonly string[], other: unknown): unknown => {
+const altered = (value: unknown, [key, ...path]: readonly string[], other: unknown): unknown => {
   if (key === undefined) return other
-  if (Array.isArray(value)) return value.map((each, i) => (`${i}` === key ? altered(each, way, other) : each))
+  if (Array.isArray(value)) return value.map((each, i) => (`${i}` === key ? altered(each, path, other) : each))
   return Object.fromEntries(
-    Object.entries(value as object).map(([name, each]) => [name, name === key ? altered(each, way, other) : each]),
+    Object.entries(value as object).map(([name, each]) => [name, name === key ? altered(each, path, other) : each]),
   )
 }
 
@@ -89,14 +89,14 @@ const anything = fc.oneof(
 )
 
 /** Renders a response as a command does, or the error when it is not understood. */
-const shownBy = (sample: object, show: (body: unknown) => string): void => {
-  const ways = waysIn(sample)
+const expectHarmless = (sample: object, show: (body: unknown) => string): void => {
+  const paths = pathsIn(sample)
   expect(show(sample)).not.toBe('')
   fc.assert(
-    fc.property(fc.constantFrom(...ways), anything, (way, other) => {
+    fc.property(fc.constantFrom(...paths), anything, (path, other) => {
       let out = ''
       try {
-        out = show(JSON.parse(JSON.stringify(altered(sample, way, other)) ?? 'null'))
+        out = show(JSON.parse(JSON.stringify(altered(sample, path, other)) ?? 'null'))
       } catch (error) {
         if (!(error instanceof CliError)) throw error
         expect(error.message).toContain('answers what this version does not understand: ')
@@ -111,24 +111,27 @@ const shownBy = (sample: object, show: (body: unknown) => string): void => {
 }
 
 describe('an arbitrary response', () => {
-  const asked = adminTarget(9901)
+  const target = adminTarget(9901)
 
   test('of /status', () => {
-    shownBy(full, (body) => renderStatus(asked, decodeResponse(asked, body, statusShape), at))
+    expectHarmless(full, (body) => renderStatus(target, decodeResponse(target, body, statusShape), at))
   })
 
   test('of /overview', () => {
-    shownBy(toOverview(full, [operation]), (body) => {
-      const overview = decodeResponse(asked, body, overviewShape)
-      const means = { columns: 100, rows: 40, colour: false, unicode: true }
-      return renderFrame({ url: 'http://gateway', overview, at, stale: null }, means)
+    expectHarmless(toOverview(full, [operation]), (body) => {
+      const overview = decodeResponse(target, body, overviewShape)
+      const caps = { columns: 100, rows: 40, colour: false, unicode: true }
+      return renderFrame({ url: 'http://gateway', overview, at, stale: null }, caps)
         .map(({ text }) => text)
         .join('\n')
     })
   })
 
   test('of /reload', () => {
-    shownBy(outcome, (body) => `changes\n${renderChanges(decodeResponse(asked, body, reloadResponseShape).changes)}`)
+    expectHarmless(
+      outcome,
+      (body) => `changes\n${renderChanges(decodeResponse(target, body, reloadResponseShape).changes)}`,
+    )
   })
 
   test('that has more rows than a call takes arguments is a table all the same', () => {

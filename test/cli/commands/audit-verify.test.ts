@@ -23,11 +23,11 @@ const verifies = async (contents: Readonly<Record<string, string | Buffer>>, che
     files,
     { keys: [`file:${key}`], checkpoints, mixed: false },
     {
-      out: (said) => {
-        out += said
+      out: (text) => {
+        out += text
       },
-      error: (said) => {
-        errors += said.replaceAll(`${folder}/`, '')
+      error: (text) => {
+        errors += text.replaceAll(`${folder}/`, '')
       },
     },
   )

@@ -21,7 +21,7 @@ const lineOf = (group: string): number => groups.map(String).indexOf(group) + 2
 
 const check = (file: string, ...args: readonly string[]) => runInProcess('check', file, '--online', ...args)
 
-const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
+const unusedUrl = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
 
 const failing = () => httpUpstream((_, response) => void response.writeHead(503).end())
 
@@ -45,7 +45,7 @@ test('the sandbox is not tried', async () => {
 })
 
 test('one of several that cannot be reached is a warning of one line', async () => {
-  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
   const file = fileWith({ market: { endpoints: [url, `${gone}/v2`] } })
 
   const { code, out } = await check(file)
@@ -62,7 +62,7 @@ test('one of several that cannot be reached is a warning of one line', async () 
 })
 
 test('a group without a reachable endpoint is a problem', async () => {
-  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
   const file = fileWith({ market: { endpoints: [gone, 'http://nowhere.invalid'] }, risk: url })
 
   const { code, out } = await check(file)
@@ -79,7 +79,7 @@ test('a group without a reachable endpoint is a problem', async () => {
 })
 
 test('drained ones and those of no weight are tried as well', async () => {
-  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
   const file = fileWith({
     market: { endpoints: [url, { url: gone, drain: true }] },
     risk: { endpoints: [url, { url: gone, weight: 0 }] },
@@ -100,17 +100,17 @@ test.each(['connect', 'none'])('preflight: %s is content with a connection', asy
 })
 
 test('preflight: health sends the request of the health check, where there is one', async () => {
-  const [sick, plain] = [await failing(), await failing()]
+  const [probed, plain] = [await failing(), await failing()]
   const file = fileWith(
-    { market: { endpoints: [sick.url], healthCheck: { path: '/health' } }, risk: plain.url },
+    { market: { endpoints: [probed.url], healthCheck: { path: '/health' } }, risk: plain.url },
     { reload: { preflight: 'health' } },
   )
 
   const { code, out } = await check(file)
 
   expect(code).toBe(1)
-  expect(out).toContain(`found    ${sick.url}: answered 503, 200-299 is expected\n`)
-  expect(sick.requests.map(({ url }) => url)).toEqual(['/health'])
+  expect(out).toContain(`found    ${probed.url}: answered 503, 200-299 is expected\n`)
+  expect(probed.requests.map(({ url }) => url)).toEqual(['/health'])
   expect(plain.begun()).toBe(0)
 })
 
@@ -129,15 +129,15 @@ test('all at once, it takes two seconds at most', async () => {
 })
 
 test('JSON lists every endpoint that was tried', async () => {
-  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
   const file = fileWith({ market: { endpoints: [url, gone] }, risk: gone })
 
   const { code, out } = await check(file, '--format', 'json')
 
-  const told = JSON.parse(out)
+  const report = JSON.parse(out)
   expect(code).toBe(1)
-  expect(told).toMatchObject({ ok: false, file, hash: expect.any(String) })
-  expect(told.endpoints).toEqual(
+  expect(report).toMatchObject({ ok: false, file, hash: expect.any(String) })
+  expect(report.endpoints).toEqual(
     expect.arrayContaining([
       { group: 'market', url, reached: true, reason: null, certificate: null },
       {
@@ -156,15 +156,15 @@ test('JSON lists every endpoint that was tried', async () => {
       },
     ]),
   )
-  expect(told.endpoints).toHaveLength(3)
-  expect(told.problems).toMatchObject([
+  expect(report.endpoints).toHaveLength(3)
+  expect(report.problems).toMatchObject([
     {
       path: 'upstreams.risk.endpoints',
       line: lineOf('risk'),
       found: `${gone}: the endpoint refuses connections (ECONNREFUSED)`,
     },
   ])
-  expect(told.warnings).toMatchObject([
+  expect(report.warnings).toMatchObject([
     { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
   ])
 })

@@ -32,7 +32,7 @@ const diff = async (body: unknown, file: string, ...args: readonly string[]) => 
   const { code, out, err } = await runCommand(['diff', file, '--admin', admin.url, ...args])
   return {
     code,
-    asked: admin.asked.map(({ request }) => request),
+    asked: admin.received.map(({ request }) => request),
     err: err.replaceAll(admin.url, 'http://gateway'),
     out: out.replaceAll(file, 'FILE'),
   }
@@ -145,7 +145,7 @@ describe('the gateway that is asked', () => {
 
     await runCommand(['diff', configFileWith(configText({ admin: { port: admin.port, token } }))])
 
-    expect(admin.asked).toMatchObject([{ headers: { authorization: `Bearer ${token}` } }])
+    expect(admin.received).toMatchObject([{ headers: { authorization: `Bearer ${token}` } }])
   })
 
   test('or the one that --config names, even when that is the default file', async () => {
@@ -155,7 +155,7 @@ describe('the gateway that is asked', () => {
     await runCommand(['diff', configFileWith(configText({ admin: { port: 1 } })), '--config', config])
     const { out } = await runCommand(['diff', '--config', config])
 
-    expect(admin.asked).toHaveLength(2)
+    expect(admin.received).toHaveLength(2)
     expect(out).toContain(config)
   })
 })

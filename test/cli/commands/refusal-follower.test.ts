@@ -24,14 +24,14 @@ const from = (first: number, last: number, operation?: OperationId | null): read
 const ids = (list: readonly RecentErrorView[]): readonly string[] => list.map(({ requestId }) => requestId)
 
 /** Makes the response of a gateway that has rejected `total` requests since its start. */
-const told = (total: number, refusals: readonly RecentErrorView[]) => ({ total, refusals })
+const response = (total: number, refusals: readonly RecentErrorView[]) => ({ total, refusals })
 
 test('only entries that were not in an earlier list are new, the oldest first', () => {
   const follow = new RefusalFollower()
 
-  const first = follow.next(told(3, from(1, 3)))
-  const second = follow.next(told(5, from(2, 5)))
-  const third = follow.next(told(5, from(2, 5)))
+  const first = follow.next(response(3, from(1, 3)))
+  const second = follow.next(response(5, from(2, 5)))
+  const third = follow.next(response(5, from(2, 5)))
 
   expect([first, second, third].map(({ fresh }) => ids(fresh))).toEqual([['r1', 'r2', 'r3'], ['r4', 'r5'], []])
   expect([first, second, third].map(({ missed }) => missed)).toEqual([false, false, false])
@@ -39,41 +39,41 @@ test('only entries that were not in an earlier list are new, the oldest first', 
 
 test('when there were more than the list holds, some are missing', () => {
   const follow = new RefusalFollower()
-  follow.next(told(100, from(1, 100)))
+  follow.next(response(100, from(1, 100)))
 
-  expect(follow.next(told(199, from(100, 199))).missed).toBe(false)
-  expect(follow.next(told(300, from(201, 300))).missed).toBe(true)
+  expect(follow.next(response(199, from(100, 199))).missed).toBe(false)
+  expect(follow.next(response(300, from(201, 300))).missed).toBe(true)
 })
 
 test('after a flood that has replaced older ones, some are missing', () => {
   const follow = new RefusalFollower()
   const others = from(1, 50, null)
-  follow.next(told(50, others))
+  follow.next(response(50, others))
 
-  expect(follow.next(told(150, [...from(51, 150), ...others])).missed).toBe(false)
-  expect(follow.next(told(251, [...from(152, 251), ...others])).missed).toBe(true)
+  expect(follow.next(response(150, [...from(51, 150), ...others])).missed).toBe(false)
+  expect(follow.next(response(251, [...from(152, 251), ...others])).missed).toBe(true)
 })
 
 test('when another process responds, some may be missing', () => {
   const follow = new RefusalFollower()
-  follow.next(told(3, from(1, 3)))
+  follow.next(response(3, from(1, 3)))
 
-  expect(follow.next(told(1, from(4, 4)))).toMatchObject({ missed: true, fresh: [{ requestId: 'r4' }] })
-  expect(follow.next(told(1, from(4, 4))).missed).toBe(false)
+  expect(follow.next(response(1, from(4, 4)))).toMatchObject({ missed: true, fresh: [{ requestId: 'r4' }] })
+  expect(follow.next(response(1, from(4, 4))).missed).toBe(false)
 })
 
 test('entries that come again after a worker was silent are not new', () => {
   const follow = new RefusalFollower()
   const [one, other] = [from(1, 50), from(51, 60)]
-  follow.next(told(60, [...other, ...one]))
-  follow.next(told(60, other))
+  follow.next(response(60, [...other, ...one]))
+  follow.next(response(60, other))
 
-  expect(follow.next(told(60, [...other, ...one]))).toEqual({ fresh: [], missed: false })
+  expect(follow.next(response(60, [...other, ...one]))).toEqual({ fresh: [], missed: false })
 })
 
 test('the follower remembers a limited number', () => {
   const follow = new RefusalFollower()
-  for (let n = 0; n < 50; n++) follow.next(told(100 * n, from(n * 100, n * 100 + 99)))
+  for (let n = 0; n < 50; n++) follow.next(response(100 * n, from(n * 100, n * 100 + 99)))
 
-  expect(ids(follow.next(told(5000, from(0, 0))).fresh)).toEqual(['r0'])
+  expect(ids(follow.next(response(5000, from(0, 0))).fresh)).toEqual(['r0'])
 })

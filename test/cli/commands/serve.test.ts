@@ -19,13 +19,13 @@ const marketInsights = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
 
 /** Opens an upstream that responds only when the test lets it. */
 const heldUpstream = async () => {
-  const begun = Promise.withResolvers<void>()
-  const answer = Promise.withResolvers<void>()
+  const received = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => {
-    begun.resolve()
-    answer.promise.then(() => response.end('late'))
+    received.resolve()
+    released.promise.then(() => response.end('late'))
   })
-  return { url: upstream.url, begun: begun.promise, answer: answer.resolve }
+  return { url: upstream.url, received: received.promise, release: released.resolve }
 }
 
 test('start-up prints the nine with their upstreams, and how to reroute one', async () => {
@@ -58,14 +58,14 @@ test('start-up prints the nine with their upstreams, and how to reroute one', as
 })
 
 test.each(['listen', 'admin'] as const)('a port of %s in use is one clear line and exit code 1', async (key) => {
-  const taken = createServer()
+  const blocker = createServer()
   const port = await new Promise<number>((resolve) => {
-    taken.listen(0, '127.0.0.1', () => {
-      const address = taken.address()
+    blocker.listen(0, '127.0.0.1', () => {
+      const address = blocker.address()
       resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
     })
   })
-  onTestFinished(() => void taken.close())
+  onTestFinished(() => void blocker.close())
 
   const served = serve(configFile({ [key]: { port } }))
 
@@ -99,10 +99,10 @@ test('the sandbox behind an address that is not loopback stops start-up', async 
 test('unless allowSandbox permits it', async () => {
   const served = serve(configFile({ listen: { host: '0.0.0.0' }, allowSandbox: true }))
 
-  const answer = await fetch(`http://127.0.0.1:${await waitForListening(served)}/market/insights`)
+  const response = await fetch(`http://127.0.0.1:${await waitForListening(served)}/market/insights`)
 
-  expect(answer.status).toBe(200)
-  expect(answer.headers.get('x-sandbox')).toBe('1')
+  expect(response.status).toBe(200)
+  expect(response.headers.get('x-sandbox')).toBe('1')
   expect(served.lines).toContainEqual(expect.objectContaining({ msg: 'listening', scheme: 'http', http2: false }))
   expect(served.lines).toContainEqual(
     expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
@@ -117,12 +117,12 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const port = await waitForListening(served)
     const client = await rawClient(port)
     client.send(marketInsights)
-    await upstream.begun
+    await upstream.received
 
     served.signal(signal)
     await served.line(({ msg }) => msg === 'stopping')
     const refused = await rawClient(port).catch((error: NodeJS.ErrnoException) => error.code)
-    upstream.answer()
+    upstream.release()
     const { received, how } = await client.ended()
 
     expect(refused).toBe('ECONNREFUSED')
@@ -156,7 +156,7 @@ test.each([
   const served = serve(configFile({ upstream: upstream.url, shutdown: { wait: '0ms', deadline: '250ms' } }))
   const client = await rawClient(await waitForListening(served))
   client.send(marketInsights + behind)
-  await upstream.begun
+  await upstream.received
 
   served.signal('SIGTERM')
 
@@ -169,7 +169,7 @@ test('another signal ends the process at once, with 1', async () => {
   const served = serve(configFile({ upstream: upstream.url }))
   const client = await rawClient(await waitForListening(served))
   client.send(marketInsights)
-  await upstream.begun
+  await upstream.received
   served.signal('SIGTERM')
   await served.line(({ msg }) => msg === 'stopping')
 

@@ -5,7 +5,7 @@ import { serve } from '../../helpers/serve-process.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 import { configProblem, endpointStatusWith, healthyStatus, runStatus, upstreamStatusWith } from '../status-fixtures.ts'
 
-const upset = {
+const troubled = {
   ...healthyStatus,
   state: 'draining',
   ready: false,
@@ -86,7 +86,7 @@ limits.concurrency  2 of 10000 in flight
   })
 
   test('an unhealthy one, and last why the file was rejected, as check prints it', async () => {
-    expect(await runStatus(upset)).toEqual({
+    expect(await runStatus(troubled)).toEqual({
       code: 0,
       err: '',
       out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
@@ -164,7 +164,7 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   })
 
   test('JSON for programs, as the gateway sends it', async () => {
-    const body = { ...upset, news: ['of a later version'] }
+    const body = { ...troubled, news: ['of a later version'] }
 
     expect(await runStatus(body, '--format', 'json')).toEqual({
       code: 0,
@@ -216,7 +216,7 @@ describe('status --ready', () => {
     const admin = await scriptedAdmin(jsonResponse(body, status))
 
     expect(await ask(admin.url)).toMatchObject(expected)
-    expect(admin.asked).toMatchObject([{ request: 'GET /ready' }])
+    expect(admin.received).toMatchObject([{ request: 'GET /ready' }])
   })
 
   test('sends no token, and needs only the address of the file', async () => {
@@ -228,7 +228,7 @@ describe('status --ready', () => {
     ).toMatchObject({
       code: 0,
     })
-    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
+    expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
   test('a gateway that cannot be reached is not ready: 1, not 2', async () => {
@@ -264,7 +264,7 @@ test('a real gateway shows its state, before and while it stops', async () => {
   const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
 
   const before = await runCommand(['status', ...at], environment)
-  const refused = await runCommand(['status', ...at])
+  const withoutToken = await runCommand(['status', ...at])
   const ready = await runCommand(['status', '--ready', ...at])
   served.signal('SIGTERM')
   await served.line(({ msg }) => msg === 'stopping')
@@ -276,7 +276,7 @@ test('a real gateway shows its state, before and while it stops', async () => {
   expect(before.out).toMatch(/^notice {4}operations\.inventory\.sync: the file refuses it \(state: refuse\)\n/m)
   expect(before.out).toContain(`${file}: says what runs\n`)
   expect(before.out).toContain('\ninventory.sync  REFUSED by the file\n')
-  expect(refused).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
+  expect(withoutToken).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
   expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY: draining\n/)
   expect(stopping.out).toMatch(/^warning {3}process: the gateway stops/m)

@@ -128,12 +128,12 @@ describe('tail --refused', { timeout: 60_000 }, () => {
   })
 
   test('a gateway that cannot be asked at first is an error, and so is wrong usage', async () => {
-    const nobody = await runCommand(['tail', '--refused', '--admin', `http://127.0.0.1:${await freePort()}`])
+    const unreachable = await runCommand(['tail', '--refused', '--admin', `http://127.0.0.1:${await freePort()}`])
     const without = await runCommand(['tail'])
     const never = await runCommand(['tail', '--refused', '--since', 'yesterday'])
 
-    expect([nobody.code, without.code, never.code]).toEqual([2, 2, 2])
-    expect(nobody.err).toContain('nothing listens at')
+    expect([unreachable.code, without.code, never.code]).toEqual([2, 2, 2])
+    expect(unreachable.err).toContain('nothing listens at')
     expect(without.err).toContain("required option '--refused' not specified")
     expect(never.err).toContain('--since: a duration such as 10m')
   })

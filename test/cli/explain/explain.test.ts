@@ -64,15 +64,17 @@ describe('explain predicts what a gateway does', () => {
   test.each(methods)('with the method "%s", whatever the target', async (method) => {
     const { port } = await bootGateway(settings)
 
-    const told = await Promise.all(targets.map((target) => simulateRequest(method, target, listen)))
+    const simulated = await Promise.all(targets.map((target) => simulateRequest(method, target, listen)))
     const done = await Promise.all(targets.map((target) => ask(port, method, target)))
 
-    expect(told.map((arrival) => (arrival.admitted ? 200 : failureTable[arrival.kind].status))).toEqual(
+    expect(simulated.map((arrival) => (arrival.admitted ? 200 : failureTable[arrival.kind].status))).toEqual(
       done.map(({ status }) => status),
     )
-    const codes = told.map((arrival, i) => (arrival.admitted || done[i]?.code === null ? null : arrival.kind))
+    const codes = simulated.map((arrival, i) => (arrival.admitted || done[i]?.code === null ? null : arrival.kind))
     expect(codes).toEqual(done.map(({ code }) => code))
-    expect(told.map((arrival) => (arrival.admitted ? null : arrival.allow))).toEqual(done.map(({ allow }) => allow))
+    expect(simulated.map((arrival) => (arrival.admitted ? null : arrival.allow))).toEqual(
+      done.map(({ allow }) => allow),
+    )
   })
 })
 

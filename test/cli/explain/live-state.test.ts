@@ -16,7 +16,7 @@ describe('explain --live', () => {
   test('shows which endpoint is out and why, the commands of an operator, and the recent failures', async () => {
     const [drained, dead] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
     const live = await bootLiveGateway({ upstreams: { market: { endpoints: [drained, dead], concurrency: 7 } } })
-    const ordered = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
+    const drainResponse = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
       body: JSON.stringify({ group: 'market', url: drained, ttl: '30m' }),
     })
     for (let n = 0; n < 3; n++) await (await fetch(`${live.url}/market/insights`)).text()
@@ -24,7 +24,7 @@ describe('explain --live', () => {
 
     const { code, out, err } = await explain(live.admin, live.file)
 
-    expect({ code, err, ordered: ordered.status }).toEqual({ code: 0, err: '', ordered: 200 })
+    expect({ code, err, drainResponse: drainResponse.status }).toEqual({ code: 0, err: '', drainResponse: 200 })
     expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
     expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
     expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by an operator until .* left$`, 'm'))
@@ -41,10 +41,10 @@ describe('explain --live', () => {
 
   test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {
     const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'refuse' } } })
-    const order = (state: string, operation: string) =>
+    const setState = (state: string, operation: string) =>
       fetchAdmin(`${live.admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
-    await order('refuse', 'market.insights')
-    await order('serve', 'leads.pipeline')
+    await setState('refuse', 'market.insights')
+    await setState('serve', 'leads.pipeline')
 
     const refused = await explain(live.admin, live.file)
     const served = await runCommand([

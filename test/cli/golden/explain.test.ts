@@ -17,7 +17,7 @@ const forwarded: readonly Case[] = [
   ['edge', 'GET', '/market/insights', 'edge.yaml'],
 ]
 
-const refused: readonly Case[] = [
+const rejected: readonly Case[] = [
   ['by-the-operator', 'POST', '/lender/v1/inventory/sync'],
   ['lower-case-method', 'get', '/lender/v1/market/insights'],
   ['unknown-method', 'BREW', '/lender/v1/market/insights'],
@@ -70,7 +70,7 @@ const argsOf = ([, method, target, file = 'gateway.yaml']: Case): readonly strin
 
 describe.each([
   ['forwarded', forwarded, 0],
-  ['refused', refused, 1],
+  ['refused', rejected, 1],
 ] as const)('explain of what is %s prints what its golden file says', (verdict, cases, code) => {
   test.each(cases.map((each) => [each[0], each] as const))('%s', async (name, each) => {
     const args = argsOf(each)
@@ -115,10 +115,10 @@ test('no golden file shows a secret or a path of a machine', () => {
   const folder = fileURLToPath(new URL('.', import.meta.url))
   const golden = readdirSync(folder).filter((name) => /\.(txt|json)$/.test(name))
 
-  const telling = golden.filter((name) =>
+  const leaking = golden.filter((name) =>
     /a-secret-of|from-outside|\/(home|work|tmp|root|usr)\//.test(readFileSync(`${folder}${name}`, 'utf8')),
   )
 
-  expect(telling).toEqual([])
+  expect(leaking).toEqual([])
   expect(golden.length).toBeGreaterThan(50)
 })

@@ -34,12 +34,12 @@ export const tryMistakes = (mistakes: Readonly<Record<string, Mistake>>): void =
 
     const problems = result.ok ? [] : result.problems
     expect(problems).toHaveLength(1)
-    const [head = '', ...told] = problems.map(formatProblem).join('').split('\n')
-    const [place, ...said] = head.split(': ')
+    const [head = '', ...details] = problems.map(formatProblem).join('').split('\n')
+    const [place, ...words] = head.split(': ')
     expect(place).toMatch(/^gateway\.yaml:\d+:\d+/)
     expect(place?.replace(/^gateway\.yaml:(\d+):\d+/, '$1').trim()).toBe(`${line} ${key}`.trim())
-    expect(said.join(': ')).toContain(message)
-    expect([...said, ...told].join('\n')).toContain(remedy)
+    expect(words.join(': ')).toContain(message)
+    expect([...words, ...details].join('\n')).toContain(remedy)
     expect(head).not.toContain('hunter2')
   })
 

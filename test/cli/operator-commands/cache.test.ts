@@ -46,7 +46,7 @@ describe('cache clear', () => {
     const admin = await scriptedAdmin(jsonResponse({ operation: null, client: null, removed: 1 }))
 
     expect(await clear(admin.url, ...args)).toEqual({ code: 0, err: '', out })
-    expect(admin.asked.map((each) => each.request)).toEqual([request])
+    expect(admin.received.map((each) => each.request)).toEqual([request])
   })
 
   test('prints JSON for programs', async () => {
@@ -77,7 +77,7 @@ describe('cache clear', () => {
 
     expect(code).toBe(2)
     expect(err).toContain('Allowed choices are')
-    expect(admin.asked).toEqual([])
+    expect(admin.received).toEqual([])
   })
 })
 
@@ -114,13 +114,13 @@ in all                    1.2 MiB of 64.0 MiB
       { state: 'local', reason: 'no answer within 20ms', where: 'in 1 of 2 workers' },
       'OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no answer within 20ms',
     ],
-  ])('shows the state of Redis: %j', async (redis, said) => {
+  ])('shows the state of Redis: %j', async (redis, text) => {
     const { out } = await runStatus({
       ...healthyStatus,
       cache: { ...cache, redis: { ...redis, since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts } },
     })
 
-    expect(out).toMatch(new RegExp(`^redis +${said}$`, 'm'))
+    expect(out).toMatch(new RegExp(`^redis +${text}$`, 'm'))
   })
 
   test('shows no cache where no operation is cached', async () => {

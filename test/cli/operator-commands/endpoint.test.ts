@@ -6,21 +6,21 @@ import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 const boot = async () => {
   const [one, two] = [await httpUpstream(), await httpUpstream()]
   const live = await bootLiveGateway({ upstreams: { market: { endpoints: [one.url, two.url] } } })
-  const order = (...args: readonly string[]) => runCommand(['endpoint', ...args, '--admin', live.admin])
-  return { one, two, live, order }
+  const runEndpoint = (...args: readonly string[]) => runCommand(['endpoint', ...args, '--admin', live.admin])
+  return { one, two, live, runEndpoint }
 }
 
 describe('endpoint', () => {
   test('drains one for a while, and puts it back', async () => {
-    const { one, two, live, order } = await boot()
+    const { one, two, live, runEndpoint } = await boot()
     const calls = async () => {
       for (let i = 0; i < 10; i++) await (await fetch(`${live.url}/market/insights`)).text()
       return one.requests.length
     }
 
-    const drained = await order('drain', 'market', one.url, '--ttl', '30m')
+    const drained = await runEndpoint('drain', 'market', one.url, '--ttl', '30m')
     const during = await calls()
-    const ready = await order('ready', 'market', one.url)
+    const ready = await runEndpoint('ready', 'market', one.url)
 
     expect(drained).toMatchObject({ code: 0, err: '' })
     expect(drained.out).toMatch(/^http:\S+ of market takes no new requests until 2\d{3}-.*Z, then as the file says\n$/)
@@ -30,19 +30,19 @@ describe('endpoint', () => {
   })
 
   test('prints JSON for programs', async () => {
-    const { one, order } = await boot()
+    const { one, runEndpoint } = await boot()
 
-    const { out } = await order('drain', 'market', one.url, '--format', 'json')
+    const { out } = await runEndpoint('drain', 'market', one.url, '--format', 'json')
 
     expect(JSON.parse(out)).toEqual({ group: 'market', url: one.url, state: 'drain', until: expect.any(String) })
   })
 
   test('prints why a command is rejected', async () => {
-    const { one, two, order } = await boot()
-    await order('drain', 'market', one.url)
+    const { one, two, runEndpoint } = await boot()
+    await runEndpoint('drain', 'market', one.url)
 
-    const unknown = await order('drain', 'market', 'http://nobody')
-    const last = await order('drain', 'market', two.url)
+    const unknown = await runEndpoint('drain', 'market', 'http://nobody')
+    const last = await runEndpoint('drain', 'market', two.url)
 
     expect([unknown.code, last.code]).toEqual([1, 1])
     expect(unknown.err).toContain(`url is expected to be one of ${one.url}, ${two.url}`)
@@ -61,6 +61,6 @@ describe('endpoint', () => {
 
     expect(code).toBe(2)
     expect(err).toContain('Allowed choices are')
-    expect(admin.asked).toEqual([])
+    expect(admin.received).toEqual([])
   })
 })

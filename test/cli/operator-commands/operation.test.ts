@@ -5,12 +5,12 @@ import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 describe('operation', () => {
   test('takes one of the nine out of service for a while, and puts it back', async () => {
     const live = await bootLiveGateway()
-    const order = (...args: readonly string[]) => runCommand(['operation', ...args, '--admin', live.admin])
+    const runOperation = (...args: readonly string[]) => runCommand(['operation', ...args, '--admin', live.admin])
     const status = async () => (await fetch(`${live.url}/market/insights`)).status
 
-    const refused = await order('refuse', 'market.insights', '--ttl', '30m')
+    const refused = await runOperation('refuse', 'market.insights', '--ttl', '30m')
     const during = await status()
-    const served = await order('serve', 'market.insights')
+    const served = await runOperation('serve', 'market.insights')
 
     expect(refused).toMatchObject({ code: 0, err: '' })
     expect(refused.out).toMatch(/^market\.insights is refused until 2\d{3}-.*Z, then as the file says\n$/)
@@ -61,6 +61,6 @@ describe('operation', () => {
 
     expect(code).toBe(2)
     expect(err).toContain('Allowed choices are')
-    expect(admin.asked).toEqual([])
+    expect(admin.received).toEqual([])
   })
 })

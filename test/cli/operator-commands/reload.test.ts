@@ -51,18 +51,18 @@ const refused = {
   problems: [problem, problem],
 }
 
-const told = async (command: 'reload' | 'rollback', body: unknown, status = 200, ...args: readonly string[]) => {
+const run = async (command: 'reload' | 'rollback', body: unknown, status = 200, ...args: readonly string[]) => {
   const admin = await scriptedAdmin(jsonResponse(body, status))
   const { code, out, err } = await runCommand([command, '--admin', admin.url, ...args], {
     LENDER_GATEWAY_ADMIN_TOKEN: token,
   })
-  expect(admin.asked).toMatchObject([{ request: `POST /${command}`, headers: { authorization: `Bearer ${token}` } }])
+  expect(admin.received).toMatchObject([{ request: `POST /${command}`, headers: { authorization: `Bearer ${token}` } }])
   return { code, out, err: err.replaceAll(admin.url, 'http://gateway') }
 }
 
 describe('reload', () => {
   test('prints both hashes, and what changed for each group', async () => {
-    expect(await told('reload', applied)).toEqual({
+    expect(await run('reload', applied)).toEqual({
       code: 0,
       err: '',
       out: `applied: 9b02c7d11e55 → 3f1c0a9be2d4
@@ -84,7 +84,7 @@ for all groups
   })
 
   test('prints warnings as check does', async () => {
-    const { code, out } = await told('reload', { ...applied, changes: [], warnings: [problem] })
+    const { code, out } = await run('reload', { ...applied, changes: [], warnings: [problem] })
 
     expect({ code, out }).toEqual({
       code: 0,
@@ -93,7 +93,7 @@ for all groups
   })
 
   test('reports that the file is what runs', async () => {
-    expect(await told('reload', { ...applied, result: 'unchanged', to: applied.from, changes: [] })).toEqual({
+    expect(await run('reload', { ...applied, result: 'unchanged', to: applied.from, changes: [] })).toEqual({
       code: 0,
       err: '',
       out: 'unchanged: 9b02c7d11e55 runs, and is what the file says\n',
@@ -101,7 +101,7 @@ for all groups
   })
 
   test('exits with 1 when the file is rejected, and prints the problems as check does', async () => {
-    expect(await told('reload', refused, 422)).toEqual({
+    expect(await run('reload', refused, 422)).toEqual({
       code: 1,
       out: formatProblems([problem, problem]),
       err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on\n',
@@ -111,7 +111,7 @@ for all groups
   test('reports that an edit whose endpoints were not reached is tried again', async () => {
     const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z', problems: [problem] }
 
-    expect(await told('reload', held, 422)).toEqual({
+    expect(await run('reload', held, 422)).toEqual({
       code: 1,
       out: formatProblems([problem]),
       err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on, and it is tried again and again while the file says so\n',
@@ -124,14 +124,14 @@ for all groups
     const { code, out } = await runCommand(['reload', '--force', '--admin', admin.url])
 
     expect({ code, out }).toEqual({ code: 0, out: 'applied: 9b02c7d11e55 → 3f1c0a9be2d4\n' })
-    expect(admin.asked).toMatchObject([{ request: 'POST /reload?force' }])
+    expect(admin.received).toMatchObject([{ request: 'POST /reload?force' }])
   })
 
   test.each([
     [200, applied, 0],
     [422, refused, 1],
   ])('prints JSON for programs, as the gateway sends it: %i', async (status, body, code) => {
-    const ran = await told('reload', body, status, '--format', 'json')
+    const ran = await run('reload', body, status, '--format', 'json')
 
     expect({ code: ran.code, out: JSON.parse(ran.out) }).toEqual({ code, out: body })
   })
@@ -147,7 +147,7 @@ for all groups
     ],
     ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
   ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, status, message) => {
-    const { code, out, err } = await told('reload', body, status)
+    const { code, out, err } = await run('reload', body, status)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toBe(
@@ -160,7 +160,7 @@ describe('rollback', () => {
   test('prints what runs again', async () => {
     const changes = [change('upstreams.market', 'market', 'upstreams.market.endpoints', ['sandbox'], ['http://a'])]
 
-    expect(await told('rollback', { ...applied, changes })).toEqual({
+    expect(await run('rollback', { ...applied, changes })).toEqual({
       code: 0,
       err: '',
       out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the file is left alone, and reload takes it again
@@ -172,7 +172,7 @@ market
   })
 
   test('exits with 1 when there is nothing to go back to', async () => {
-    expect(await told('rollback', { code: 'nothing-to-roll-back', status: 409 }, 409)).toEqual({
+    expect(await run('rollback', { code: 'nothing-to-roll-back', status: 409 }, 409)).toEqual({
       code: 1,
       err: '',
       out: 'nothing to roll back: what runs is the first configuration since the start\n',

@@ -19,8 +19,8 @@ test.each([
   'rollback',
   'reload --force',
   'cache clear',
-])('%s is not sent where there is no file, and names the options', async (order) => {
-  expect(await runCommand(order.split(' '), {}, { cwd: emptyFolder() })).toEqual({
+])('%s is not sent where there is no file, and names the options', async (command) => {
+  expect(await runCommand(command.split(' '), {}, { cwd: emptyFolder() })).toEqual({
     code: 2,
     out: '',
     err: 'lender-gateway: config/gateway.yaml cannot be read: no such file, so it is not known which gateway is meant: give --config FILE or --admin URL\n',

@@ -57,7 +57,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   refusals: [],
 })
 
-const seen = (more: Partial<TopView> = {}): TopView => ({
+const viewWith = (more: Partial<TopView> = {}): TopView => ({
   url: 'http://127.0.0.1:9901',
   overview: overviewWith(),
   at,
@@ -65,7 +65,7 @@ const seen = (more: Partial<TopView> = {}): TopView => ({
   ...more,
 })
 
-const means = (columns: number, rows: number, more: Partial<TerminalCaps> = {}): TerminalCaps => ({
+const capsWith = (columns: number, rows: number, more: Partial<TerminalCaps> = {}): TerminalCaps => ({
   columns,
   rows,
   colour: false,
@@ -78,12 +78,12 @@ const screen = (what: TopView, how: TerminalCaps): readonly string[] =>
 
 describe('a frame', () => {
   test.each([
-    ['printed', means(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)],
-    ['132', means(132, 50)],
-    ['80', means(80, 40)],
-    ['40-ascii', means(40, 24, { unicode: false })],
+    ['printed', capsWith(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)],
+    ['132', capsWith(132, 50)],
+    ['80', capsWith(80, 40)],
+    ['40-ascii', capsWith(40, 24, { unicode: false })],
   ])('%s', (name, how) => {
-    const lines = screen(seen(), how)
+    const lines = screen(viewWith(), how)
 
     expectGolden(`top-${name}.txt`, `${lines.join('\n')}\n`)
     expect(Math.max(...lines.map((line) => [...line].length))).toBeLessThanOrEqual(how.columns)
@@ -91,7 +91,7 @@ describe('a frame', () => {
   })
 
   test.each([1, 2, 3, 5, 10, 24])('has at most %i lines', (rows) => {
-    const lines = screen(seen(), means(20, rows))
+    const lines = screen(viewWith(), capsWith(20, rows))
 
     expect(lines).toHaveLength(rows)
     for (const line of lines) expect([...line].length).toBeLessThanOrEqual(20)
@@ -103,7 +103,7 @@ describe('a frame', () => {
       ...{ severity: 'warning' as const, about: `x${n}`, cause: 'something', details: [], since: null, command: null },
     }))
 
-    const lines = screen(seen({ overview: overviewWith({ findings }) }), means(80, 24))
+    const lines = screen(viewWith({ overview: overviewWith({ findings }) }), capsWith(80, 24))
 
     expect(lines).toContain('43 lines more of what is wrong: status shows all')
     expect(lines.some((line) => line.startsWith('market.insights'))).toBe(true)
@@ -112,13 +112,13 @@ describe('a frame', () => {
   test('shows at the top that it is stale, for how long and why', () => {
     const stale = { seconds: 75, why: 'nothing listens at http://127.0.0.1:9901' }
 
-    expect(screen(seen({ stale }), means(200, 24))[1]).toBe(
+    expect(screen(viewWith({ stale }), capsWith(200, 24))[1]).toBe(
       'STALE: what stands here was so 1m 15s ago; nothing listens at http://127.0.0.1:9901',
     )
   })
 
   test('has what needs an operator in colours, where the terminal has any', () => {
-    const lines = screen(seen(), means(200, 60, { colour: true }))
+    const lines = screen(viewWith(), capsWith(200, 60, { colour: true }))
     const toneOf = (text: string): string => {
       const found = lines.find((line) => line.includes(text)) ?? ''
       return found.slice(0, found.indexOf('m') + 1)
@@ -133,7 +133,7 @@ describe('a frame', () => {
   test('shows a gateway without metrics', () => {
     const uncounted = operations.map((each) => ({ ...each, pace: null, history: null }))
 
-    const lines = screen(seen({ overview: { ...overviewWith(), operations: uncounted } }), means(100, 40))
+    const lines = screen(viewWith({ overview: { ...overviewWith(), operations: uncounted } }), capsWith(100, 40))
 
     expect(lines.find((line) => line.startsWith('market.insights'))).toMatch(/^market\.insights +- +- +- +- +- +-$/)
     expect(lines.join('\n')).not.toContain('last 15 min')

@@ -45,7 +45,7 @@ export const runInTerminal = (
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk
   })
-  const said = (name: string): string => new RegExp(`${name}=(\\S+)`).exec(text)?.[1] ?? ''
+  const reported = (name: string): string => new RegExp(`${name}=(\\S+)`).exec(text)?.[1] ?? ''
   return {
     text: () => text,
     frame() {
@@ -57,11 +57,11 @@ export const runInTerminal = (
     shows: (wanted) => expect.poll(() => text, { timeout: 30_000, interval: 20 }).toMatch(wanted),
     type: (keys) => void child.stdin.write(keys),
     resize: (columns, rows) =>
-      void execFileSync('stty', ['-F', said('tty'), 'cols', String(columns), 'rows', String(rows)]),
-    signal: (name) => void process.kill(Number(said('pid')), name),
+      void execFileSync('stty', ['-F', reported('tty'), 'cols', String(columns), 'rows', String(rows)]),
+    signal: (name) => void process.kill(Number(reported('pid')), name),
     ended: once(child, 'close').then(() => ({
-      code: Number(said('code')),
-      isAsBefore: said('before') !== '' && said('before') === said('after'),
+      code: Number(reported('code')),
+      isAsBefore: reported('before') !== '' && reported('before') === reported('after'),
     })),
   }
 }

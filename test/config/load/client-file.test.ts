@@ -20,7 +20,7 @@ const load = (clients: string, files: Readonly<Record<string, string>>, environm
   return { folder, loaded: loadConfig(join(folder, 'gateway.yaml'), environment) }
 }
 
-const good = (...args: Parameters<typeof load>) => {
+const loadValid = (...args: Parameters<typeof load>) => {
   const { loaded } = load(...args)
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   return loaded
@@ -42,8 +42,8 @@ describe('clients in a file of their own', () => {
     ['JSON', JSON.stringify([client('bank-a')])],
     ['JSON with placeholders', JSON.stringify([client('bank-a')]).replace(sha, '${SHA}')],
   ])('are the same in %s as in the configuration', (_, text) => {
-    const own = good(JSON.stringify([client('bank-a')]), {})
-    const included = good('file:clients.yaml', { 'clients.yaml': text }, { SHA: sha })
+    const own = loadValid(JSON.stringify([client('bank-a')]), {})
+    const included = loadValid('file:clients.yaml', { 'clients.yaml': text }, { SHA: sha })
 
     expect(included.config.clients).toEqual(own.config.clients)
     expect(included.config.hash).toBe(own.config.hash)
@@ -61,7 +61,7 @@ describe('clients in a file of their own', () => {
 
   test('may stand in several files, and beside others', () => {
     const files = { 'a.yaml': JSON.stringify([client('a')]), 'b.yaml': JSON.stringify([client('b'), client('c')]) }
-    const { config } = good(`[file:a.yaml, ${JSON.stringify(client('own'))}, file:b.yaml]`, files)
+    const { config } = loadValid(`[file:a.yaml, ${JSON.stringify(client('own'))}, file:b.yaml]`, files)
 
     expect(config.clients.map(({ id }) => id)).toEqual(['a', 'own', 'b', 'c'])
     expect(reportConfig(config).config.clients).toEqual([
@@ -73,7 +73,7 @@ describe('clients in a file of their own', () => {
 
   test('are not repeated in the report, and yet it shows that they have changed', () => {
     const reported = (id: string) =>
-      reportConfig(good('file:c.yaml', { 'c.yaml': JSON.stringify([client(id)]) }).config)
+      reportConfig(loadValid('file:c.yaml', { 'c.yaml': JSON.stringify([client(id)]) }).config)
 
     expect(reported('a').config.clients).toBe('file:c.yaml')
     expect(JSON.stringify(reported('a'))).not.toContain(sha)
@@ -175,11 +175,11 @@ test('a position in JSON is the one that the YAML parser finds in the whole file
       const folder = folderWith({ clients: written })
       const read = readClientFile(folder, 'clients', {})
       if (typeof read === 'string') throw new Error(read)
-      const whole = parseYamlSource(written)
+      const parsed = parseYamlSource(written)
 
       for (const path of pathsIn(list).filter(({ length }) => length > 0)) {
-        expect([path, read.locate(path)]).toEqual([path, whole.locate(path)])
-        expect([path, read.locate(path, true)]).toEqual([path, whole.locate(path, true)])
+        expect([path, read.locate(path)]).toEqual([path, parsed.locate(path)])
+        expect([path, read.locate(path, true)]).toEqual([path, parsed.locate(path, true)])
       }
     }),
     { numRuns: 50 },

@@ -20,7 +20,7 @@ const builtIn = {
 const token = 'abcdefghijklmnop-0123456789'
 
 /** Writes a file among others, and loads its admin section. */
-const read = (
+const readAdmin = (
   text: string | Uint8Array,
   environment: Environment = {},
   others: Readonly<Record<string, string>> = {},
@@ -38,7 +38,7 @@ test('a valid file gives what a gateway takes from it', () => {
 })
 
 test('a file without the section gives the built-in values', () => {
-  expect(read(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false })
+  expect(readAdmin(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false })
 })
 
 describe('a broken part elsewhere does not matter', () => {
@@ -56,14 +56,14 @@ describe('a broken part elsewhere does not matter', () => {
     ['an alias without an anchor', 'listen: *nowhere'],
     ['a key that is no word', '? [a, b]\n: 1'],
   ])('%s', (_what, rest) => {
-    const { admin, reason } = read(`admin:\n  port: 9000\n  token: ${token}\n${rest}\n`)
+    const { admin, reason } = readAdmin(`admin:\n  port: 9000\n  token: ${token}\n${rest}\n`)
 
     expect(admin).toEqual({ ...builtIn, port: 9000, token })
     expect(reason).toBeNull()
   })
 
   test('a rule across keys: a running gateway may have been started before the address was edited', () => {
-    expect(read('admin: { host: 0.0.0.0 }')).toEqual({
+    expect(readAdmin('admin: { host: 0.0.0.0 }')).toEqual({
       admin: { ...builtIn, host: '0.0.0.0' },
       reason: null,
       isGuessed: false,
@@ -79,7 +79,7 @@ describe('a part that cannot be read has its built-in value, with the reason', (
     ['an error of syntax in front of it', '"', 'errors of syntax'],
     ['other bytes', Buffer.from('# caf\xe9', 'latin1'), 'not UTF-8'],
   ])('%s', (_what, text, reason) => {
-    expect(read(text)).toEqual({ admin: builtIn, reason: expect.stringContaining(reason), isGuessed: true })
+    expect(readAdmin(text)).toEqual({ admin: builtIn, reason: expect.stringContaining(reason), isGuessed: true })
   })
 
   test('a file that is not there', () => {
@@ -100,7 +100,7 @@ describe('a part that cannot be read has its built-in value, with the reason', (
     ['tls', '{ certificate: "file:none", key: "file:none" }', { port: 9000 }],
     ['insecure', '"yes"', { port: 9000 }],
   ])('a single key, and the others are taken: %s: %s', (key, value, others) => {
-    const { admin, reason } = read(`admin: { port: 9000, ${key}: ${value} }`)
+    const { admin, reason } = readAdmin(`admin: { port: 9000, ${key}: ${value} }`)
 
     expect(admin).toEqual({ ...builtIn, ...others })
     expect(reason).toContain(`admin.${key} in`)
@@ -110,9 +110,9 @@ describe('a part that cannot be read has its built-in value, with the reason', (
 test('a reason never quotes a token', () => {
   const secret = 'hunter2 hunter2 hunter2'
 
-  expect(read(`admin: { token: "${secret}" }`).reason).not.toContain('hunter2')
-  expect(read('admin: { token: "${SECRET}" }', { SECRET: secret }).reason).not.toContain('hunter2')
-  expect(read('admin: { token: "file:token" }', {}, { token: secret }).reason).not.toContain('hunter2')
+  expect(readAdmin(`admin: { token: "${secret}" }`).reason).not.toContain('hunter2')
+  expect(readAdmin('admin: { token: "${SECRET}" }', { SECRET: secret }).reason).not.toContain('hunter2')
+  expect(readAdmin('admin: { token: "file:token" }', {}, { token: secret }).reason).not.toContain('hunter2')
 })
 
 test('the parser emits no warnings, which would quote the file', async () => {
@@ -121,7 +121,7 @@ test('the parser emits no warnings, which would quote the file', async () => {
   process.on('warning', note)
   onTestFinished(() => void process.off('warning', note))
 
-  const { admin } = read('admin:\n  port: 9000\n  ? [hunter2]\n  : 1\n')
+  const { admin } = readAdmin('admin:\n  port: 9000\n  ? [hunter2]\n  : 1\n')
   await setImmediate() // warnings are emitted on the next turn
 
   expect(admin.port).toBe(9000)
@@ -150,7 +150,7 @@ test('it returns a result for any text', () => {
 
   fc.assert(
     fc.property(text, (parts) => {
-      const found = read(parts.join(''))
+      const found = readAdmin(parts.join(''))
 
       expect(found.admin.port).toBeTypeOf('number')
       expect(Object.isFrozen(found.admin)).toBe(true)

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { loadInThread } from '../../../src/config/load/load-in-thread.ts'
-import { folderWith, sandbox, tiresome } from '../helper.ts'
+import { folderWith, sandbox, slowFile } from '../helper.ts'
 
 const fileWith = (text: string): string => join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
 
@@ -16,11 +16,11 @@ test('a file that is loaded in a thread gives the same result as otherwise', asy
 })
 
 test('a load after one that took too long succeeds', async () => {
-  const tired = await loadInThread(fileWith(tiresome), {}, [], 1)
+  const slow = await loadInThread(fileWith(slowFile), {}, [], 1)
   const next = await loadInThread(fileWith(sandbox), {})
-  const further = await loadInThread(fileWith(sandbox), {})
+  const third = await loadInThread(fileWith(sandbox), {})
 
-  expect([tired.ok, next.ok, further.ok]).toEqual([false, true, true])
+  expect([slow.ok, next.ok, third.ok]).toEqual([false, true, true])
 })
 
 test('two loads at once do not affect each other', async () => {
@@ -35,12 +35,12 @@ test('the configuration is frozen to the last value', async () => {
   const loaded = await loadInThread(fileWith(sandbox), {})
 
   const thawed: string[] = []
-  const look = (value: unknown, path: string): void => {
+  const collect = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return
     if (!Object.isFrozen(value)) thawed.push(path)
-    for (const [key, part] of Object.entries(value)) look(part, `${path}.${key}`)
+    for (const [key, part] of Object.entries(value)) collect(part, `${path}.${key}`)
   }
-  look(loaded.ok ? loaded.config : null, 'config')
+  collect(loaded.ok ? loaded.config : null, 'config')
 
   expect(loaded.ok).toBe(true)
   expect(thawed).toEqual([])
@@ -56,7 +56,7 @@ test('the thread uses the given environment, and no other', async () => {
 })
 
 test('a load that takes too long is a problem of the file, whose digest is known all the same', async () => {
-  const file = fileWith(tiresome)
+  const file = fileWith(slowFile)
 
   const loaded = await loadInThread(file, {}, [], 1)
 

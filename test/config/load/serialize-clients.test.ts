@@ -19,13 +19,13 @@ const client = (nth: number): ClientConfig => ({
   burst: null,
   concurrency: null,
 })
-const some = (count: number): readonly ClientConfig[] => Array.from({ length: count }, (_, nth) => client(nth))
+const makeClients = (count: number): readonly ClientConfig[] => Array.from({ length: count }, (_, nth) => client(nth))
 
-const carried = (clients: readonly ClientConfig[], running: readonly ClientConfig[]) =>
+const transfer = (clients: readonly ClientConfig[], running: readonly ClientConfig[]) =>
   deserializeClients(serializeClients(clients), running)
 
 test('serialized clients are deserialized, frozen', async () => {
-  for (const clients of [some(1), some(2000)]) {
+  for (const clients of [makeClients(1), makeClients(2000)]) {
     const again = await deserializeClients(serializeClients(clients), [])
 
     expect(again).toEqual(clients)
@@ -37,18 +37,18 @@ test('serialized clients are deserialized, frozen', async () => {
 })
 
 test('after one is added in front, all the others are the same objects', async () => {
-  const before = some(5000)
-  const after = await carried([client(-1), ...some(5000)], before)
+  const before = makeClients(5000)
+  const after = await transfer([client(-1), ...makeClients(5000)], before)
 
   expect(after).toHaveLength(5001)
   expect(before.every((each, nth) => each === after[nth + 1])).toBe(true)
 })
 
 test('without a change, the whole list is the same object', async () => {
-  const before = some(5000)
+  const before = makeClients(5000)
 
-  expect(await carried(some(5000), before)).toBe(before)
-  expect(await carried(some(4999), before)).not.toBe(before)
+  expect(await transfer(makeClients(5000), before)).toBe(before)
+  expect(await transfer(makeClients(4999), before)).not.toBe(before)
 })
 
 test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
@@ -59,10 +59,10 @@ test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
   ['two that change places', (list) => list.with(3, client(900)).with(900, client(3))],
   ['none', () => []],
 ])('the transferred clients are those of the file: %s', async (_, edit) => {
-  const before = await deserializeClients(serializeClients(some(1000)), [])
-  const read = edit([...some(1000)])
+  const before = await deserializeClients(serializeClients(makeClients(1000)), [])
+  const read = edit([...makeClients(1000)])
 
-  const after = await carried(read, before)
+  const after = await transfer(read, before)
 
   expect(after).toEqual(read)
   expect(clientsDigest(after)).toBe(clientsDigest(read))
@@ -71,15 +71,15 @@ test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
 
 test('deserializing leaves the thread turns for other work', async () => {
   let turns = 0
-  let over = false
+  let isDone = false
   const count = (): void => {
     turns++
-    if (!over) setImmediate(count)
+    if (!isDone) setImmediate(count)
   }
   setImmediate(count)
 
-  await carried(some(5000), [])
-  over = true
+  await transfer(makeClients(5000), [])
+  isDone = true
 
   expect(turns).toBeGreaterThanOrEqual(10)
 })
@@ -134,11 +134,11 @@ test('a file with placeholders is read again in another environment', async () =
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
     'clients.yaml': '- id: ${NAME}\n  operations: all\n',
   })
-  const idIn = async (NAME: string) => {
+  const loadId = async (NAME: string) => {
     const loaded = await loadInThread(join(folder, 'gateway.yaml'), { NAME })
     return loaded.ok && loaded.config.clients[0]?.id
   }
 
-  expect(await idIn('a')).toBe('a')
-  expect(await idIn('b')).toBe('b')
+  expect(await loadId('a')).toBe('a')
+  expect(await loadId('b')).toBe('b')
 })
