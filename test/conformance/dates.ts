@@ -5,7 +5,7 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** Writes a time, milliseconds since the epoch, as an origin of today does, or of long ago. */
+/** Writes a time in milliseconds since the epoch, as an origin of today does, or an old one. */
 export const httpDate = (ms: number, form: 'imf' | '850' | 'asctime' = 'imf'): string => {
   const date = new Date(ms)
   const day = days[date.getUTCDay()] ?? ''
@@ -18,7 +18,7 @@ export const httpDate = (ms: number, form: 'imf' | '850' | 'asctime' = 'imf'): s
   return `${day.slice(0, 3)}, ${two(ofMonth)} ${month} ${year} ${time} GMT`
 }
 
-/** Is what the words of a script stand for at a moment of its row. */
+/** The values of a script's placeholders at a moment of its row. */
 export interface Moment {
   /** Milliseconds since the epoch. */
   readonly t0: number
@@ -29,7 +29,7 @@ export interface Moment {
 
 const word = /@(t0|now)([+-]\d+)?(?::(850|asctime))?|@row/g
 
-/** Puts dates and the row's query in the place of a script's words. */
+/** Replaces the placeholders of a text by dates and the row's query. */
 export const spell = (text: string, { t0, now, query }: Moment): string =>
   text.replace(word, (_, from: string | undefined, offset: string | undefined, form: '850' | 'asctime' | undefined) =>
     from === undefined ? query : httpDate((from === 't0' ? t0 : now) + Number(offset ?? 0) * 1000, form),

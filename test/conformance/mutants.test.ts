@@ -9,7 +9,7 @@ const played = rows.filter(({ notOn, knownFailing }) => notOn?.policy === undefi
 
 const sectionOf = ({ rfc, section }: Row): string => `${rfc} §${section}`
 
-describe('the suite finds out a policy that', () => {
+describe('the suite detects a policy that', () => {
   for (const { what, section, parts } of mutants)
     test(what, async () => {
       const bench = policyBench(parts)

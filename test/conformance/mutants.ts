@@ -1,10 +1,10 @@
-/** Policies that are wrong in one thing each: the suite has to find every one of them. */
+/** Policies that are wrong in one thing each: the suite has to detect every one of them. */
 import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
 import { policy } from './benches/policy.ts'
 
 type Policy = typeof policy
 
-/** Is a wrong policy, and a section of whose rows some have to be red: `9111 §3`. */
+/** A wrong policy, and a section of which some rows have to be red: `9111 §3`. */
 export interface Mutant {
   readonly what: string
   readonly section: string
@@ -13,22 +13,22 @@ export interface Mutant {
 
 type Edit = (fields: HeaderFields) => HeaderFields
 
-/** Does not see something of what the upstream answers. */
-const ofAnswers = (edit: Edit): Policy => ({
+/** Hides something of the upstream's responses. */
+const mutateResponses = (edit: Edit): Policy => ({
   ...policy,
-  assessStorability: (request, answer, times, rules) =>
-    policy.assessStorability(request, { ...answer, fields: edit(answer.fields) }, times, rules),
-  freshenStored: (head, request, answer, times, rules) =>
-    policy.freshenStored(head, request, { ...answer, fields: edit(answer.fields) }, times, rules),
+  assessStorability: (request, response, times, rules) =>
+    policy.assessStorability(request, { ...response, fields: edit(response.fields) }, times, rules),
+  freshenStored: (head, request, response, times, rules) =>
+    policy.freshenStored(head, request, { ...response, fields: edit(response.fields) }, times, rules),
 })
 
-/** Does not see something of what a client says. */
-const ofRequests = (edit: Edit): Policy => ({
+/** Hides something of the client's requests. */
+const mutateRequests = (edit: Edit): Policy => ({
   ...policy,
   parseCacheRequest: (fields, facts, rules) => policy.parseCacheRequest(edit(fields), facts, rules),
 })
 
-const deafTo =
+const withoutDirective =
   (directive: string): Edit =>
   (fields) =>
     fields.map((text, i) => {
@@ -36,7 +36,7 @@ const deafTo =
       return text.replace(new RegExp(`(^|[ ,\t])${directive}(?![\\w-])`, 'gi'), '$1x-unheard')
     })
 
-const blindTo =
+const withoutField =
   (field: string): Edit =>
   (fields) =>
     omitFields(fields, new Set([field]))
@@ -55,7 +55,7 @@ const directives = {
   'stale-if-error': '5861 §4',
 }
 
-const asked = {
+const requestDirectives = {
   'no-cache': '9111 §5.2.1.4',
   'no-store': '9111 §5.2.1.5',
   'max-age': '9111 §5.2.1.1',
@@ -64,7 +64,7 @@ const asked = {
   'only-if-cached': '9111 §5.2.1.7',
 }
 
-const answered = {
+const responseFields = {
   vary: '9111 §4.1',
   age: '9111 §4.2.3',
   date: '9111 §4.2.3',
@@ -73,7 +73,7 @@ const answered = {
   'last-modified': '9111 §4.3.1',
 }
 
-const sent = {
+const requestFields = {
   authorization: '9111 §3.5',
   cookie: 'own §caching',
   'x-api-key': 'own §caching',
@@ -89,24 +89,36 @@ const sent = {
 const each = (rows: Readonly<Record<string, string>>, make: (name: string) => Omit<Mutant, 'section'>): Mutant[] =>
   Object.entries(rows).map(([name, section]) => ({ ...make(name), section }))
 
-/** Lists the wrong policies. */
+/** The wrong policies. */
 export const mutants: readonly Mutant[] = [
-  ...each(directives, (name) => ({ what: `does not hear ${name} in answers`, parts: ofAnswers(deafTo(name)) })),
-  ...each(asked, (name) => ({ what: `does not hear ${name} in requests`, parts: ofRequests(deafTo(name)) })),
-  ...each(answered, (name) => ({ what: `does not see ${name} in answers`, parts: ofAnswers(blindTo(name)) })),
-  ...each(sent, (name) => ({ what: `does not see ${name} in requests`, parts: ofRequests(blindTo(name)) })),
+  ...each(directives, (name) => ({
+    what: `ignores ${name} in responses`,
+    parts: mutateResponses(withoutDirective(name)),
+  })),
+  ...each(requestDirectives, (name) => ({
+    what: `ignores ${name} in requests`,
+    parts: mutateRequests(withoutDirective(name)),
+  })),
+  ...each(responseFields, (name) => ({
+    what: `ignores the ${name} of responses`,
+    parts: mutateResponses(withoutField(name)),
+  })),
+  ...each(requestFields, (name) => ({
+    what: `ignores the ${name} of requests`,
+    parts: mutateRequests(withoutField(name)),
+  })),
   {
     what: 'sends no Age',
     section: '9111 §4',
-    parts: { ...policy, storedFields: (head, now) => [...blindTo('age')(policy.storedFields(head, now))] },
+    parts: { ...policy, storedFields: (head, now) => [...withoutField('age')(policy.storedFields(head, now))] },
   },
   {
-    what: 'forgets how long an answer took',
+    what: 'forgets how long a response took',
     section: '9111 §4.2.3',
     parts: {
       ...policy,
-      assessStorability: (request, answer, { receivedAt }, rules) =>
-        policy.assessStorability(request, answer, { requestedAt: receivedAt, receivedAt }, rules),
+      assessStorability: (request, response, { receivedAt }, rules) =>
+        policy.assessStorability(request, response, { requestedAt: receivedAt, receivedAt }, rules),
     },
   },
   {
@@ -117,12 +129,12 @@ export const mutants: readonly Mutant[] = [
   { what: 'sends stale what it may not', section: '9111 §5.2.2.2', parts: { ...policy, mayServeStale: () => true } },
   { what: 'never sends anything stale', section: '9111 §4.2.4', parts: { ...policy, mayServeStale: () => false } },
   {
-    what: 'lets an error take the place of what could stand in for it',
+    what: 'replaces by an error what could stand in for it',
     section: 'own §caching',
     parts: { ...policy, keepsPlace: () => false },
   },
   {
-    what: 'keeps for ever what an error could take the place of',
+    what: 'never replaces a response by an error',
     section: 'own §caching',
     parts: { ...policy, keepsPlace: (_head, status) => policy.isServerError(status) },
   },
@@ -136,9 +148,9 @@ export const mutants: readonly Mutant[] = [
     },
   },
   { what: 'takes any variant', section: '9111 §4.1', parts: { ...policy, selectVariant: ([first]) => first ?? null } },
-  { what: 'validates by nothing', section: '9111 §4.3.1', parts: { ...policy, conditionFields: () => [] } },
+  { what: 'validates without conditions', section: '9111 §4.3.1', parts: { ...policy, conditionFields: () => [] } },
   {
-    what: 'asks by the client’s own conditions',
+    what: 'validates by the client’s own conditions',
     section: '9111 §4.3.1',
     parts: { ...policy, withoutConditions: (fields) => [...fields], conditionFields: () => [] },
   },
@@ -147,8 +159,14 @@ export const mutants: readonly Mutant[] = [
     section: '9111 §4.3.4',
     parts: {
       ...policy,
-      freshenStored: (head, request, answer, times, rules) =>
-        policy.freshenStored(head, request, { ...answer, fields: blindTo('etag')(answer.fields) }, times, rules),
+      freshenStored: (head, request, response, times, rules) =>
+        policy.freshenStored(
+          head,
+          request,
+          { ...response, fields: withoutField('etag')(response.fields) },
+          times,
+          rules,
+        ),
     },
   },
   {
@@ -157,12 +175,12 @@ export const mutants: readonly Mutant[] = [
     parts: { ...policy, freshenStored: (head) => ({ kind: 'reused', fields: head.fields }) },
   },
   {
-    what: 'answers whole whatever is asked',
+    what: 'sends the whole for every range',
     section: '9110 §14.2',
     parts: { ...policy, planResponse: ({ status }, _bytes, _request, fields) => ({ status, fields, body: 'whole' }) },
   },
   {
-    what: 'takes bypassing for a hindrance',
+    what: 'never bypasses the cache',
     section: '9111 §4.3.2',
     parts: { ...policy, bypassReason: () => null },
   },

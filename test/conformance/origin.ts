@@ -2,28 +2,28 @@ import { getFirstFieldValue } from '../../src/header-fields.ts'
 import { httpDate, type Moment, spellFields } from './dates.ts'
 import type { Reply, Trouble } from './row.ts'
 
-/** Is the time that a row is played in, milliseconds since the epoch. */
+/** The clock of a row, in milliseconds since the epoch. */
 export interface Clock {
   now(): number
   set(ms: number): void
 }
 
-/** Is an answer as it leaves the upstream. */
-export interface Given {
+/** A response as it leaves the upstream. */
+export interface OriginResponse {
   readonly status: number
   readonly fields: readonly string[]
   readonly body: string
   readonly trailers: readonly string[]
 }
 
-/** Is the upstream of one row: it answers as the script says, and remembers what it was asked. */
+/** The upstream of one row: it responds as the script says, and records its requests. */
 export class Origin {
   readonly #clock: Clock
   readonly #moment: Omit<Moment, 'now'>
   #reply: Reply | Trouble = {}
   /** The fields of all requests that arrived, in order. */
   readonly requests: (readonly string[])[] = []
-  /** The body of each answer. */
+  /** The body of each response. */
   readonly bodies: string[] = []
 
   constructor(clock: Clock, moment: Omit<Moment, 'now'>) {
@@ -31,20 +31,20 @@ export class Origin {
     this.#moment = moment
   }
 
-  /** Sets what it answers from now on. */
-  says(reply: Reply | Trouble): void {
+  /** Sets how it responds from now on. */
+  setReply(reply: Reply | Trouble): void {
     this.#reply = reply
   }
 
-  /** Whether nobody listens. */
-  get gone(): boolean {
+  /** Whether it refuses connections. */
+  get isDown(): boolean {
     return this.#reply === 'refused'
   }
 
-  /** Takes a request and answers it, or does not. */
-  receive(fields: readonly string[]): Given | Exclude<Trouble, 'refused'> {
+  /** Takes a request and responds to it, or fails. */
+  receive(fields: readonly string[]): OriginResponse | Exclude<Trouble, 'refused'> {
     const reply = this.#reply
-    if (reply === 'refused') throw new Error('nobody listens here')
+    if (reply === 'refused') throw new Error('the connection is refused')
     this.requests.push(fields)
     if (typeof reply === 'string') {
       this.bodies.push('')
@@ -64,11 +64,11 @@ export class Origin {
 
 const bodiless = (status: number): boolean => status === 204 || status === 304
 
-/** Tells whether a client asks for what it already has, to the letter: this origin has one representation. */
-const isCurrent = (request: readonly string[], answer: readonly string[]): boolean => {
+/** Tells whether a client already has the response, to the letter: this origin has one representation. */
+const isCurrent = (request: readonly string[], response: readonly string[]): boolean => {
   const known = getFirstFieldValue(request, 'if-none-match')
-  const etag = getFirstFieldValue(answer, 'etag')
+  const etag = getFirstFieldValue(response, 'etag')
   if (known !== undefined) return etag !== undefined && known.split(/\s*,\s*/).includes(etag)
   const since = getFirstFieldValue(request, 'if-modified-since')
-  return since !== undefined && since === getFirstFieldValue(answer, 'last-modified')
+  return since !== undefined && since === getFirstFieldValue(response, 'last-modified')
 }

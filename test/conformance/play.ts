@@ -2,10 +2,10 @@ import { parseList, Token } from 'structured-headers'
 import { getFirstFieldValue } from '../../src/header-fields.ts'
 import { spell, spellFields } from './dates.ts'
 import { type Clock, Origin } from './origin.ts'
-import type { BenchName, Expectation, Row, Step, Wanted } from './row.ts'
+import type { BenchName, Expectation, ExpectedValue, Row, Step } from './row.ts'
 
-/** Is a request as a client sends it. */
-export interface Asked {
+/** A request as a client sends it. */
+export interface ClientRequest {
   readonly client: string | null
   readonly operation: NonNullable<Step['operation']> | 'market.insights'
   /** With its `?`. */
@@ -14,38 +14,38 @@ export interface Asked {
   readonly body: string | null
 }
 
-/** Is what comes back. */
-export interface Got {
+/** The response that the client gets. */
+export interface ClientResponse {
   readonly status: number
   readonly fields: readonly string[]
   readonly body: string
 }
 
-/** Is a cache before the upstream of one row. */
+/** A cache before the upstream of one row. */
 export interface Session {
-  ask(request: Asked): Promise<Got>
-  /** Waits for what goes on behind the client's back, if only for a moment. */
+  send(request: ClientRequest): Promise<ClientResponse>
+  /** Waits for background work, if only for a moment. */
   settle(): Promise<void>
 }
 
-/** Plays rows on one kind of cache. */
+/** One kind of cache that rows are played on. */
 export interface Bench {
   readonly name: BenchName
   readonly clock: Clock
-  /** Whether what happens behind a client's back may end later than anybody can see: what comes after is asked again until it is so. */
+  /** Whether background work may end later than a test can see: the next step is then repeated until it passes. */
   readonly eventual: boolean
   open(row: Row, origin: Origin): Promise<Session>
 }
 
 // Much more than a background fetch takes on loopback.
-const patience = 300
+const maxRepeats = 300
 
 /** How many rows have been played on a bench. */
 const played = new WeakMap<Bench, number>()
 
-/** Plays a row, and lists what is not as it has to be; empty: the cache keeps the requirement. */
+/** Plays a row, and lists its faults; empty: the cache meets the requirement. */
 export const play = async (row: Row, bench: Bench): Promise<string[]> => {
-  // Rows that share a cache are a month apart, and ask for different things.
+  // Rows that share a cache are a month apart, and request different things.
   const nth = (played.get(bench) ?? 0) + 1
   played.set(bench, nth)
   const t0 = Date.UTC(2026, 0, 1) + nth * 30 * 86_400_000
@@ -54,14 +54,14 @@ export const play = async (row: Row, bench: Bench): Promise<string[]> => {
   const origin = new Origin(bench.clock, { t0, query })
   const session = await bench.open(row, origin)
   const faults: string[] = []
-  let inDoubt = false
+  let mayRepeat = false
   for (const [i, step] of row.steps.entries()) {
     if (step.at !== undefined) bench.clock.set(t0 + step.at * 1000)
-    if (step.reply !== undefined) origin.says(step.reply)
+    if (step.reply !== undefined) origin.setReply(step.reply)
     let found = await take(step, { session, origin, clock: bench.clock, t0, query })
-    for (let n = 0; inDoubt && found.length > 0 && n < patience; n++)
+    for (let n = 0; mayRepeat && found.length > 0 && n < maxRepeats; n++)
       found = await take(step, { session, origin, clock: bench.clock, t0, query })
-    inDoubt = bench.eventual && step.expect.background === true
+    mayRepeat = bench.eventual && step.expect.background === true
     faults.push(...found.map((fault) => `request ${i + 1}: ${fault}`))
   }
   return faults
@@ -79,7 +79,7 @@ const take = async (step: Step, scene: Scene): Promise<string[]> => {
   const { session, origin, clock, t0, query } = scene
   const before = origin.requests.length
   const moment = { t0, query, now: clock.now() }
-  const got = await session.ask({
+  const got = await session.send({
     client: step.client ?? null,
     operation: step.operation ?? 'market.insights',
     query: `?${query}${step.query === undefined ? '' : `&${step.query}`}`,
@@ -93,16 +93,16 @@ const take = async (step: Step, scene: Scene): Promise<string[]> => {
 }
 
 const waitFor = async (session: Session, done: () => boolean): Promise<void> => {
-  for (let n = 0; n < patience && !done(); n++) await session.settle()
+  for (let n = 0; n < maxRepeats && !done(); n++) await session.settle()
 }
 
-interface Seen extends Scene {
-  /** How often the upstream was asked before there was an answer, and after. */
+interface Observation extends Scene {
+  /** The upstream requests before the client had its response, and after. */
   readonly asked: number
   readonly behind: number
 }
 
-const faultsOf = (expect: Expectation, got: Got, seen: Seen): string[] => {
+const faultsOf = (expect: Expectation, got: ClientResponse, seen: Observation): string[] => {
   if (expect.either !== undefined) {
     const all = expect.either.map((each) => faultsOf(each, got, seen))
     return all.some((faults) => faults.length === 0) ? [] : [all.map((faults) => faults.join(', ')).join('; nor: ')]
@@ -111,13 +111,13 @@ const faultsOf = (expect: Expectation, got: Got, seen: Seen): string[] => {
   const { origin, asked, behind } = seen
   const statuses = [expect.status ?? got.status].flat()
   if (!statuses.includes(got.status)) faults.push(`status ${got.status}, not ${statuses.join(' or ')}`)
-  // Behind a client's back the upstream may be asked so soon that nobody can tell it from before.
+  // A background request may be sent so soon that it cannot be told from one before.
   const whole = asked + behind
   if (expect.background === true ? whole !== 1 : expect.asked !== undefined && expect.asked !== asked > 0)
     faults.push(
       expect.background ? `asked ${whole} times` : asked > 0 ? 'the upstream was asked' : 'the upstream was not asked',
     )
-  const wanted = bodyOf(expect, origin)
+  const wanted = expectedBody(expect, origin)
   if (wanted !== null && got.body !== wanted)
     faults.push(`body ${JSON.stringify(got.body)}, not ${JSON.stringify(wanted)}`)
   faults.push(...faultsOfFields('', got.fields, expect.fields ?? {}, seen))
@@ -129,7 +129,7 @@ const faultsOf = (expect: Expectation, got: Got, seen: Seen): string[] => {
   return [...faults, ...faultsOfCacheStatus(expect.cacheStatus ?? {}, got.fields)]
 }
 
-const bodyOf = ({ body }: Expectation, { bodies }: Origin): string | null => {
+const expectedBody = ({ body }: Expectation, { bodies }: Origin): string | null => {
   if (body === undefined) return null
   if (typeof body === 'object') return body.text
   return (body === 'latest' ? bodies.at(-1) : bodies[body - 1]) ?? null
@@ -144,25 +144,25 @@ export const joined = (fields: readonly string[], lower: string): string | null 
 const faultsOfFields = (
   what: string,
   fields: readonly string[],
-  wanted: Readonly<Record<string, Wanted>>,
+  wanted: Readonly<Record<string, ExpectedValue>>,
   { t0, query, clock }: Scene,
 ): string[] =>
   Object.entries(wanted).flatMap(([name, want]) => {
     const value = joined(fields, name)
     const spelt = typeof want === 'string' ? spell(want, { t0, query, now: clock.now() }) : want
-    return isAsWanted(value, spelt) ? [] : [`${what}${name} is ${JSON.stringify(value)}, not ${shown(spelt)}`]
+    return isAsWanted(value, spelt) ? [] : [`${what}${name} is ${JSON.stringify(value)}, not ${render(spelt)}`]
   })
 
-const isAsWanted = (value: string | null, want: Wanted): boolean => {
+const isAsWanted = (value: string | null, want: ExpectedValue): boolean => {
   if (want === null || value === null) return want === value
   if (typeof want === 'string') return value === want
   if (want instanceof RegExp) return want.test(value)
   if (!/^\d+$/.test(value)) return false
   if (typeof want === 'number') return Number(value) === want
-  return 'least' in want ? Number(value) >= want.least : Number(value) <= want.most
+  return 'min' in want ? Number(value) >= want.min : Number(value) <= want.max
 }
 
-const shown = (want: unknown): string => (want instanceof RegExp ? String(want) : JSON.stringify(want))
+const render = (want: unknown): string => (want instanceof RegExp ? String(want) : JSON.stringify(want))
 
 const faultsOfCacheStatus = (wanted: NonNullable<Expectation['cacheStatus']>, fields: readonly string[]): string[] => {
   if (Object.keys(wanted).length === 0) return []
@@ -178,7 +178,7 @@ const faultsOfCacheStatus = (wanted: NonNullable<Expectation['cacheStatus']>, fi
         typeof want === 'object' && want !== null
           ? typeof value === 'number' && Math.abs(value - want.near) <= 1
           : value === want
-      if (!right) faults.push(`Cache-Status ${text}: ${key} is not ${shown(want)}`)
+      if (!right) faults.push(`Cache-Status ${text}: ${key} is not ${render(want)}`)
     }
     return faults
   } catch (error) {

@@ -1,8 +1,8 @@
 import type { ResponseBody } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 
-/** Makes a body that has arrived. */
-export const arrived = (bytes: Buffer): ResponseBody => ({
+/** Creates a body that has completeBody. */
+export const completeBody = (bytes: Buffer): ResponseBody => ({
   isShared: false,
   takeBuffered: () => bytes,
   consume: (sink) => {
@@ -13,8 +13,8 @@ export const arrived = (bytes: Buffer): ResponseBody => ({
   discard: () => {},
 })
 
-/** Makes a body that ends in the middle. */
-export const cut = (): ResponseBody => ({
+/** Creates a body that ends in the middle. */
+export const truncatedBody = (): ResponseBody => ({
   isShared: false,
   takeBuffered: () => null,
   consume: (sink) => {

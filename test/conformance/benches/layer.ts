@@ -8,38 +8,47 @@ import type { CachePartition } from '../../../src/layers/cache/partition.ts'
 import type { OperationId } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import type { Origin } from '../origin.ts'
-import type { Asked, Bench, Got, Session } from '../play.ts'
+import type { Bench, ClientRequest, ClientResponse, Session } from '../play.ts'
 import type { Row } from '../row.ts'
-import { arrived, cut } from './bodies.ts'
-import { rulesOf } from './rules.ts'
+import { completeBody, truncatedBody } from './bodies.ts'
+import { toCacheRules } from './rules.ts'
 
-/** Sends to the upstream of a row, as the innermost handle does: values come without the blanks around them. */
-const sending =
+/**
+ * Creates a handler that sends to the upstream of a row, as the innermost one does: values come without surrounding
+ * blanks.
+ */
+const originHandler =
   (origin: Origin): Handler =>
   async ({ fields }) => {
-    if (origin.gone) throw new GatewayError('connect-failed')
+    if (origin.isDown) throw new GatewayError('connect-failed')
     const given = origin.receive(fields)
     if (given === 'reset') throw new GatewayError('reset-before-headers')
-    if (given === 'truncated') return { status: 200, reason: '', fields: ['Cache-Control', 'max-age=60'], body: cut() }
+    if (given === 'truncated')
+      return { status: 200, reason: '', fields: ['Cache-Control', 'max-age=60'], body: truncatedBody() }
     const body = Buffer.from(given.body, 'latin1')
-    return { status: given.status, reason: '', fields: given.fields.map((text) => text.trim()), body: arrived(body) }
+    return {
+      status: given.status,
+      reason: '',
+      fields: given.fields.map((text) => text.trim()),
+      body: completeBody(body),
+    }
   }
 
-/** Plays rows on the layer before an innermost handle that is a script. Time is `Date`, which nothing waits by. */
+/** Plays rows on the layer before a scripted handler. Time is `Date`, and no timer waits by it. */
 export const layerBench = (): Bench & { close(): void } => {
   vi.useFakeTimers({ toFake: ['Date'] })
   return {
     name: 'layer',
     clock: { now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) },
     eventual: false,
-    open: async (row, origin) => new Layered(row, origin),
+    open: async (row, origin) => new LayerSession(row, origin),
     close: () => void vi.useRealTimers(),
   }
 }
 
 const site = { publicUrl: null, basePath: '' }
 
-class Layered implements Session {
+class LayerSession implements Session {
   readonly #row: Row
   readonly #store = new CacheStore(1024 ** 2)
   readonly #parts = new Map<OperationId, CachePartition>()
@@ -48,21 +57,21 @@ class Layered implements Session {
 
   constructor(row: Row, origin: Origin) {
     this.#row = row
-    this.#next = sending(origin)
+    this.#next = originHandler(origin)
   }
 
-  ask(asked: Asked): Promise<Got> {
-    return askOf(this.#handle(asked.operation), asked)
+  send(request: ClientRequest): Promise<ClientResponse> {
+    return sendTo(this.#handle(request.operation), request)
   }
 
-  #handle(operation: Asked['operation']): Handler {
+  #handle(operation: ClientRequest['operation']): Handler {
     if (operation === 'inventory.sync')
       return cacheInvalidationLayer(site, (targets) => this.#remove(targets))(this.#next)
-    const made = this.#handles.get(operation)
-    if (made !== undefined) return made
-    const part = this.#store.openPartition(operation)
-    this.#parts.set(operation, part)
-    const handle = cacheLayer(rulesOf(this.#row.cache), part, notices)(this.#next)
+    const existing = this.#handles.get(operation)
+    if (existing !== undefined) return existing
+    const partition = this.#store.openPartition(operation)
+    this.#parts.set(operation, partition)
+    const handle = cacheLayer(toCacheRules(this.#row.cache), partition, cacheEvents)(this.#next)
     this.#handles.set(operation, handle)
     return handle
   }
@@ -76,8 +85,11 @@ class Layered implements Session {
   }
 }
 
-/** Asks a handle as a client does, and takes what comes of it as relaying does. */
-export const askOf = async (handle: Handler, { client, operation, query, fields, body }: Asked): Promise<Got> => {
+/** Sends a request to a handler as a client does, and takes the response as relaying does. */
+export const sendTo = async (
+  handle: Handler,
+  { client, operation, query, fields, body }: ClientRequest,
+): Promise<ClientResponse> => {
   const exchange = fakeExchange({
     operation,
     query,
@@ -96,21 +108,21 @@ export const askOf = async (handle: Handler, { client, operation, query, fields,
   }
 }
 
-/** Hears what no client is told, and lets nothing of it pass. */
-export const notices = {
+/** Events that only operators see; an error of the policy fails the test. */
+export const cacheEvents = {
   onError: (error: unknown): void => {
     throw new Error('the policy has thrown', { cause: error })
   },
   onRevalidationFailed: (): void => {},
 }
 
-/** Reads an answer to its end, as relaying does. */
+/** Reads a response to its end, as relaying does. */
 const read = async (
   { status, fields, body }: ProxyResponse,
-  { addedResponseFields: answerFields }: Exchange,
-): Promise<Got> => {
+  { addedResponseFields: added }: Exchange,
+): Promise<ClientResponse> => {
   const whole = body.takeBuffered() ?? (await collected(body))
-  return { status, fields: [...fields, ...(answerFields ?? [])], body: whole.toString('latin1') }
+  return { status, fields: [...fields, ...(added ?? [])], body: whole.toString('latin1') }
 }
 
 const collected = (body: ResponseBody): Promise<Buffer> =>

@@ -2,8 +2,8 @@ import type { CacheRules } from '../../../src/layers/cache/policy/cache-request.
 import { parseDuration, parseSize } from '../../../src/units.ts'
 import type { CacheSettings } from '../row.ts'
 
-/** Reads what a row says of its cache, as configuration does. */
-export const rulesOf = (settings: CacheSettings = true): CacheRules => {
+/** Reads the cache rules of a row, as the configuration does. */
+export const toCacheRules = (settings: CacheSettings = true): CacheRules => {
   const given: Readonly<Record<string, unknown>> = settings === true ? {} : settings
   const duration = (key: string): number | null | undefined => {
     const value = given[key]

@@ -5,13 +5,13 @@ import { vi } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { openGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { call } from '../../helpers/wire.ts'
-import type { Given, Origin } from '../origin.ts'
-import type { Asked, Bench, Got, Session } from '../play.ts'
+import type { Origin, OriginResponse } from '../origin.ts'
+import type { Bench, ClientRequest, ClientResponse, Session } from '../play.ts'
 import type { Row } from '../row.ts'
 
-const secretOf = (client: string): string => client.repeat(43)
+const toSecret = (client: string): string => client.repeat(43)
 
-/** Is an upstream that answers each request as the script of its row says: the row's query tells which it is of. */
+/** An upstream that responds to each request as its row's script says: the query names the row. */
 class Upstream {
   readonly #origins = new Map<string, Origin>()
   readonly #server = createServer((request, response) => this.#receive(request, response))
@@ -36,7 +36,7 @@ class Upstream {
     )
   }
 
-  /** Goes away, with all its connections. */
+  /** Closes the listener and all connections. */
   close(): Promise<void> {
     if (!this.#server.listening) return Promise.resolve()
     return new Promise((resolve) => {
@@ -54,20 +54,23 @@ class Upstream {
       response.writeHead(200, ['Cache-Control', 'max-age=60', 'Content-Length', '100'])
       return void response.write('cut', () => request.socket.destroy())
     }
-    answer(response, given)
+    respond(response, given)
   }
 }
 
-const answer = (response: ServerResponse, { status, fields, body, trailers }: Given): void => {
+const respond = (response: ServerResponse, { status, fields, body, trailers }: OriginResponse): void => {
   const framed = status === 204 || status === 304 || trailers.length > 0
-  const isSaid = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length')
+  const hasLength = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length')
   response.sendDate = false
-  response.writeHead(status, framed || isSaid ? [...fields] : [...fields, 'Content-Length', String(body.length)])
+  response.writeHead(status, framed || hasLength ? [...fields] : [...fields, 'Content-Length', String(body.length)])
   if (trailers.length > 0) response.addTrailers([trailers as [string, string]])
   response.end(body, 'latin1')
 }
 
-/** Plays rows on the gateway itself, before an upstream, by a client that writes its requests byte by byte. Time is `Date`, which nothing waits by. */
+/**
+ * Plays rows on the gateway itself, before an upstream, with a client that writes its requests byte by byte. Time is
+ * `Date`, and no timer waits by it.
+ */
 export const socketsBench = (): Bench & { close(): Promise<void> } => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const upstream = new Upstream()
@@ -85,7 +88,7 @@ export const socketsBench = (): Bench & { close(): Promise<void> } => {
       upstream: upstream.url,
       defaults: { retry: 'none', outlier: 'none' },
       operations: Object.fromEntries(cached),
-      ...(isKnown && { auth: { methods: ['apiKey'] }, clients: ['a', 'b'].map(clientOf) }),
+      ...(isKnown && { auth: { methods: ['apiKey'] }, clients: ['a', 'b'].map(toClientConfig) }),
     })
     gateways.set(key, opened)
     return opened
@@ -98,7 +101,7 @@ export const socketsBench = (): Bench & { close(): Promise<void> } => {
     open: async (row, origin) => {
       await upstream.listen()
       const { port } = await gatewayFor(row)
-      return new Wire(port, upstream, origin)
+      return new SocketSession(port, upstream, origin)
     },
     close: async () => {
       for (const { gateway } of gateways.values()) await gateway.close()
@@ -108,13 +111,13 @@ export const socketsBench = (): Bench & { close(): Promise<void> } => {
   }
 }
 
-const clientOf = (id: string) => ({
+const toClientConfig = (id: string) => ({
   id,
   operations: 'all',
-  apiKeys: [{ id: `key-${id}`, sha256: hash('sha256', secretOf(id)) }],
+  apiKeys: [{ id: `key-${id}`, sha256: hash('sha256', toSecret(id)) }],
 })
 
-class Wire implements Session {
+class SocketSession implements Session {
   readonly #port: number
   readonly #upstream: Upstream
   readonly #origin: Origin
@@ -125,11 +128,11 @@ class Wire implements Session {
     this.#origin = origin
   }
 
-  async ask({ client, operation, query, fields, body }: Asked): Promise<Got> {
+  async send({ client, operation, query, fields, body }: ClientRequest): Promise<ClientResponse> {
     this.#upstream.serve(query.slice(1).split('&')[0] ?? '', this.#origin)
-    await (this.#origin.gone ? this.#upstream.close() : this.#upstream.listen())
+    await (this.#origin.isDown ? this.#upstream.close() : this.#upstream.listen())
     const { method, path } = allOperations.find(({ id }) => id === operation) ?? allOperations[8]
-    const key = client === null ? [] : ['X-Api-Key', `key-${client}.${secretOf(client)}`]
+    const key = client === null ? [] : ['X-Api-Key', `key-${client}.${toSecret(client)}`]
     const got = await call(this.#port, {
       method,
       target: path + query,

@@ -1,9 +1,11 @@
-/** Caches that are wrong on purpose: rows have to find it out. */
+/** Caches that are wrong on purpose: rows have to detect them. */
 import { getFirstFieldValue } from '../../../src/header-fields.ts'
 import type { Origin } from '../origin.ts'
-import type { Bench, Got } from '../play.ts'
+import type { Bench, ClientResponse } from '../play.ts'
 
-const bench = (ask: (origin: Origin, kept: Map<string, Got>, key: string, fields: readonly string[]) => Got): Bench => {
+const bench = (
+  send: (origin: Origin, kept: Map<string, ClientResponse>, key: string, fields: readonly string[]) => ClientResponse,
+): Bench => {
   let ms = 0
   const set = (to: number): void => {
     ms = to
@@ -13,21 +15,21 @@ const bench = (ask: (origin: Origin, kept: Map<string, Got>, key: string, fields
     clock: { now: () => ms, set },
     eventual: false,
     open: async (_, origin) => {
-      const kept = new Map<string, Got>()
-      return { ask: async ({ query, fields }) => ask(origin, kept, query, fields), settle: async () => {} }
+      const kept = new Map<string, ClientResponse>()
+      return { send: async ({ query, fields }) => send(origin, kept, query, fields), settle: async () => {} }
     },
   }
 }
 
-const forward = (origin: Origin, fields: readonly string[]): Got => {
-  const given = origin.gone ? 'refused' : origin.receive(fields)
+const forward = (origin: Origin, fields: readonly string[]): ClientResponse => {
+  const given = origin.isDown ? 'refused' : origin.receive(fields)
   return typeof given === 'string' ? { status: 502, fields: [], body: '' } : given
 }
 
-/** Stores nothing. */
+/** A cache that stores nothing. */
 export const storesNothing = (): Bench => bench((origin, _kept, _key, fields) => forward(origin, fields))
 
-/** Stores everything, and sends it for ever to whoever asks for the same URI. */
+/** A cache that stores everything, and serves it for ever to each request for the same URI. */
 export const storesEverything = (): Bench =>
   bench((origin, kept, key, fields) => {
     const got = kept.get(key) ?? forward(origin, fields)
@@ -35,7 +37,10 @@ export const storesEverything = (): Bench =>
     return got
   })
 
-/** Reads no field with care, and forwards none: a condition is always a 304, and whatever has numbers in it is a range. */
+/**
+ * A cache that reads fields carelessly, and forwards none: a condition is always a 304, and each Range with numbers is
+ * a range.
+ */
 export const readsCarelessly = (): Bench =>
   bench((origin, _kept, _key, fields) => {
     if (getFirstFieldValue(fields, 'if-none-match') !== undefined) return { status: 304, fields: [], body: '' }

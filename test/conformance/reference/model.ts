@@ -1,20 +1,21 @@
 /**
- * RFC 9111 once more, written from its text alone and apart from the gateway: simple and slow. It keeps every answer that ever came and says of
- * each whether a request may be answered with it. Nothing here is shared with the code under test. Times are seconds.
+ * RFC 9111 once more, written from its text alone and apart from the gateway: simple and slow. It keeps every response
+ * that ever came, and decides for each whether a request may be served with it. Nothing here is shared with the code
+ * under test. Times are seconds.
  */
 
-/** Is a request as a client sent it. Names in lower case. */
+/** A request as a client sent it. Names in lower case. */
 export interface Request {
   readonly id: number
-  /** Whose it is; null: nobody's in particular. */
+  /** The client; null: an anonymous one. */
   readonly client: string | null
   readonly uri: string
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** Is what the upstream said to a request, whole. */
+/** A response of the upstream, whole. */
 export interface Response {
-  /** What its body says. */
+  /** The number in its body. */
   readonly id: number
   readonly status: number
   readonly fields: Readonly<Record<string, string>>
@@ -22,23 +23,23 @@ export interface Response {
   readonly receivedAt: number
 }
 
-/** Is an answer that came, and what has become of it since. */
+/** A past response, and what has become of it since. */
 export interface Past {
   readonly original: Request
   readonly body: number
   readonly status: number
   readonly first: Readonly<Record<string, string>>
-  /** As 304s have updated them. */
+  /** The fields and times as 304s have updated them. */
   current: Omit<Response, 'id' | 'status'>
-  /** Whose request it is kept for: the one that it came for, or one that a 304 has confirmed it for. */
+  /** The request that it is kept for: the one that it came for, or one that a 304 has confirmed it for. */
   selectedBy: Request
   /** Whether its body ended in the middle. */
   readonly isCut: boolean
-  /** Whether it was made invalid. */
-  isGone: boolean
+  /** Whether it was invalidated. */
+  isInvalid: boolean
 }
 
-/** Is what the model has to know of the configuration. */
+/** The part of the configuration that the model needs. */
 export interface Rules {
   readonly shared: boolean
   readonly disconnected: number
@@ -60,7 +61,7 @@ const understood = [200, 301, 404, 500, 503]
 
 const credentials = ['authorization', 'cookie', 'x-api-key']
 
-/** §3: may it be stored by a shared cache at all? Null: it may; otherwise why not. */
+/** §3: whether a shared cache may store it at all. Null: it may; otherwise why not. */
 export const unstorable = (
   request: Request,
   status: number,
@@ -107,28 +108,31 @@ export const ageOf = ({ fields, requestedAt, receivedAt }: Past['current'], now:
   return correctedInitialAge + residentTime
 }
 
-/** §4.1: does it belong to this request, by the fields that it names? */
+/** §4.1: whether it belongs to this request, by the fields that it names. */
 export const belongsTo = ({ selectedBy, current }: Past, request: Request): boolean => {
   const names = (current.fields.vary ?? '').split(',').map((name) => name.trim().toLowerCase())
   if (names.includes('*')) return false
   return names.every((name) => name === '' || selectedBy.fields[name] === request.fields[name])
 }
 
-/** The same once 304s have updated it: what the upstream has confirmed for a request is an answer to that one, too. */
+/**
+ * The same once 304s have updated it: a response that the upstream has confirmed for a request is also a response to
+ * that one.
+ */
 const sinceUnstorable = (past: Past, fields: Past['current']['fields'], rules: Rules): string | null => {
   const whys = [past.original, past.selectedBy].map((each) => unstorable(each, past.status, fields, rules))
   return whys.includes(null) ? null : (whys[0] ?? null)
 }
 
-/** Says what went wrong between the gateway and the upstream while a request was answered. */
+/** What went wrong between the gateway and the upstream during a request. */
 export interface Circumstances {
   readonly now: number
-  /** Whose request a 304 for this very answer was for. */
-  readonly validated: 'nobody' | 'another' | 'this'
+  /** The request that a 304 for this very response was for. */
+  readonly validated: 'none' | 'another' | 'this'
   readonly trouble: 'none' | 'error' | 'disconnected'
 }
 
-/** §4: may this request be answered with that past answer? Null: it may; otherwise why not. */
+/** §4: whether this request may be served with that past response. Null: it may; otherwise why not. */
 export const unusable = (
   past: Past,
   request: Request,
@@ -138,14 +142,14 @@ export const unusable = (
   const { original, current, status } = past
   if (original.client !== request.client) return `it is of client ${original.client}`
   if (original.uri !== request.uri) return `it is of ${original.uri}`
-  if (past.isGone) return 'it was made invalid'
-  // What a 304 brings for one request is that one's, be it such that nobody else may have it.
+  if (past.isInvalid) return 'it was made invalid'
+  // The fields of a 304 for one request are for that one, even such that no other may have it.
   const fields = validated === 'this' ? past.first : current.fields
   const why = unstorable(original, status, past.first, rules) ?? sinceUnstorable(past, fields, rules)
   if (why !== null) return `it may not be stored: ${why}`
   if (!rules.shared && credentials.some((name) => request.fields[name] !== undefined))
     return 'this request has credentials'
-  // The upstream itself says that it belongs to this request: a cache may ask that of any answer that it has (§4.3.1).
+  // The upstream itself says that it belongs to this request: a cache may validate any response that it has (§4.3.1).
   if (validated === 'this') return null
   if (!belongsTo(past, request)) return 'it varies'
   if (validated === 'another') return null
@@ -167,7 +171,7 @@ const unfresh = (
   const isFresh = fresh > age
   const staleness = age - fresh
   const within = (value: string | undefined): boolean => value !== undefined && staleness <= Number(value)
-  // In place of a failure, what the client would rather have does not count (RFC 5861 §4).
+  // In place of a failure, the client's preferences do not count (RFC 5861 §4).
   const mayStandIn =
     within(said.get('stale-if-error')) || (trouble === 'disconnected' && staleness <= rules.disconnected)
   const mustNot = ['must-revalidate', 'proxy-revalidate', 's-maxage'].some((name) => said.has(name))
@@ -182,7 +186,10 @@ const unfresh = (
   return `stale by ${staleness}`
 }
 
-/** §4.3.4: whether a 304 that came for a request is of a past answer. One that has nothing to do with the cache is of none. */
+/**
+ * §4.3.4: whether a 304 that came for a request is about a past response. One for a request that bypasses the cache is
+ * about none.
+ */
 export const confirms = (past: Past, request: Request, fields: Past['current']['fields'], rules: Rules): boolean => {
   if (past.original.client !== request.client || past.original.uri !== request.uri) return false
   if (directives(request.fields).has('no-store')) return false

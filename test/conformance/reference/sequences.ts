@@ -4,10 +4,10 @@ import type { Handler, Layer } from '../../../src/exchange.ts'
 import { cacheLayer } from '../../../src/layers/cache/cache.ts'
 import { CacheStore } from '../../../src/layers/cache/cache-store.ts'
 import type { CachePartition } from '../../../src/layers/cache/partition.ts'
-import { askOf, notices } from '../benches/layer.ts'
-import { rulesOf } from '../benches/rules.ts'
-import type { Asked } from '../play.ts'
-import { wrongWith } from './judge.ts'
+import { cacheEvents, sendTo } from '../benches/layer.ts'
+import { toCacheRules } from '../benches/rules.ts'
+import type { ClientRequest } from '../play.ts'
+import { findFault } from './judge.ts'
 import type { Request, Rules } from './model.ts'
 import { type Say, World } from './world.ts'
 
@@ -16,8 +16,8 @@ const operations = ['market.insights', 'leads.pipeline'] as const
 const mostly = <T>(usual: T, ...others: readonly T[]): fc.Arbitrary<T> =>
   fc.oneof({ arbitrary: fc.constant(usual), weight: others.length * 2 }, fc.constantFrom(usual, ...others))
 
-/** Drops what a client or an upstream does not say. */
-const said = (fields: Readonly<Record<string, string | null>>): Record<string, string> =>
+/** Drops the fields that a client or an upstream does not send. */
+const present = (fields: Readonly<Record<string, string | null>>): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => (value === null ? [] : [[name, value]])))
 
 const question = fc.record({
@@ -36,7 +36,7 @@ const question = fc.record({
         ...['no-cache', 'no-store', 'max-age=5', 'min-fresh=5', 'max-stale', 'max-stale=10', 'only-if-cached'],
       ),
     })
-    .map(said),
+    .map(present),
 })
 
 const flags = ['no-store', 'private', 'no-cache', 'must-revalidate', 'proxy-revalidate', 'public', 'must-understand']
@@ -69,7 +69,7 @@ const says: fc.Arbitrary<Say> = fc.record({
       age: mostly<string | null>(null, '3', '20'),
       'set-cookie': mostly<string | null>(null, 'a=b'),
     })
-    .map(said),
+    .map(present),
 })
 
 const act = fc.oneof(
@@ -79,7 +79,7 @@ const act = fc.oneof(
   { arbitrary: fc.record({ invalidate: fc.constantFrom('?q=1', '') }), weight: 1 },
 )
 
-/** Is a configuration, and what happens before a cache that has it. */
+/** A configuration, and what happens to a cache that has it. */
 export const story = fc.record({
   shared: fc.boolean(),
   known: fc.boolean(),
@@ -88,28 +88,31 @@ export const story = fc.record({
 
 type Story = typeof story extends fc.Arbitrary<infer T> ? T : never
 
-/** Counts what was answered how, over all stories. */
+/** The counts of requests and of reused responses, over all stories. */
 export interface Tally {
   requests: number
   reused: number
 }
 
-/** Makes a cache wrong: it wraps the layer. */
-export type Wrong = (layer: Layer) => Layer
+/** A defect put into a cache: it wraps the layer. */
+export type Mutation = (layer: Layer) => Layer
 
-/** Plays a story, and throws at the first answer that the model would not have given. */
-export const tell = async (
+/** Plays a story, and throws at the first response that the model would not have given. */
+export const playStory = async (
   { shared, known, acts }: Story,
   tally: Tally,
-  wrong: Wrong = (layer) => layer,
+  mutation: Mutation = (layer) => layer,
 ): Promise<void> => {
   vi.setSystemTime(Date.UTC(2026, 0, 1))
   const rules: Rules = { shared, disconnected: 60 }
   const world = new World({ now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) }, rules)
   const store = new CacheStore(1024 ** 2)
-  const parts = new Map<Asked['operation'], CachePartition>(operations.map((id) => [id, store.openPartition(id)]))
-  const handles = new Map<Asked['operation'], Handler>()
-  for (const [id, part] of parts) handles.set(id, wrong(cacheLayer(rulesOf({ shared }), part, notices))(world.send))
+  const parts = new Map<ClientRequest['operation'], CachePartition>(
+    operations.map((id) => [id, store.openPartition(id)]),
+  )
+  const handlers = new Map<ClientRequest['operation'], Handler>()
+  for (const [id, partition] of parts)
+    handlers.set(id, mutation(cacheLayer(toCacheRules({ shared }), partition, cacheEvents))(world.send))
   let requests = 0
 
   const ask = async ({
@@ -123,18 +126,18 @@ export const tell = async (
     world.expect(request)
     const before = world.pasts.map((past) => ({ ...past }))
     const from = world.now
-    const asked = { client: request.client, operation, query, fields: Object.entries(sent).flat(), body: null }
-    const got = await askOf(handles.get(operation) as Handler, asked)
+    const sentRequest = { client: request.client, operation, query, fields: Object.entries(sent).flat(), body: null }
+    const response = await sendTo(handlers.get(operation) as Handler, sentRequest)
     const calls = [...world.calls]
     const to = world.now
     return () => {
       tally.requests++
-      if (got.body !== '' && !calls.some((call) => call.request.id === request.id)) tally.reused++
-      // What came while others asked may have come before this one was answered, or after.
-      const event = { request, got, calls, from, to }
-      const wrongIs = wrongWith({ ...event, pasts: world.pasts }, rules)
-      if (wrongIs !== null && wrongWith({ ...event, pasts: before }, rules) === null) return
-      if (wrongIs !== null) throw new Error(`request ${request.id} (${JSON.stringify(request)}): ${wrongIs}`)
+      if (response.body !== '' && !calls.some((call) => call.request.id === request.id)) tally.reused++
+      // A response that came during other requests may have come before this one was served, or after.
+      const event = { request, response, calls, from, to }
+      const fault = findFault({ ...event, pasts: world.pasts }, rules)
+      if (fault !== null && findFault({ ...event, pasts: before }, rules) === null) return
+      if (fault !== null) throw new Error(`request ${request.id} (${JSON.stringify(request)}): ${fault}`)
     }
   }
 
@@ -154,7 +157,7 @@ export const tell = async (
   }
 }
 
-/** Lets what goes on behind the clients' backs come to its end. */
+/** Waits for the background work to end. */
 const settle = async (): Promise<void> => {
   for (let n = 0; n < 3; n++) await new Promise((resolve) => setImmediate(resolve))
 }

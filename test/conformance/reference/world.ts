@@ -1,11 +1,11 @@
 import type { Handler } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { getFirstFieldValue } from '../../../src/header-fields.ts'
-import { arrived, cut } from '../benches/bodies.ts'
+import { completeBody, truncatedBody } from '../benches/bodies.ts'
 import { httpDate } from '../dates.ts'
 import { belongsTo, confirms, type Past, type Request, type Response, type Rules } from './model.ts'
 
-/** Is what the upstream will say, whoever asks. */
+/** How the upstream will respond to any request. */
 export interface Say {
   readonly status: number
   readonly fields: Readonly<Record<string, string>>
@@ -13,22 +13,22 @@ export interface Say {
   readonly takes: number
 }
 
-/** Is one answer of the upstream, and to whose request. */
+/** One request to the upstream, and its response. */
 export interface Call {
   readonly request: Request
   readonly response: Response | null
 }
 
-/** Is everything that lies behind the cache: the upstream, the time, and the memory of the model. */
+/** Everything behind the cache: the upstream, the time, and the memory of the model. */
 export class World {
   readonly #clock: { now(): number; set(ms: number): void }
   readonly #rules: Rules
   readonly #requests = new Map<number, Request>()
   readonly pasts: Past[] = []
-  /** What the upstream was asked since the last time that this was emptied. */
+  /** The requests to the upstream since this was last emptied. */
   calls: Call[] = []
   says: Say = { status: 200, fields: {}, trouble: null, takes: 0 }
-  /** Whether several ask at the same time: then none of them makes the others older. */
+  /** Whether several requests are sent at the same time: then none of them takes time, which would age the others. */
   isCrowded = false
   #answers = 0
 
@@ -49,15 +49,15 @@ export class World {
     this.#requests.set(request.id, request)
   }
 
-  /** Makes all that came for a URI invalid. */
+  /** Invalidates all responses for a URI. */
   invalidate(uri: string): void {
-    for (const past of this.pasts) if (past.original.uri === uri) past.isGone = true
+    for (const past of this.pasts) if (past.original.uri === uri) past.isInvalid = true
   }
 
-  /** Is the innermost handle. Whose request it is, a field of it says, that it was sent with. */
+  /** The innermost handler. A field of the request holds its number. */
   readonly send: Handler = async (exchange) => {
     const request = this.#requests.get(Number(getFirstFieldValue(exchange.fields, 'x-request')))
-    if (request === undefined) throw new Error('nobody has asked for this')
+    if (request === undefined) throw new Error('no client has sent this')
     const { status, fields, trouble, takes } = this.says
     const requestedAt = this.now
     await Promise.resolve()
@@ -79,40 +79,40 @@ export class World {
     }
     const isCut = trouble === 'truncated' && !isCurrent
     this.#remember(request, response, isCut)
-    if (isCut) return { ...body, body: cut() }
-    return { ...body, body: arrived(Buffer.from(isCurrent ? '' : `answer ${id}`)) }
+    if (isCut) return { ...body, body: truncatedBody() }
+    return { ...body, body: completeBody(Buffer.from(isCurrent ? '' : `answer ${id}`)) }
   }
 
   #remember(request: Request, { id, status, fields, requestedAt, receivedAt }: Response, isCut: boolean): void {
-    const came = { fields, requestedAt, receivedAt }
+    const received = { fields, requestedAt, receivedAt }
     if (status !== 304) {
       this.pasts.push({
         original: request,
         body: id,
         status,
         first: fields,
-        current: came,
+        current: received,
         selectedBy: request,
         isCut,
-        isGone: false,
+        isInvalid: false,
       })
       return
     }
-    const meant = this.pasts.filter(
-      (past) => !past.isGone && !past.isCut && confirms(past, request, fields, this.#rules),
+    const confirmed = this.pasts.filter(
+      (past) => !past.isInvalid && !past.isCut && confirms(past, request, fields, this.#rules),
     )
-    const chosen = meant.filter((past) => belongsTo(past, request))
-    for (const past of meant) {
-      // Age is not kept of what was before: it says how long ago the upstream was last asked (§5.1).
+    const selected = confirmed.filter((past) => belongsTo(past, request))
+    for (const past of confirmed) {
+      // The earlier Age is not kept: it counts from the last time the upstream was asked (§5.1).
       const { age: _, ...kept } = past.current.fields
-      const current = { ...came, fields: { ...kept, ...fields } }
-      const isChosen = chosen.includes(past)
-      // It is an answer to this request from now on. A cache may ask even of what it could not have chosen (§4.3.1): whether this one did, nobody
-      // knows, so what it was before is kept beside it.
-      const isSaid = this.pasts.some((other) => other.body === past.body && other.selectedBy === request)
-      if (!isSaid && (isChosen || !chosen.some(({ body }) => body === past.body)))
+      const current = { ...received, fields: { ...kept, ...fields } }
+      const isSelected = selected.includes(past)
+      // It is a response to this request from now on. A cache may validate even what it could not have selected
+      // (§4.3.1). It is unknown whether this one did, so its earlier state is kept beside it.
+      const isKnown = this.pasts.some((other) => other.body === past.body && other.selectedBy === request)
+      if (!isKnown && (isSelected || !selected.some(({ body }) => body === past.body)))
         this.pasts.push({ ...past, current, selectedBy: request })
-      if (isChosen) past.current = current
+      if (isSelected) past.current = current
     }
   }
 }

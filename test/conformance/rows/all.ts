@@ -21,7 +21,7 @@ import { vary } from './vary.ts'
 
 const rowsOf = (...all: readonly Requirements[]): readonly Row[] => all.flatMap(({ rows }) => rows)
 
-/** Lists every row, by what it is about. */
+/** All rows by subject. */
 export const sections: Readonly<Record<string, readonly Row[]>> = {
   storing: rowsOf(storing, storedFields, dates, cookies),
   freshness: rowsOf(freshness, dateForms, heuristics),
@@ -38,5 +38,5 @@ export const sections: Readonly<Record<string, readonly Row[]>> = {
   parsing: rowsOf(parsing, lists),
 }
 
-/** Lists every row. */
+/** All rows. */
 export const rows: readonly Row[] = Object.values(sections).flat()

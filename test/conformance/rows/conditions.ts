@@ -1,6 +1,8 @@
 import { again, and, asking, cc, forwarded, get, notModified, requirements, reused, status } from '../script.ts'
 
-/** RFC 9110 §8.8, §13 and §15.4.5, RFC 9111 §4.3.2: a client asks whether its copy is still good, and the cache knows. */
+/**
+ * RFC 9110 §8.8, §13 and §15.4.5, RFC 9111 §4.3.2: a client asks whether its copy is still good, and the cache knows.
+ */
 export const conditions = requirements(9110)
 export const conditionsAtCaches = requirements(9111)
 const { must } = conditions
@@ -37,21 +39,21 @@ caching.mustNot('4.3.2', 'If-Unmodified-Since is evaluated by a cache', [
   get(cc('max-age=60', 'Last-Modified', '@t0-100')),
   again(and(forwarded, { sent: { 'if-unmodified-since': '@t0-1000' } }), asking('If-Unmodified-Since', '@t0-1000')),
 ])
-caching.mustNot('4.3.2', 'a condition on what is not stored is answered by the cache', [
+caching.mustNot('4.3.2', 'a condition on what is not stored gets its response from the cache', [
   get(tagged, { asked: true }, knows('"a"')),
 ])
-caching.mustNot('4.3.2', 'If-None-Match: * on what is not stored is answered by the cache', [
+caching.mustNot('4.3.2', 'If-None-Match: * on what is not stored gets its response from the cache', [
   get(tagged, { asked: true }, knows('*')),
 ])
-caching.mustNot('4.3.2', 'a condition is answered from a stale answer that was not validated', [
+caching.mustNot('4.3.2', 'a condition is evaluated on a stale response that was not validated', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(cc('max-age=10', 'ETag', '"b"'), and(forwarded, { status: 200 }), { at: 20, ...knows('"a"') }),
 ])
-caching.mustNot('4.3.2', 'a condition is answered from a stored error', [
+caching.mustNot('4.3.2', 'a condition is evaluated on a stored error', [
   get(status(404, 'Cache-Control', 'max-age=60', 'ETag', '"a"')),
   again({ status: 404 }, knows('"a"')),
 ])
-caching.mustNot('4.3.2', 'a condition is answered from a stored redirect', [
+caching.mustNot('4.3.2', 'a condition is evaluated on a stored redirect', [
   get(status(301, 'Cache-Control', 'max-age=60', 'ETag', '"a"')),
   again({ status: 301 }, knows('"a"')),
 ])
@@ -73,7 +75,7 @@ must('13.1.2', 'If-None-Match compares weakly: both are weak', [
   get(cc('max-age=60', 'ETag', 'W/"a"')),
   again(notModified, knows('W/"a"')),
 ])
-must('13.1.2', 'If-None-Match with another tag: the whole answer', [
+must('13.1.2', 'If-None-Match with another tag: the whole response', [
   get(tagged),
   again(and(reused, { status: 200 }), knows('"b"')),
 ])
@@ -81,7 +83,7 @@ must('13.1.2', 'If-None-Match with a list in which the stored tag stands: 304', 
   get(tagged),
   again(notModified, knows('"x", W/"y" ,"a"')),
 ])
-must('13.1.2', 'If-None-Match with a list in which it does not stand: the whole answer', [
+must('13.1.2', 'If-None-Match with a list in which it does not stand: the whole response', [
   get(tagged),
   again(and(reused, { status: 200 }), knows('"x", "y"')),
 ])
@@ -89,7 +91,7 @@ must('13.1.2', 'If-None-Match in two lines is one list', [
   get(tagged),
   again(notModified, asking('If-None-Match', '"x"', 'If-None-Match', '"a"')),
 ])
-must('13.1.2', 'If-None-Match: * is false where there is an answer', [get(tagged), again(notModified, knows('*'))])
+must('13.1.2', 'If-None-Match: * is false where there is a response', [get(tagged), again(notModified, knows('*'))])
 must('8.8.3', 'tags are compared by their case', [get(tagged), again(and(reused, { status: 200 }), knows('"A"'))])
 must('8.8.3', 'a comma in a tag parts nothing', [
   get(cc('max-age=60', 'ETag', '"a,b"')),
@@ -112,7 +114,7 @@ must('8.8.3', 'the empty tag is a tag', [
   again({ status: 200 }, knows('"a"')),
 ])
 must('5.6.1', 'empty members of the list are nothing', [get(tagged), again(notModified, knows(', ,"x",,"a"'))])
-must('13.1.2', 'If-None-Match on what has no tag: the whole answer', [
+must('13.1.2', 'If-None-Match on what has no tag: the whole response', [
   get(cc('max-age=60')),
   again(and(reused, { status: 200 }), knows('"a"')),
 ])
@@ -122,7 +124,7 @@ must('13.1.3', 'If-Modified-Since later than the stored date: 304', [
   get(cc('max-age=60', 'Last-Modified', '@t0-100')),
   again(notModified, since('@t0-50')),
 ])
-must('13.1.3', 'If-Modified-Since before the stored date: the whole answer', [
+must('13.1.3', 'If-Modified-Since before the stored date: the whole response', [
   get(cc('max-age=60', 'Last-Modified', '@t0-100')),
   again(and(reused, { status: 200 }), since('@t0-101')),
 ])
@@ -169,15 +171,15 @@ must('13.1.3', 'If-Modified-Since is seen by the origin’s clock: the cache’s
 ])
 
 // §13.2
-must('13.2.1', 'conditions are ignored where the answer without them is no 2xx: 404', [
+must('13.2.1', 'conditions are ignored where the response without them is no 2xx: 404', [
   get(status(404, 'Cache-Control', 'max-age=60', 'ETag', '"a"')),
   again(and(reused, { status: 404 }), knows('"a"')),
 ])
-must('13.2.1', 'conditions are ignored where the answer without them is no 2xx: 301', [
+must('13.2.1', 'conditions are ignored where the response without them is no 2xx: 301', [
   get(status(301, 'Cache-Control', 'max-age=60', 'ETag', '"a"', 'Location', '/x')),
   again(and(reused, { status: 301 }), knows('*')),
 ])
-must('13.2.1', 'conditions are ignored where the answer without them is no 2xx: 500', [
+must('13.2.1', 'conditions are ignored where the response without them is no 2xx: 500', [
   get(status(500, 'Cache-Control', 'max-age=60', 'Last-Modified', '@t0-100')),
   again(and(reused, { status: 500 }), since('@t0')),
 ])

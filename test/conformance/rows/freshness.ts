@@ -1,6 +1,6 @@
-import { again, and, answer, cc, forwarded, freshFor, get, requirements, reused, stores, storesNot } from '../script.ts'
+import { again, and, cc, forwarded, freshFor, get, ok, requirements, reused, stores, storesNot } from '../script.ts'
 
-/** RFC 9111 §4.2, §5.2.2, §5.3: how long an answer is fresh. */
+/** RFC 9111 §4.2, §5.2.2, §5.3: how long a response is fresh. */
 export const freshness = requirements(9111)
 const { must, mustNot, should, may } = freshness
 
@@ -17,7 +17,7 @@ must('5.3', 'Expires is ignored beside max-age when it is later', freshFor(cc('m
 must('5.3', 'Expires is ignored beside max-age when it is past', freshFor(cc('max-age=60', 'Expires', '@now-100'), 60))
 must('5.3', 'Expires is ignored beside s-maxage', freshFor(cc('s-maxage=60', 'Expires', '@now+1'), 60))
 must('5.3', 'an invalid Expires is ignored beside max-age', freshFor(cc('max-age=60', 'Expires', '0'), 60))
-must('4.2.1', 'Expires counts from Date', freshFor(answer('Expires', '@now+60'), 60))
+must('4.2.1', 'Expires counts from Date', freshFor(ok('Expires', '@now+60'), 60))
 must(
   '4.2.1',
   'Expires counts from the time of receipt where there is no Date',
@@ -26,17 +26,17 @@ must(
 must(
   '4.2.1',
   'Expires counts from the origin’s own clock, be it wrong by years',
-  freshFor(answer('Date', '@now+90000000', 'Expires', '@now+90000060'), 60),
+  freshFor(ok('Date', '@now+90000000', 'Expires', '@now+90000060'), 60),
 )
-must('4.2.1', 'an Expires that is before Date is past', storesNot(answer('Date', '@now+100', 'Expires', '@now+60')))
-must('4.2.1', 'an Expires equal to Date is past', storesNot(answer('Date', '@now', 'Expires', '@now')))
-must('5.2.2.1', 'max-age in a quoted string is heard', freshFor(cc('max-age="60"'), 60))
-must('5.2.2.10', 's-maxage in a quoted string is heard', freshFor(cc('s-maxage="60", max-age=5'), 60))
+must('4.2.1', 'an Expires that is before Date is past', storesNot(ok('Date', '@now+100', 'Expires', '@now+60')))
+must('4.2.1', 'an Expires equal to Date is past', storesNot(ok('Date', '@now', 'Expires', '@now')))
+must('5.2.2.1', 'max-age in a quoted string counts', freshFor(cc('max-age="60"'), 60))
+must('5.2.2.10', 's-maxage in a quoted string counts', freshFor(cc('s-maxage="60", max-age=5'), 60))
 
 // RFC 9110 §5.6.7 and RFC 9111 §4.2, §5.3: dates.
 const http = requirements(9110)
-http.must('5.6.7', 'an Expires of the RFC 850 form is understood', freshFor(answer('Expires', '@now+60:850'), 60))
-http.must('5.6.7', 'an Expires of the asctime form is understood', freshFor(answer('Expires', '@now+60:asctime'), 60))
+http.must('5.6.7', 'an Expires of the RFC 850 form is understood', freshFor(ok('Expires', '@now+60:850'), 60))
+http.must('5.6.7', 'an Expires of the asctime form is understood', freshFor(ok('Expires', '@now+60:asctime'), 60))
 http.must('5.6.7', 'a Date of the RFC 850 form is understood', freshFor(cc('max-age=60', 'Date', '@now-20:850'), 40))
 http.must(
   '5.6.7',
@@ -46,22 +46,22 @@ http.must(
 http.must(
   '5.6.7',
   'a year of two digits that would be more than 50 years ahead is in the past',
-  storesNot(answer('Expires', 'Sunday, 06-Nov-94 08:49:37 GMT')),
+  storesNot(ok('Expires', 'Sunday, 06-Nov-94 08:49:37 GMT')),
 )
 http.must(
   '5.6.7',
   'a year of two digits that is not far ahead is in the future',
-  stores(answer('Expires', 'Sunday, 06-Nov-50 08:49:37 GMT')),
+  stores(ok('Expires', 'Sunday, 06-Nov-50 08:49:37 GMT')),
 )
 export const dateForms = http
 
-should('4.2', 'dates are matched whatever their case', stores(answer('Expires', 'fri, 01 jan 2049 00:00:00 gmt')))
+should('4.2', 'dates are matched whatever their case', stores(ok('Expires', 'fri, 01 jan 2049 00:00:00 gmt')))
 const zones = ['EST', 'PST', 'UTC', 'Z', '+0000', 'BST', 'CET']
 for (const zone of zones)
   should(
     '4.2',
     `an Expires in the zone ${zone} is invalid`,
-    storesNot(answer('Expires', `Fri, 01 Jan 2049 00:00:00 ${zone}`)),
+    storesNot(ok('Expires', `Fri, 01 Jan 2049 00:00:00 ${zone}`)),
   )
 const invalid = {
   'the value 0': '0',
@@ -84,7 +84,7 @@ const invalid = {
   'two dates': 'Fri, 01 Jan 2049 00:00:00 GMT, Fri, 01 Jan 2049 00:00:00 GMT',
 } as const
 for (const [what, value] of Object.entries(invalid))
-  must('5.3', `an Expires with ${what} is in the past`, storesNot(answer('Expires', value)))
+  must('5.3', `an Expires with ${what} is in the past`, storesNot(ok('Expires', value)))
 
 // §4.2.1: more than one value, invalid values, conflicts.
 should('4.2.1', 'of two max-age the first counts, or none: the shorter first', [
@@ -105,10 +105,10 @@ should('4.2.1', 'of two s-maxage the first counts, or none', [
   again(stale, { at: 20 }),
 ])
 should('4.2.1', 'of two Expires the first counts, or none', [
-  get(answer('Expires', '@now+10', 'Expires', '@now+3600')),
+  get(ok('Expires', '@now+10', 'Expires', '@now+3600')),
   again(stale, { at: 20 }),
 ])
-should('4.2.1', 'of two Expires the first is past', storesNot(answer('Expires', '0', 'Expires', '@now+3600')))
+should('4.2.1', 'of two Expires the first is past', storesNot(ok('Expires', '0', 'Expires', '@now+3600')))
 should('4.2.1', 'of max-age and no-cache the more restrictive is honoured', [
   get(cc('max-age=60, no-cache', 'ETag', '"a"')),
   again(stale),
@@ -164,23 +164,23 @@ must('1.2.2', 'an Age beyond 2^31 counts as 2^31', storesNot(cc('max-age=3600', 
 must('1.2.2', 'an Age of 400 digits makes nothing fresh', storesNot(cc('max-age=3600', 'Age', '9'.repeat(400))))
 
 // §4.2: local time zones play no part; §5.2.2.4.
-mustNot('4', 'an answer with no-cache is reused without validation', [
+mustNot('4', 'a response with no-cache is reused without validation', [
   get(cc('no-cache, max-age=60', 'ETag', '"a"')),
   again(stale),
 ])
-mustNot('5.2.2.4', 'an answer with no-cache and no validator is reused', storesNot(cc('no-cache, max-age=60')))
+mustNot('5.2.2.4', 'a response with no-cache and no validator is reused', storesNot(cc('no-cache, max-age=60')))
 mustNot('5.2.2.4', 'an unqualified no-cache beside a qualified one is forgotten', [
   get(cc('max-age=60, no-cache="x-a", no-cache')),
   again(stale),
 ])
-may('5.2.2.2', 'a fresh answer with must-revalidate is reused', stores(cc('max-age=60, must-revalidate')))
-may('5.2.2.8', 'a fresh answer with proxy-revalidate is reused', stores(cc('max-age=60, proxy-revalidate')))
-must('4', 'a newer answer takes the place of an older one', [
+may('5.2.2.2', 'a fresh response with must-revalidate is reused', stores(cc('max-age=60, must-revalidate')))
+may('5.2.2.8', 'a fresh response with proxy-revalidate is reused', stores(cc('max-age=60, proxy-revalidate')))
+must('4', 'a newer response takes the place of an older one', [
   get(cc('max-age=10')),
   again(forwarded, { at: 20 }),
   again(and(reused, { body: 2 }), { at: 25 }),
 ])
-must('4', 'the most recent answer is used', [
+must('4', 'the most recent response is used', [
   get(cc('max-age=100')),
   get(cc('max-age=100'), forwarded, { at: 5, fields: ['Cache-Control', 'no-cache'] }),
   again(and(reused, { body: 2 }), { at: 6 }),

@@ -1,4 +1,4 @@
-import { again, and, answer, asking, cc, get, notModified, requirements } from '../script.ts'
+import { again, and, asking, cc, get, notModified, ok, requirements } from '../script.ts'
 
 /** RFC 9110 §15.4.5: what a 304 of the cache's own says. */
 export const notModifiedFields = requirements(9110)
@@ -61,7 +61,7 @@ may('15.4.5', 'fields of the cache’s own making come with a 304', [
   get(tagged),
   again(and(notModified, { fields: { age: 3 } }), { at: 3, ...knows('"a"') }),
 ])
-should('15.4.5', 'a 304 of an answer without a tag has its Last-Modified', [
-  get(answer('Expires', '@now+60', 'Last-Modified', '@t0-100')),
+should('15.4.5', 'a 304 of a response without a tag has its Last-Modified', [
+  get(ok('Expires', '@now+60', 'Last-Modified', '@t0-100')),
   again(and(notModified, { fields: { 'last-modified': '@t0-100' } }), since('@t0-100')),
 ])

@@ -1,7 +1,7 @@
 import { again, and, asking, cc, forwarded, get, requirements, reused, status, validating } from '../script.ts'
 import { digits, part, range, wholeFromAnywhere } from './parts.ts'
 
-/** RFC 9110 §14, §13.1.5, §15.3.7 and §15.5.17: parts of what is stored. */
+/** RFC 9110 §14, §13.1.5, §15.3.7 and §15.5.17: parts of stored responses. */
 export const ranges = requirements(9110)
 export const rangesAtCaches = requirements(9111)
 const { must, mustNot, should, may } = ranges
@@ -42,7 +42,7 @@ must('14.1.1', 'a range whose last position is before its first is ignored', [
   get(digits()),
   again(wholeFromAnywhere, range('bytes=5-3')),
 ])
-must('14.2', 'a unit that nobody knows is ignored', [get(digits()), again(wholeFromAnywhere, range('lines=0-3'))])
+must('14.2', 'a unit that is unknown is ignored', [get(digits()), again(wholeFromAnywhere, range('lines=0-3'))])
 for (const value of [
   'bytes',
   'bytes=',
@@ -85,7 +85,7 @@ mustNot('15.5.17', 'a 416 has the body of what is stored', [
   get(digits()),
   again({ asked: false, status: 416, body: { text: '' } }, range('bytes=10-')),
 ])
-may('14.2', 'of an answer without a body no range can be had', [
+may('14.2', 'of a response without a body no range can be had', [
   get({ ...cc('max-age=60'), body: '' }),
   again({ either: [{ status: 416, fields: { 'content-range': 'bytes */0' } }, { status: 200 }] }, range('bytes=0-')),
 ])
@@ -96,15 +96,15 @@ may('14.2', 'several ranges: all of them, or the whole', [
     range('bytes=0-1,5-6'),
   ),
 ])
-may('14.2', 'very many ranges are answered once', [
+may('14.2', 'very many ranges are served once', [
   get(digits()),
   again(wholeFromAnywhere, range(`bytes=${Array.from({ length: 200 }, () => '0-').join(',')}`)),
 ])
-must('14.2', 'a Range where the answer without it is no 200 is ignored', [
+must('14.2', 'a Range where the response without it is no 200 is ignored', [
   get({ ...status(404, 'Cache-Control', 'max-age=60'), body: '0123456789' }),
   again(and(reused, { status: 404, fields: { 'content-range': null } }), range('bytes=0-3')),
 ])
-must('14.2', 'a Range where the answer without it is a redirect is ignored', [
+must('14.2', 'a Range where the response without it is a redirect is ignored', [
   get({ ...status(301, 'Cache-Control', 'max-age=60'), body: '0123456789' }),
   again(and(reused, { status: 301, fields: { 'content-range': null } }), range('bytes=0-3')),
 ])
@@ -147,7 +147,7 @@ must('15.3.7.1', 'a part that is one has a Content-Range', [
   get(digits()),
   again({ asked: false, status: 206, fields: { 'content-range': 'bytes 2-4/10' } }, range('bytes=2-4')),
 ])
-mustNot('15.3.7.2', 'one range is answered by several parts', [
+mustNot('15.3.7.2', 'one range is served as several parts', [
   get(digits('Content-Type', 'a/b')),
   again({ asked: false, status: 206, fields: { 'content-type': 'a/b' } }, range('bytes=2-4')),
 ])
@@ -165,7 +165,7 @@ rangesAtCaches.mustNot('3.3', 'what is stored of the whole is lost to a part tha
   again(whole),
 ])
 
-// What is not stored, or not good enough.
+// Responses that are not stored, or not good enough.
 may('14.2', 'a Range on what is not stored goes to the upstream as it is', [
   get(
     { status: 206, fields: ['Content-Range', 'bytes 0-1/10'], body: '01' },
@@ -185,7 +185,7 @@ mustNot('14.2', 'a part that the upstream sent is taken for another part', [
     range('bytes=5-6'),
   ),
 ])
-mustNot('14.2', 'a Range is answered from what is stale and was not validated', [
+mustNot('14.2', 'a Range is served from what is stale and was not validated', [
   get({ ...cc('max-age=10'), body: '0123456789' }),
   get(
     { status: 206, fields: ['Content-Range', 'bytes 0-1/2'], body: 'ab' },

@@ -1,7 +1,7 @@
 import type { Reply, Trouble } from '../row.ts'
 import { again, and, asking, cache, cc, forwarded, get, requirements, reused, status, validating } from '../script.ts'
 
-/** RFC 9111 §4.2.4 and §5.2.2: when what is stale may be sent. */
+/** RFC 9111 §4.2.4 and §5.2.2: when a stale response may be sent. */
 export const staleness = requirements(9111)
 /** RFC 5861: stale-while-revalidate and stale-if-error. */
 export const extensions = requirements(5861)
@@ -14,25 +14,25 @@ const notStale = { body: 'latest' as const, asked: true }
 const failing = { status: [500, 502, 503, 504] }
 
 // Without any permission.
-mustNot('4.2.4', 'a stale answer is sent without permission', [get(cc('max-age=10')), again(forwarded, { at: 20 })])
-mustNot('4.2.4', 'a stale answer is sent without permission, a moment too late', [
+mustNot('4.2.4', 'a stale response is sent without permission', [get(cc('max-age=10')), again(forwarded, { at: 20 })])
+mustNot('4.2.4', 'a stale response is sent without permission, a moment too late', [
   get(cc('max-age=10')),
   again(forwarded, { at: 10 }),
 ])
 for (const code of [500, 502, 503, 504])
-  mustNot('4.2.4', `a stale answer takes the place of a ${code} without permission`, [
+  mustNot('4.2.4', `a stale response takes the place of a ${code} without permission`, [
     get(cc('max-age=10')),
     get(status(code), and(notStale, { status: code }), { at: 20 }),
   ])
 
 // When disconnected.
-const gone: readonly Trouble[] = ['refused', 'reset']
-for (const trouble of gone)
-  may('4.2.4', `when disconnected (${trouble}) a stale answer may be sent`, [
+const unreachable: readonly Trouble[] = ['refused', 'reset']
+for (const trouble of unreachable)
+  may('4.2.4', `when disconnected (${trouble}) a stale response may be sent`, [
     get(cc('max-age=10')),
     get(trouble, { status: 200, body: 1 }, { at: 20 }),
   ])
-must('4', 'a stale answer has its Age', [
+must('4', 'a stale response has its Age', [
   get(cc('max-age=10')),
   get('refused', and(reused, { fields: { age: 20 } }), { at: 20 }),
 ])
@@ -108,11 +108,11 @@ promises.may(
 
 // RFC 5861 §3
 const swr = cc('max-age=10, stale-while-revalidate=20')
-extensions.may('3', 'stale-while-revalidate: the stale answer is sent, and the upstream is asked behind it', [
+extensions.may('3', 'stale-while-revalidate: the stale response is sent, and the upstream is asked in the background', [
   get(swr),
   again({ background: true, body: 1, fields: { age: 15 } }, { at: 15 }),
 ])
-extensions.should('3', 'stale-while-revalidate: what the background brings is the next answer', [
+extensions.should('3', 'stale-while-revalidate: the background response is the next one', [
   get(swr),
   again({ background: true, body: 1 }, { at: 15 }),
   again({ asked: false, body: 2 }, { at: 16 }),
@@ -134,17 +134,17 @@ extensions.may('3', 'stale-while-revalidate: the background asks with the fields
   get(cc('max-age=10, stale-while-revalidate=20', 'Vary', 'X-A'), forwarded, asking('X-A', '1')),
   again({ background: true, body: 1, sent: { 'x-a': '1' } }, { at: 15, ...asking('X-A', '1') }),
 ])
-extensions.should('3', 'stale-while-revalidate: what the background brings and may not be stored ends the stored one', [
+extensions.should('3', 'stale-while-revalidate: a background response that may not be stored ends the stored one', [
   get(swr),
   get(cc('no-store'), { background: true, body: 1 }, { at: 15 }),
   again(forwarded, { at: 16 }),
 ])
-extensions.may('3', 'stale-while-revalidate: an error behind the client’s back harms nobody', [
+extensions.may('3', 'stale-while-revalidate: an error in the background harms no client', [
   get(swr),
   get('reset', { background: true, body: 1 }, { at: 15 }),
   get(cc('max-age=10'), { status: 200 }, { at: 16 }),
 ])
-extensions.may('3', 'stale-while-revalidate: a condition is answered from the stale answer', [
+extensions.may('3', 'stale-while-revalidate: a condition is evaluated on the stale response', [
   get(cc('max-age=10, stale-while-revalidate=20', 'ETag', '"a"')),
   again({ background: true, status: 304 }, { at: 15, ...asking('If-None-Match', '"a"') }),
 ])
@@ -152,7 +152,7 @@ extensions.may('3', 'stale-while-revalidate that is no number gives nothing', [
   get(cc('max-age=10, stale-while-revalidate=x')),
   again(forwarded, { at: 15 }),
 ])
-extensions.may('3', 'stale-while-revalidate in capitals and in quotes is heard', [
+extensions.may('3', 'stale-while-revalidate in capitals and in quotes counts', [
   get(cc('max-age=10, Stale-While-Revalidate="20"')),
   again({ background: true, body: 1 }, { at: 15 }),
 ])
@@ -181,7 +181,7 @@ for (const code of [400, 403, 404, 410, 501, 505, 429])
     get(sie),
     get(status(code), and(notStale, { status: code }), { at: 15 }),
   ])
-for (const trouble of gone)
+for (const trouble of unreachable)
   extensions.may(
     '4',
     `stale-if-error: when the connection is ${trouble}`,
@@ -219,7 +219,7 @@ extensions.may('4', 'stale-if-error that is no number gives nothing', [
   get(cc('max-age=10, stale-if-error=x')),
   get(error, { status: 503 }, { at: 15 }),
 ])
-extensions.may('4', 'a condition is answered from what is sent in the place of an error', [
+extensions.may('4', 'a condition is evaluated on what is sent in the place of an error', [
   get(cc('max-age=10, stale-if-error=20', 'ETag', '"a"')),
   get(error, { status: 304 }, { at: 15, ...asking('If-None-Match', '"a"') }),
 ])
@@ -280,7 +280,7 @@ promises.may('caching', 'what is good takes the place of a stored 503', [
   get(cc('max-age=60'), and(notStale, { status: 200 }), { at: 5, ...unwilling }),
   again({ asked: false, status: 200, body: 2 }, { at: 10 }),
 ])
-for (const trouble of gone)
+for (const trouble of unreachable)
   promises.may(
     'caching',
     `a stored 503 is not sent stale when the connection is ${trouble}`,

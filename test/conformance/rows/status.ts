@@ -13,7 +13,7 @@ import {
   validating,
 } from '../script.ts'
 
-/** RFC 9211: how a cache says what it did. */
+/** RFC 9211: how a cache reports what it did. */
 export const cacheStatus = requirements(9211)
 const { must, mustNot, should, may } = cacheStatus
 
@@ -69,7 +69,7 @@ must('2.4', 'ttl is an integer, however long', [
   get(cc(`max-age=${'9'.repeat(30)}`)),
   again(and(reused, hit, says({ hit: true }))),
 ])
-must('2.5', 'stored says that the answer was stored', [get(cc('max-age=60'), and(forwarded, says({ stored: true })))])
+must('2.5', 'stored says that the response was stored', [get(cc('max-age=60'), and(forwarded, says({ stored: true })))])
 mustNot('2.5', 'stored is said of what was not stored', [
   get(cc('no-store'), and(forwarded, { either: [says({ stored: null }), says({ stored: false })] })),
 ])
@@ -80,7 +80,7 @@ mustNot('2.5', 'stored is said of what was bypassed', [
     asking('Authorization', 'Bearer x'),
   ),
 ])
-mustNot('2.6', 'collapsed is said of what was asked for alone', [
+mustNot('2.6', 'collapsed is said of a request of its own', [
   get(cc('max-age=60'), and(forwarded, { either: [says({ collapsed: null }), says({ collapsed: false })] })),
 ])
 const detail = (word: string | null): Expectation => says({ detail: word, stored: null })

@@ -1,22 +1,10 @@
-import {
-  again,
-  and,
-  answer,
-  cc,
-  forwarded,
-  get,
-  onlyTheWire,
-  requirements,
-  reused,
-  stores,
-  storesNot,
-} from '../script.ts'
+import { again, and, cc, forwarded, get, ok, onlyTheWire, requirements, reused, stores, storesNot } from '../script.ts'
 
 /** RFC 9111 §3.1: which fields are stored. */
 export const storedFields = requirements(9111)
 const { must, mustNot, may } = storedFields
 
-must('3.1', 'fields that nobody knows are stored and sent', [
+must('3.1', 'fields that are unknown are stored and sent', [
   get(cc('max-age=60', 'X-Never-Seen', 'a, b;c="d"', 'Content-Type', 'application/json')),
   again(and(reused, { fields: { 'x-never-seen': 'a, b;c="d"', 'content-type': 'application/json' } })),
 ])
@@ -37,10 +25,10 @@ must('3.1', 'Date stays what the origin said', [
   again(and(reused, { fields: { date: '@t0-5' } }), { at: 10 }),
 ])
 must('3.1', 'Expires stays what the origin said', [
-  get(answer('Expires', '@t0+60')),
+  get(ok('Expires', '@t0+60')),
   again(and(reused, { fields: { expires: '@t0+60' } }), { at: 10 }),
 ])
-must('5.2', 'the answer’s Cache-Control goes on to the client from the cache as well', [
+must('5.2', 'the response’s Cache-Control goes on to the client from the cache as well', [
   get(cc('max-age=60, x-own="1, 2"')),
   again(and(reused, { fields: { 'cache-control': 'max-age=60, x-own="1, 2"' } })),
 ])
@@ -76,7 +64,7 @@ mustNot('5.2.2.7', 'the names in private are compared by their case', [
 ])
 may(
   '5.2.2.7',
-  'of an answer with private fields the rest is stored',
+  'of a response with private fields the rest is stored',
   stores(cc('max-age=60, private="x-mine"', 'X-Mine', 'secret')),
 )
 mustNot('5.2.2.7', 'private with a name that is not quoted lets that field be stored', [

@@ -1,19 +1,19 @@
 import {
   again,
   and,
-  answer,
   asking,
   cc,
   confirmed,
   forwarded,
   get,
+  ok,
   requirements,
   reused,
   status,
   validating,
 } from '../script.ts'
 
-/** RFC 9111 §4.3 and §3.2: asking the upstream whether what is stored is still good, and what its 304 changes. */
+/** RFC 9111 §4.3 and §3.2: asking the upstream whether a stored response is still good, and what its 304 changes. */
 export const validation = requirements(9111)
 const { must, mustNot, should, may } = validation
 
@@ -72,11 +72,11 @@ must('4.3.2', 'a 304 for the stored tag, which the client does not have, is a 20
     ...asking('If-None-Match', '"b"'),
   }),
 ])
-must('4.3.2', 'a 304 to the cache’s own question is a 200 to a client that asked unconditionally', [
+must('4.3.2', 'a 304 to the cache’s own request is a 200 to a client with an unconditional request', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(status(304, 'ETag', '"a"'), confirmed, at),
 ])
-must('4.3.2', 'a 304 by Last-Modified is a 200 to a client that asked unconditionally', [
+must('4.3.2', 'a 304 by Last-Modified is a 200 to a client with an unconditional request', [
   get(validating(cc('max-age=10', 'Last-Modified', '@t0-100'))),
   get(status(304), confirmed, at),
 ])
@@ -86,11 +86,11 @@ should('4.3.2', 'after a validation the client’s own condition is evaluated', 
 ])
 
 // §4.3.3
-must('4.3.3', 'a full answer to a validation is what the client gets', [
+must('4.3.3', 'a full response to a validation is what the client gets', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(cc('max-age=10', 'ETag', '"b"'), and(forwarded, { fields: { etag: '"b"' } }), at),
 ])
-may('4.3.3', 'a full answer to a validation is stored', [
+may('4.3.3', 'a full response to a validation is stored', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(cc('max-age=10', 'ETag', '"b"'), forwarded, at),
   again({ asked: false, body: 2, fields: { etag: '"b"' } }, { at: 25 }),
@@ -99,7 +99,7 @@ must('4.3.3', 'a 404 to a validation is what the client gets', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(status(404), and(forwarded, { status: 404 }), at),
 ])
-must('4.3.3', 'an answer that may not be stored is what the client gets, and the old one does not come back', [
+must('4.3.3', 'a response that may not be stored is what the client gets, and the old one does not come back', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(cc('no-store'), forwarded, at),
   again(forwarded, { at: 21 }),
@@ -108,14 +108,14 @@ must('4.3.3', 'a 500 to a validation is forwarded, or what is stored where that 
   get(cc('max-age=10', 'ETag', '"a"')),
   get(status(500), and(forwarded, { status: 500 }), at),
 ])
-may('4.3.3', 'after an error the stored answer can still be validated', [
+may('4.3.3', 'after an error the stored response can still be validated', [
   get(validating(cc('max-age=10', 'ETag', '"a"'))),
   get(status(503), {}, at),
   get(validating(cc('max-age=10', 'ETag', '"a"')), { asked: true, status: 200 }, { at: 30 }),
 ])
 
 // §4.3.4
-may('4.3.4', 'a 304 makes the stored answer fresh again', [
+may('4.3.4', 'a 304 makes the stored response fresh again', [
   get(validating(cc('max-age=10', 'ETag', '"a"'))),
   again(confirmed, at),
   again(reused, { at: 29 }),
@@ -132,7 +132,7 @@ must('4.3.4', 'a shorter lifetime of the 304 counts', [
   again({ asked: true }, { at: 23 }),
 ])
 must('4.3.4', 'an Expires of the 304 takes the place of the old one', [
-  get(answer('Expires', '@now+10', 'ETag', '"a"')),
+  get(ok('Expires', '@now+10', 'ETag', '"a"')),
   get(status(304, 'ETag', '"a"', 'Expires', '@now+100'), confirmed, at),
   again(and(reused, { fields: { expires: '@t0+120' } }), { at: 110 }),
 ])
@@ -141,7 +141,7 @@ must('4.3.4', 'a 304 with no-cache: the next is validated again', [
   get(status(304, 'ETag', '"a"', 'Cache-Control', 'no-cache'), confirmed, at),
   again({ asked: true }, { at: 21 }),
 ])
-must('4.3.4', 'a 304 with must-revalidate: it is heard from then on', [
+must('4.3.4', 'a 304 with must-revalidate: it counts from then on', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(status(304, 'ETag', '"a"', 'Cache-Control', 'max-age=10, must-revalidate'), confirmed, at),
   get(status(503), { status: [503, 504], asked: true }, { at: 40, ...asking('Cache-Control', 'max-stale') }),
@@ -151,7 +151,7 @@ must('4.3.4', 'a 304 with private: a shared cache no longer reuses it', [
   get(status(304, 'ETag', '"a"', 'Cache-Control', 'private, max-age=100'), { asked: true, status: 200 }, at),
   get(cc('max-age=10', 'ETag', '"a"'), { asked: true }, { at: 21 }),
 ])
-must('4.3.4', 'a 304 with no-store: the stored answer is no longer reused', [
+must('4.3.4', 'a 304 with no-store: the stored response is no longer reused', [
   get(cc('max-age=10', 'ETag', '"a"')),
   get(status(304, 'ETag', '"a"', 'Cache-Control', 'no-store, max-age=100'), { asked: true, status: 200 }, at),
   get(cc('max-age=10', 'ETag', '"a"'), { asked: true }, { at: 21 }),
@@ -184,7 +184,7 @@ must('4.3.1', 'a validation for one variant names that variant’s tag', [
   get(cc('max-age=10', 'ETag', '"b"', 'Vary', 'Accept'), forwarded, asking('Accept', 'b/b')),
   again({ asked: true, sent: { 'if-none-match': /"a"/ } }, { ...at, ...asking('Accept', 'a/a') }),
 ])
-must('4.3.3', 'what a validation brings for a stored error is used', [
+must('4.3.3', 'the result of a validation of a stored error is used', [
   get(status(404, 'Cache-Control', 'max-age=10', 'ETag', '"a"')),
   get(cc('max-age=10', 'ETag', '"b"'), and(forwarded, { status: 200 }), at),
 ])

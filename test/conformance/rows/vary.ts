@@ -1,11 +1,11 @@
 import { again, and, asking, cc, forwarded, get, requirements, reused, status, stores } from '../script.ts'
 
-/** RFC 9111 §4.1: which of several answers belongs to a request. */
+/** RFC 9111 §4.1: which of several responses belongs to a request. */
 export const vary = requirements(9111)
 const { must, mustNot, should, may } = vary
 
 const on = (names: string, ...fields: readonly string[]) => cc('max-age=60', 'Vary', names, ...fields)
-/** Stored for the first, asked for by the second. */
+/** Stored for the first, requested by the second. */
 const pair = (names: string, first: readonly string[], second: readonly string[], expect: typeof forwarded) => [
   get(on(names), forwarded, asking(...first)),
   again(expect, asking(...second)),
@@ -124,7 +124,7 @@ mustNot(
 mustNot('4.1', 'a comma in a quoted string parts a value', pair('X-A', ['X-A', '"1,2"'], ['X-A', '"1, 2"'], forwarded))
 mustNot(
   '4.1',
-  'an answer to a request with a field of Vary that has the cache’s own name for absence',
+  'a response to a request with a field of Vary that has the cache’s own name for absence',
   pair('X-A', [], ['X-A', 'undefined'], forwarded),
 )
 mustNot(
@@ -139,12 +139,12 @@ may('4.1', 'several variants are stored beside each other', [
   again(and(reused, { body: 1 }), asking('X-A', '1')),
   again(and(reused, { body: 2 }), asking('X-A', '2')),
 ])
-must('4.1', 'what a new answer says of Vary is heard', [
+must('4.1', 'what a new response says of Vary counts', [
   get(cc('max-age=10')),
   get(on('X-A'), forwarded, { at: 20, ...asking('X-A', '1') }),
   again(forwarded, { at: 21, ...asking('X-A', '2') }),
 ])
-should('4.1', 'an answer that forgets Vary does not take the place of one that has it', [
+should('4.1', 'a response that forgets Vary does not take the place of one that has it', [
   get(on('X-A'), forwarded, asking('X-A', '1')),
   get(cc('max-age=60'), forwarded, { at: 1, ...asking('X-A', '2') }),
   again({ asked: false, body: 1 }, { at: 2, ...asking('X-A', '1') }),
@@ -163,11 +163,11 @@ must('4.1', 'errors vary as well', [
   get(status(404, 'Cache-Control', 'max-age=60', 'Vary', 'X-A'), forwarded, asking('X-A', '1')),
   again(forwarded, asking('X-A', '2')),
 ])
-mustNot('4.1', 'a client’s condition is answered from another variant', [
+mustNot('4.1', 'a client’s condition is evaluated on another variant', [
   get(on('X-A', 'ETag', '"a"'), forwarded, asking('X-A', '1')),
   get(on('X-A', 'ETag', '"b"'), { asked: true, status: 200 }, asking('X-A', '2', 'If-None-Match', '"a"')),
 ])
-mustNot('4.1', 'a range is answered from another variant', [
+mustNot('4.1', 'a range is served from another variant', [
   get(on('X-A'), forwarded, asking('X-A', '1')),
   get(
     { status: 206, fields: ['Content-Range', 'bytes 0-1/9'], body: 'zz' },
@@ -182,7 +182,7 @@ must('4.1', 'a stale variant is validated, and the others stay', [
   again({ asked: false, body: 2 }, { at: 21, ...asking('X-A', '2') }),
   again({ asked: false, body: 3 }, { at: 21, ...asking('X-A', '1') }),
 ])
-mustNot('4.1', 'a 304 that adds a name to Vary leaves the stored answer to those who differ in it', [
+mustNot('4.1', 'a 304 that adds a name to Vary leaves the stored response to requests that differ in it', [
   get(cc('max-age=10', 'ETag', '"a"'), forwarded, asking('X-A', '1')),
   get(
     status(304, 'ETag', '"a"', 'Vary', 'X-A', 'Cache-Control', 'max-age=100'),
