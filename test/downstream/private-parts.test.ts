@@ -10,7 +10,8 @@ import { testConfig } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { eventually } from '../helpers/wire.ts'
 
-// What src/public uses of Node beyond its documentation. A release of Node that changes one of these fails here, by its name.
+// The parts of Node beyond its documentation that src/downstream uses. A release of Node that changes one fails here,
+// by its name.
 
 const serve = async (listener: RequestListener, prepare: (server: Server) => void = () => {}): Promise<number> => {
   const server = createServer(listener)
@@ -23,26 +24,26 @@ const serve = async (listener: RequestListener, prepare: (server: Server) => voi
 const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`
 
 test('parser.onIncoming: no further request is made of a packet, nor of a later one, and the response due goes out', async () => {
-  const taken: [IncomingMessage, ServerResponse][] = []
+  const requests: [IncomingMessage, ServerResponse][] = []
   const port = await serve((...both) => {
-    taken.push(both)
+    requests.push(both)
     stopParsing(both[0].socket)
   })
   const client = await rawClient(port)
   const packets = [get('/1') + get('/2'), get('/3')] as const
 
   client.send(packets[0])
-  await eventually(() => taken.length === 1)
+  await eventually(() => requests.length === 1)
   client.send(packets[1])
-  await eventually(() => taken[0]?.[0].socket.bytesRead === packets.join('').length)
-  taken[0]?.[1].end('due')
+  await eventually(() => requests[0]?.[0].socket.bytesRead === packets.join('').length)
+  requests[0]?.[1].end('due')
   await client.until((received) => received.endsWith('due'))
   client.close()
 
-  expect(taken.map(([{ url }]) => url)).toEqual(['/1'])
+  expect(requests.map(([{ url }]) => url)).toEqual(['/1'])
 })
 
-test('response._header: what stands there is what goes out before the body, whole', async () => {
+test('response._header: its text is what goes out before the body, whole', async () => {
   const port = await serve((_request, response) => {
     response.writeHead(200, ['Content-Length', '4'])
     const seen = Reflect.get(response, '_header')
@@ -94,7 +95,7 @@ test('server.maxHeaderSize: once set again, it holds for the next connection', a
   expect(statuses).toEqual(['431', '200'])
 })
 
-test('_handle.fd: the descriptor of what is open is told, and none of what is not', async () => {
+test('_handle.fd: the descriptor of an open server is found, and none of a closed one', async () => {
   const server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
 

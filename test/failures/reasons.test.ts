@@ -7,17 +7,20 @@ import { reasonsFor, reasonTable, reasonText } from '../../src/failures/reasons.
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const all = reasonsFor(...allFailureKinds)
 
-/** Writes the tables of a page anew: each stands below a line that names its kinds, and has the reasons that are of them before all. */
+/**
+ * Renders the tables of a page: each stands below a line that names its kinds, and has the reasons whose first kind is
+ * among them.
+ */
 const withTables = (page: string): string =>
   page.replace(/^(`[a-z`, -]+`)\n\n(\|.*\n\|.*\n)(?:\|.*\n)*/gm, (_, named: string, head: string) => {
-    const here = named.split(', ').map((name) => name.replaceAll('`', ''))
+    const kinds = named.split(', ').map((name) => name.replaceAll('`', ''))
     const rows = all
-      .filter((reason) => here.includes(reasonTable[reason].kinds[0] ?? ''))
+      .filter((reason) => kinds.includes(reasonTable[reason].kinds[0] ?? ''))
       .map((reason) => `| \`${reason}\` | ${reasonText(reason)} | ${reasonTable[reason].remedy} |\n`)
     return `${named}\n\n${head}${rows.join('')}`
   })
 
-// `vitest run test/failures --update` writes it.
+// `vitest run test/failures --update` writes the page.
 test('docs/reasons.md lists every reason with its words and what to do, as the table has them', async () => {
   const page = readFileSync(`${root}docs/reasons.md`, 'utf8')
 
@@ -36,7 +39,7 @@ test('each is a short word that a metric can carry, and words without a full sto
   }
 })
 
-test('each is given somewhere', () => {
+test('each is used somewhere in src', () => {
   const sources = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && name !== 'failures/reasons.ts')
     .map((name) => readFileSync(`${root}src/${name}`, 'utf8'))
@@ -61,7 +64,7 @@ test('each key that the words name is one of the configuration', () => {
 test('docs/operations.md says of each kind what to do as the table does', () => {
   const page = readFileSync(`${root}docs/operations.md`, 'utf8')
   const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| \d{3} \| .* \| ([^|]+) \|$/gm)]
-  const said = rows.flatMap(([, codes = '', remedy]) =>
+  const documented = rows.flatMap(([, codes = '', remedy]) =>
     [...codes.matchAll(/`([a-z-]+)`/g)].map(([, kind]) => [kind, remedy]),
   )
   const inTheLogOnly: readonly FailureKind[] = ['truncated', 'client-gone']
@@ -69,5 +72,5 @@ test('docs/operations.md says of each kind what to do as the table does', () => 
   const known = allFailureKinds
     .filter((kind) => !inTheLogOnly.includes(kind))
     .map((kind) => [kind, failureTable[kind].remedy])
-  expect(said.sort()).toEqual(known.sort())
+  expect(documented.sort()).toEqual(known.sort())
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ChunkQueue } from '../../../src/downstream/body/chunk-queue.ts'
 import { pseudoRandomBytes } from '../../helpers/wire.ts'
 
-/** Cuts a body into pieces that share its memory. */
+/** Cuts a body into chunks that share its memory. */
 const cut = (body: Buffer, sizes: readonly number[]): Buffer[] => {
   let at = 0
   return sizes.map((size) => {
@@ -11,17 +11,17 @@ const cut = (body: Buffer, sizes: readonly number[]): Buffer[] => {
   })
 }
 
-test('pieces come out as one body, whatever their sizes, and however they are taken', () => {
+test('chunks come out as one body, whatever their sizes, and however they are taken', () => {
   const sizes = Array.from({ length: 500 }, (_, n) => [1, 5000, 3, 1023, 1024, 20_000, 0][n % 7] ?? 0)
   const body = pseudoRandomBytes(sizes.reduce((sum, size) => sum + size, 0))
-  const pieces = new ChunkQueue()
+  const queue = new ChunkQueue()
   const taken: Buffer[] = []
 
-  cut(body, sizes).forEach((piece, n) => {
-    pieces.push(piece)
-    if (n % 11 === 0) taken.push(pieces.take(4096))
+  cut(body, sizes).forEach((chunk, n) => {
+    queue.push(chunk)
+    if (n % 11 === 0) taken.push(queue.take(4096))
   })
-  while (pieces.bytes > 0) taken.push(pieces.take(4096))
+  while (queue.bytes > 0) taken.push(queue.take(4096))
 
   expect(Buffer.concat(taken).equals(body)).toBe(true)
   expect(taken.every(({ length }) => length <= 20_000)).toBe(true)
@@ -31,25 +31,25 @@ test.each([
   ['of a byte', 1, 1, true],
   ['of some bytes, in a packet that holds much more', 2000, 64 * 1024, true],
   ['that fill what they stand in', 2000, 2000, false],
-])('behind the first, pieces %s are copied: %s of %s: %s', (_, bytes, memory, isCopied) => {
-  const pieces = new ChunkQueue()
+])('behind the first, chunks %s are copied: %s of %s: %s', (_, bytes, memory, copied) => {
+  const queue = new ChunkQueue()
   const packets = Array.from({ length: 10 }, () => new Uint8Array(memory).fill(1))
 
-  for (const { buffer } of packets) pieces.push(Buffer.from(buffer, 0, bytes))
-  for (const packet of packets) packet.fill(0) // as somebody else's would be there by then
-  const taken = Buffer.concat(pieces.takeAll())
+  for (const { buffer } of packets) queue.push(Buffer.from(buffer, 0, bytes))
+  for (const packet of packets) packet.fill(0) // as the next owner of the memory would
+  const taken = Buffer.concat(queue.takeAll())
 
   expect(taken.subarray(0, bytes).equals(Buffer.alloc(bytes))).toBe(true)
-  expect(taken.subarray(bytes).equals(Buffer.alloc(9 * bytes, isCopied ? 1 : 0))).toBe(true)
+  expect(taken.subarray(bytes).equals(Buffer.alloc(9 * bytes, copied ? 1 : 0))).toBe(true)
 })
 
 test('what is cleared is gone', () => {
-  const pieces = new ChunkQueue()
-  for (const letter of 'abc') pieces.push(Buffer.from(letter))
+  const queue = new ChunkQueue()
+  for (const letter of 'abc') queue.push(Buffer.from(letter))
 
-  pieces.clear()
-  pieces.push(Buffer.from('d'))
+  queue.clear()
+  queue.push(Buffer.from('d'))
 
-  expect(pieces.bytes).toBe(1)
-  expect(pieces.takeAll().map(String)).toEqual(['d'])
+  expect(queue.bytes).toBe(1)
+  expect(queue.takeAll().map(String)).toEqual(['d'])
 })

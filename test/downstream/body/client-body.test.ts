@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { ClientBody } from '../../../src/downstream/body/client-body.ts'
 
-const bodyOf = (length: number | null): ClientBody => {
+const createBody = (length: number | null): ClientBody => {
   const request = new IncomingMessage(new Socket())
   return new ClientBody(request, new ServerResponse(request), length, true, {
     timeouts: { headers: 1000, body: null, keepAlive: 1000 },
@@ -11,11 +11,11 @@ const bodyOf = (length: number | null): ClientBody => {
   })
 }
 
-test('a body that streams has not begun until a piece of it is asked for, however often it was made ready', () => {
-  const body = bodyOf(null)
+test('a body that streams has not begun before its first chunk is asked for, however often it was made ready', () => {
+  const body = createBody(null)
 
-  const given = body.stream(() => {})
-  given.stop()
+  const stopped = body.stream(() => {})
+  stopped.stop()
   const upload = body.stream(() => {})
   const before = body.started
   void upload[Symbol.asyncIterator]().next()
@@ -24,7 +24,7 @@ test('a body that streams has not begun until a piece of it is asked for, howeve
 })
 
 test('a small body has begun when it is read', () => {
-  const body = bodyOf(10)
+  const body = createBody(10)
 
   const before = body.started
   void body.read()
@@ -32,7 +32,7 @@ test('a small body has begun when it is read', () => {
   expect([before, body.started]).toEqual([false, true])
 })
 
-test('a body that was read is freed when it is told to', async () => {
+test('the buffers of a body that was read can be freed', async () => {
   const request = new IncomingMessage(new Socket())
   const length = 64 * 1024
   const body = new ClientBody(request, new ServerResponse(request), length, true, {

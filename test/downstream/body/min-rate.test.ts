@@ -4,15 +4,15 @@ import { MinRateMonitor } from '../../../src/downstream/body/min-rate.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Makes a pace of 100 bytes a second, and whoever moves along at it. */
-const begin = (unseenBytes = 0, unsure = 0) => {
-  const pace = new MinRateMonitor(100, unseenBytes)
+/** Creates a monitor of 100 bytes a second, and the other side that it waits for. */
+const start = (unreportedBytes = 0, toleranceBytes = 0) => {
+  const monitor = new MinRateMonitor(100, unreportedBytes)
   const other = { moved: 0, cut: 0 }
   const wait = (): void =>
-    pace.wait(
+    monitor.wait(
       other,
       () => other.moved,
-      unsure,
+      toleranceBytes,
       () => other.cut++,
     )
   /** Waits, has so much moved at the end of it, and is done with waiting. */
@@ -20,13 +20,13 @@ const begin = (unseenBytes = 0, unsure = 0) => {
     wait()
     vi.advanceTimersByTime(ms)
     other.moved += bytes
-    pace.stop(other)
+    monitor.stop(other)
   }
-  return { pace, other, wait, move }
+  return { monitor, other, wait, move }
 }
 
-test('who moves nothing is cut after ten seconds of waiting, once', () => {
-  const { other, wait } = begin()
+test('a side that moves nothing is cut after ten seconds of waiting, once', () => {
+  const { other, wait } = start()
 
   wait()
   vi.advanceTimersByTime(9_999)
@@ -37,16 +37,16 @@ test('who moves nothing is cut after ten seconds of waiting, once', () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('who moves a byte a second is cut as well', () => {
-  const { other, move } = begin()
+test('a side that moves a byte a second is cut as well', () => {
+  const { other, move } = start()
 
   for (let i = 0; i < 11; i++) move(1000, 1)
 
   expect(other.cut).toBe(1)
 })
 
-test('who keeps up the rate is not, however long it takes', () => {
-  const { other, move } = begin()
+test('a side that keeps up the rate is not cut, however long it takes', () => {
+  const { other, move } = start()
 
   for (let i = 0; i < 1000; i++) move(1000, 100)
 
@@ -54,7 +54,7 @@ test('who keeps up the rate is not, however long it takes', () => {
 })
 
 test('a burst pays for the ten seconds that it falls in, and for no more', () => {
-  const { other, move } = begin()
+  const { other, move } = start()
 
   move(9000, 1_000_000)
   for (let i = 0; i < 11; i++) move(1000, 100)
@@ -64,8 +64,8 @@ test('a burst pays for the ten seconds that it falls in, and for no more', () =>
   expect([after, other.cut]).toEqual([0, 1])
 })
 
-test('time in which nobody waits counts for nothing', () => {
-  const { other, wait, move } = begin()
+test('time without a wait counts for nothing', () => {
+  const { other, wait, move } = start()
 
   for (let i = 0; i < 9; i++) {
     move(1000, 0)
@@ -79,7 +79,7 @@ test('time in which nobody waits counts for nothing', () => {
 })
 
 test('what moves unseen in the middle of a wait is granted, but not for ever', () => {
-  const { other, wait } = begin(5000)
+  const { other, wait } = start(5000)
 
   wait()
   vi.advanceTimersByTime(50_000)
@@ -89,8 +89,8 @@ test('what moves unseen in the middle of a wait is granted, but not for ever', (
   expect([before, other.cut]).toEqual([0, 1])
 })
 
-test('a count that is unsure is granted what it may be wrong by', () => {
-  const { other, move } = begin(0, 500)
+test('an inexact count is granted what it may be wrong by', () => {
+  const { other, move } = start(0, 500)
 
   for (let i = 0; i < 19; i++) move(1000, 75)
   const before = other.cut
@@ -99,21 +99,21 @@ test('a count that is unsure is granted what it may be wrong by', () => {
   expect([before, other.cut]).toEqual([0, 1])
 })
 
-test('an answer that follows at once is waited for where the one before left off', () => {
-  const { pace } = begin()
+test('a response that follows at once is waited for where the one before left off', () => {
+  const { monitor } = start()
   const [first, second] = [{ cut: 0 }, { cut: 0 }]
-  const waitFor = (who: { cut: number }): void =>
-    pace.wait(
-      who,
+  const waitFor = (waiter: { cut: number }): void =>
+    monitor.wait(
+      waiter,
       () => 0,
       0,
-      () => who.cut++,
+      () => waiter.cut++,
     )
 
   waitFor(first)
   vi.advanceTimersByTime(6000)
   waitFor(second)
-  pace.stop(first)
+  monitor.stop(first)
   vi.advanceTimersByTime(10_000)
 
   expect([first.cut, second.cut]).toEqual([0, 1])

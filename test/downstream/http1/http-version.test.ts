@@ -3,11 +3,11 @@ import { LeanIncomingMessage } from '../../../src/downstream/http1/lean-incoming
 
 const validate = (httpVersion: string) => LeanIncomingMessage.prototype.validate.call({ httpVersion } as never)
 
-test.each(['1.1', '1.0'])('%s is a version of this wire', (httpVersion) => {
+test.each(['1.1', '1.0'])('%s is a supported version', (httpVersion) => {
   expect(validate(httpVersion)).toBeNull()
 })
 
-// Node's parser hands on a request line that ends in HTTP/2.0: that is no HTTP/2.
+// Node's parser accepts a request line that ends in HTTP/2.0: that is no HTTP/2.
 test.each(['0.9', '1.2', '2.0', '3.0'])('%s is not', (httpVersion) => {
   expect(validate(httpVersion)).toMatchObject({ kind: 'unsupported-version', reason: null, fields: [] })
 })

@@ -6,8 +6,8 @@ import { rawClient } from '../../helpers/raw-client.ts'
 
 type Write = (response: Http1Response) => void
 
-/** Serves one request and tells everything that was sent, with one and the same time in `Date`. */
-const sent = async (request: string, write: Write): Promise<string> => {
+/** Serves one request and returns everything that was sent, with a fixed time in `Date`. */
+const exchange = async (request: string, write: Write): Promise<string> => {
   const server = createServer({ ServerResponse: Http1Response, keepAliveTimeout: 72_500 }, ({ socket }, response) => {
     response.once('close', () => socket.end())
     write(response)
@@ -55,18 +55,18 @@ describe.each(Object.entries(requests))('to %s', (_name, request) => {
   test.each(Object.entries(heads))('%s goes out as Node writes it', async (_case, [status, phrase, fields]) => {
     const body = 'body'
 
-    const ours = await sent(request, (response) => {
+    const actual = await exchange(request, (response) => {
       response.writeFields(status, phrase, fields)
       response.end(body, 'latin1')
     })
-    const nodes = await sent(request, (response) => {
+    const expected = await exchange(request, (response) => {
       if (phrase === '') response.writeHead(status, [...fields])
       else response.writeHead(status, phrase, [...fields])
       response.end(body, 'latin1')
     })
 
-    expect(ours).toBe(nodes)
-    expect(ours).toContain(`HTTP/1.1 ${status} `)
+    expect(actual).toBe(expected)
+    expect(actual).toContain(`HTTP/1.1 ${status} `)
   })
 })
 
@@ -74,18 +74,18 @@ describe.each(Object.entries(requests))('the last response to %s', (_name, reque
   test.each([[[...length, 'X-Last', '1']], [['X-Last', '1']], [date]])(
     'says so as Node does, with %j',
     async (fields) => {
-      const ours = await sent(request, (response) => {
+      const actual = await exchange(request, (response) => {
         response.isLast = true
         response.writeFields(200, '', fields)
         response.end('body', 'latin1')
       })
-      const nodes = await sent(request, (response) => {
+      const expected = await exchange(request, (response) => {
         response.writeHead(200, [...fields, 'Connection', 'close'])
         response.end('body', 'latin1')
       })
 
-      expect(ours).toBe(nodes)
-      expect(ours).toContain('\r\nConnection: close\r\n')
+      expect(actual).toBe(expected)
+      expect(actual).toContain('\r\nConnection: close\r\n')
     },
   )
 })
@@ -93,7 +93,7 @@ describe.each(Object.entries(requests))('the last response to %s', (_name, reque
 test.each(['caf\xc3\xa9', 'caf\xe9'])(
   'the bytes of Content-Disposition behind a length stay as they are: %j',
   async (name) => {
-    const received = await sent(requests['HTTP/1.1'], (response) => {
+    const received = await exchange(requests['HTTP/1.1'], (response) => {
       response.writeFields(200, '', [...length, 'Content-Disposition', `attachment; filename="${name}"`])
       response.end('body', 'latin1')
     })
@@ -115,10 +115,10 @@ test.each([
   ['a line end in a value behind a date', 200, '', [...date, 'X-A', 'b\r\nX-C: d']],
   ['a line end in a length', 200, '', ['Content-Length', '4\r\nX-C: d']],
   ['a status below 100', 99, '', []],
-] as const)('%s is refused, and another head can be written', async (_what, status, phrase, fields) => {
+] as const)('%s is rejected, and another head can be written', async (_what, status, phrase, fields) => {
   const thrown: unknown[] = []
 
-  const received = await sent(requests['HTTP/1.1'], (response) => {
+  const received = await exchange(requests['HTTP/1.1'], (response) => {
     try {
       response.writeFields(status, phrase, fields)
     } catch (error) {
@@ -134,8 +134,8 @@ test.each([
   )
 })
 
-test('what has gone out ahead of a head is left off it, and nothing comes in between', async () => {
-  const received = await sent(requests['HTTP/1.1'], (response) => {
+test('characters that went out ahead of a head are left off it, and nothing comes in between', async () => {
+  const received = await exchange(requests['HTTP/1.1'], (response) => {
     response.socket?.write('HTTP/')
     response.charsSentAhead = 5
     response.writeContinue()

@@ -6,39 +6,39 @@ import { LeanIncomingMessage } from '../../../src/downstream/http1/lean-incoming
 
 type Serve = (request: LeanIncomingMessage, response: ServerResponse) => void
 
-/** Sends bytes to a server whose requests are arrivals, and tells what comes back until it has been `answers` times OK. */
-const exchange = async (serve: Serve, bytes: readonly string[], answers: number): Promise<string> => {
+/** Sends bytes to a server with lean requests, and returns what comes back until `responses` times OK. */
+const exchange = async (serve: Serve, bytes: readonly string[], responses: number): Promise<string> => {
   const server = createServer({ IncomingMessage: LeanIncomingMessage, requireHostHeader: false }, serve)
   onTestFinished(() => void server.close().closeAllConnections())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  let heard = ''
-  for (const piece of bytes) socket.write(piece)
+  let received = ''
+  for (const chunk of bytes) socket.write(chunk)
   for await (const chunk of socket) {
-    heard += chunk
-    if (heard.split('200 OK').length > answers) break
+    received += chunk
+    if (received.split('200 OK').length > responses) break
   }
-  return heard
+  return received
 }
 
 const post = (body: string): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-test('a body is handed over in its pieces, and the connection goes on', async () => {
-  const taken: string[] = []
+test('a body is consumed directly in its chunks, and the connection goes on', async () => {
+  const bodies: string[] = []
   const serve: Serve = (request, response) => {
     let body = ''
     request.consumeDirectly((chunk) => {
       if (chunk !== null) body += chunk
-      else if (taken.push(body) > 0) response.end()
+      else if (bodies.push(body) > 0) response.end()
     })
   }
 
   await exchange(serve, [post('first'), post('second').slice(0, -3), 'ond'], 2)
 
-  expect(taken).toEqual(['first', 'second'])
+  expect(bodies).toEqual(['first', 'second'])
 })
 
-test('whoever waits for the end of a request hears it, and it counts as read', async () => {
+test('the end of a request consumed directly is emitted, and it counts as read', async () => {
   const ended: boolean[] = []
   const serve: Serve = (request, response) => {
     request.once('end', () => ended.push(request.readableEnded))
@@ -51,17 +51,17 @@ test('whoever waits for the end of a request hears it, and it counts as read', a
 })
 
 test('a body of which some is in the stream already stays there', async () => {
-  const said: (boolean | string)[] = []
+  const results: (boolean | string)[] = []
   const serve: Serve = (request, response) => {
-    // After the parser has handed on what came with the head.
+    // After the parser has passed on what came with the head.
     setImmediate(async () => {
-      said.push(request.consumeDirectly(() => {}))
-      for await (const chunk of request) said.push(String(chunk))
+      results.push(request.consumeDirectly(() => {}))
+      for await (const chunk of request) results.push(String(chunk))
       response.end()
     })
   }
 
   await exchange(serve, [post('body')], 1)
 
-  expect(said).toEqual([false, 'body'])
+  expect(results).toEqual([false, 'body'])
 })

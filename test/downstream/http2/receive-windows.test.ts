@@ -30,10 +30,10 @@ const open = (wideConnections = new WideConnections()) => {
   const windows = new ReceiveWindows(session as unknown as ServerHttp2Session, wideConnections)
   return {
     windows,
-    /** What SETTINGS said, in order. */
+    /** The sizes of SETTINGS, in order. */
     sent,
     widen: () => windows.createBodyWindow().consumed(narrowWindowBytes),
-    /** What the connection may send. */
+    /** The bytes that the connection may send. */
     window: () => window,
     isWide: () => sent.at(-1)?.bytes === wideWindowBytes,
     close: () => {
@@ -100,20 +100,20 @@ test('a connection on which nothing waits any more may become wide again', () =>
   expect(sent.map(({ bytes }) => bytes)).toEqual([wideWindowBytes, narrowWindowBytes, wideWindowBytes])
 })
 
-test('whatever clients send and however slow they are to obey, no connection has more wait than its window', () => {
+test('whatever clients send and however late they acknowledge, no connection has more waiting than its window', () => {
   const action = fc.oneof(
     fc.record({
-      what: fc.constant('send' as const),
+      kind: fc.constant('send' as const),
       stream: fc.nat(9),
       part: fc.double({ min: 0, max: 1, noNaN: true }),
     }),
     fc.record({
-      what: fc.constant('take' as const),
+      kind: fc.constant('take' as const),
       stream: fc.nat(9),
       part: fc.double({ min: 0, max: 1, noNaN: true }),
     }),
-    fc.record({ what: fc.constant('widen' as const) }),
-    fc.record({ what: fc.constant('acknowledge' as const) }),
+    fc.record({ kind: fc.constant('widen' as const) }),
+    fc.record({ kind: fc.constant('acknowledge' as const) }),
   )
 
   fc.assert(
@@ -123,17 +123,18 @@ test('whatever clients send and however slow they are to obey, no connection has
       let acknowledged = 0
       widen()
       for (const each of actions) {
-        // What the client may send on a stream, going by the most that it has not yet acknowledged to be less.
-        const mostBytes = Math.max(
+        // The bytes that the client may send on a stream, by the largest size whose reduction it has not yet
+        // acknowledged.
+        const maxBytes = Math.max(
           sent[acknowledged - 1]?.bytes ?? narrowWindowBytes,
           ...sent.slice(acknowledged).map((s) => s.bytes),
         )
-        if (each.what === 'widen') widen()
-        else if (each.what === 'acknowledge') sent[acknowledged++]?.acknowledge()
+        if (each.kind === 'widen') widen()
+        else if (each.kind === 'acknowledge') sent[acknowledged++]?.acknowledge()
         else {
           const stream = streams[each.stream] as (typeof streams)[number]
-          if (each.what === 'take') stream.waiting -= Math.floor(stream.waiting * each.part)
-          else stream.waiting += Math.floor(Math.max(0, Math.min(window(), mostBytes - stream.waiting)) * each.part)
+          if (each.kind === 'take') stream.waiting -= Math.floor(stream.waiting * each.part)
+          else stream.waiting += Math.floor(Math.max(0, Math.min(window(), maxBytes - stream.waiting)) * each.part)
           stream.body.setPending(stream.waiting)
         }
         const excess = streams.reduce((sum, { waiting }) => sum + Math.max(0, waiting - 2 * narrowWindowBytes), 0)
@@ -181,13 +182,13 @@ describe('of all connections of a process', () => {
 
     vi.advanceTimersByTime(2000)
     late.widen()
-    const asked = connections.map(({ isWide }) => isWide())
+    const wide = connections.map(({ isWide }) => isWide())
     connections[0]?.sent.at(-1)?.acknowledge()
     late.widen()
 
     expect(tooEarly).toBe(0)
-    expect(asked.indexOf(false)).toBe(0)
-    expect(asked.filter((isWide) => !isWide).length).toBe(1)
+    expect(wide.indexOf(false)).toBe(0)
+    expect(wide.filter((isWide) => !isWide).length).toBe(1)
     expect(late.isWide()).toBe(true)
   })
 

@@ -10,7 +10,7 @@ const windows = new ReceiveWindows(
   new WideConnections(),
 )
 
-const requestOn = (state: {
+const createRequest = (state: {
   readonly closed: boolean
   readonly destroyed: boolean
   readonly endAfterHeaders?: boolean
@@ -25,45 +25,45 @@ const requestOn = (state: {
   return { ended, complete: request.complete, rawHeaders: request.rawHeaders }
 }
 
-// Node tells the end of a body whose stream was reset before it tells that the stream has closed.
+// Node emits the end of a body whose stream was reset before it emits that the stream has closed.
 test.each([
   ['open', { closed: false, destroyed: false }, true],
   ['reset', { closed: true, destroyed: false }, false],
-  ['gone', { closed: true, destroyed: true }, false],
+  ['destroyed', { closed: true, destroyed: true }, false],
 ])('the end of a body whose stream is %s', (_, state, whole) => {
-  expect(requestOn(state)).toMatchObject({ ended: whole, complete: whole })
+  expect(createRequest(state)).toMatchObject({ ended: whole, complete: whole })
 })
 
 test('a body without a length is chunked, and where there is none nothing is said of it', () => {
   const open = { closed: false, destroyed: false }
 
-  expect(requestOn(open).rawHeaders).toEqual(['transfer-encoding', 'chunked'])
-  expect(requestOn({ ...open, endAfterHeaders: true }).rawHeaders).toEqual([])
+  expect(createRequest(open).rawHeaders).toEqual(['transfer-encoding', 'chunked'])
+  expect(createRequest({ ...open, endAfterHeaders: true }).rawHeaders).toEqual([])
 })
 
-/** Makes a stream that the test feeds, and the request on it. */
+/** Creates a stream that the test feeds, and the request on it. */
 const feed = () => {
   const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
   const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
-  const got: string[] = []
+  const chunks: string[] = []
   const listen = () =>
-    new Promise<void>((resolve) => request.on('data', (chunk) => got.push(String(chunk))).on('end', () => resolve()))
+    new Promise<void>((resolve) => request.on('data', (chunk) => chunks.push(String(chunk))).on('end', () => resolve()))
   const push = (text: string): boolean[] => [...text].map((letter) => stream.push(Buffer.from(letter)))
-  return { stream, request, got, listen, push }
+  return { stream, request, chunks, listen, push }
 }
 
-test('a body of small pieces that nobody reads yet is one piece by then', async () => {
-  const { stream, got, listen, push } = feed()
+test('a body of small chunks that is not read yet is joined to one chunk', async () => {
+  const { stream, chunks, listen, push } = feed()
 
   push('abc')
   stream.push(null)
   await listen()
 
-  expect(got).toEqual(['abc'])
+  expect(chunks).toEqual(['abc'])
 })
 
-test('so is what comes during a pause', async () => {
-  const { stream, request, got, listen, push } = feed()
+test('so are chunks that come during a pause', async () => {
+  const { stream, request, chunks, listen, push } = feed()
   const ended = listen()
   push('ab')
   await new Promise(setImmediate)
@@ -75,12 +75,12 @@ test('so is what comes during a pause', async () => {
   stream.push(null)
   await ended
 
-  expect(got.slice(0, 2).join('')).toBe('ab')
-  expect(got.slice(2).join('')).toBe('cdef')
-  expect(got.length).toBeLessThan(6)
+  expect(chunks.slice(0, 2).join('')).toBe('ab')
+  expect(chunks.slice(2).join('')).toBe('cdef')
+  expect(chunks.length).toBeLessThan(6)
 })
 
-test('a client waits from the first piece that is not read', () => {
+test('a client waits from the first chunk that is not read', () => {
   const { stream } = feed()
 
   expect(stream.push(Buffer.alloc(1))).toBe(false)
@@ -89,13 +89,13 @@ test('a client waits from the first piece that is not read', () => {
 test('a body that is read again for a moment only is handed on for that moment only', async () => {
   const { stream, request } = feed()
   const lengths: number[] = []
-  const piece = Buffer.alloc(16 * 1024)
+  const chunk = Buffer.alloc(16 * 1024)
   request.on('data', (chunk) => {
     lengths.push(chunk.length)
     request.pause()
   })
   await new Promise(setImmediate)
-  for (let i = 0; i < 12; i++) stream.push(piece)
+  for (let i = 0; i < 12; i++) stream.push(chunk)
 
   request.resume()
   await new Promise(setImmediate)
@@ -103,14 +103,14 @@ test('a body that is read again for a moment only is handed on for that moment o
   expect(lengths).toEqual([16 * 1024, 64 * 1024])
 })
 
-test('what came in the packet of the head waits with what came behind it', () => {
-  const seen: number[] = []
-  const counting = { createBodyWindow: () => ({ consumed() {}, setPending: (bytes: number) => seen.push(bytes) }) }
+test('bytes in the packet of the head wait with those behind it', () => {
+  const pending: number[] = []
+  const windows = { createBodyWindow: () => ({ consumed() {}, setPending: (bytes: number) => pending.push(bytes) }) }
   const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
   stream.push(Buffer.alloc(1000))
 
-  new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, counting as never)
+  new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows as never)
   stream.push(Buffer.alloc(10))
 
-  expect(seen).toEqual([1010])
+  expect(pending).toEqual([1010])
 })

@@ -5,8 +5,8 @@ import { ReceiveWindows, WideConnections } from '../../../src/downstream/http2/r
 import { StreamRequest } from '../../../src/downstream/http2/stream-request.ts'
 import { StreamResponse } from '../../../src/downstream/http2/stream-response.ts'
 
-/** Sends a request, has it answered when its body has been read, and gives the stream when it has closed. */
-const answered = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
+/** Sends a request, responds when its body has been read, and resolves to the stream when it has closed. */
+const serveOne = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
   const server = createServer()
   const closed = new Promise<ServerHttp2Stream>((resolve) => {
     server.on('session', (session) => {
@@ -15,13 +15,13 @@ const answered = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
         const request = new StreamRequest(stream, raw as unknown as string[], null as never, windows)
         const response = new StreamResponse(request)
         stream.on('close', () => resolve(stream))
-        const answer = (): void => {
+        const respond = (): void => {
           response.writeFields(200, '', ['Content-Type', 'text/plain'])
-          response.end('answer')
+          response.end('response')
         }
-        if (request.complete) return answer()
+        if (request.complete) return respond()
         request.on('data', () => {})
-        request.on('end', answer)
+        request.on('end', respond)
       })
     })
   })
@@ -39,9 +39,9 @@ const answered = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
 }
 
 test('a stream whose request had a body is destroyed when its response has been written, and not before', async () => {
-  expect((await answered('POST')).writableFinished).toBe(true)
+  expect((await serveOne('POST')).writableFinished).toBe(true)
 })
 
 test('so is one whose request had none, and Node reads nothing of it', async () => {
-  expect(await answered('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
+  expect(await serveOne('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
 })

@@ -8,21 +8,21 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Begins to wait for a client; `sends` is what it sends every second. */
-const waiting = (sends: number, mostBytes = Number.POSITIVE_INFINITY, patience: LingerMode = 'long') => {
+/** Starts to wait for a client; `sends` is the number of bytes that it sends every second. */
+const startLinger = (sends: number, maxBytes = Number.POSITIVE_INFINITY, mode: LingerMode = 'long') => {
   const startedAt = performance.now()
   const bytes = () => sends * Math.floor((performance.now() - startedAt) / 1000)
-  const client = { endedAfterMs: null as number | null, leave: () => {} }
-  client.leave = linger(patience, mostBytes, bytes, () => {
+  const client = { endedAfterMs: null as number | null, stop: () => {} }
+  client.stop = linger(mode, maxBytes, bytes, () => {
     client.endedAfterMs = performance.now() - startedAt
-    client.leave()
+    client.stop()
   })
   return client
 }
 
-describe('a client that is still sending after its answer', () => {
+describe('a client that is still sending after its response', () => {
   test('is waited for as long as it sends, for 30 s in all', () => {
-    const client = waiting(1)
+    const client = startLinger(1)
 
     vi.advanceTimersByTime(60_000)
 
@@ -30,7 +30,7 @@ describe('a client that is still sending after its answer', () => {
   })
 
   test('is waited for 5 s when it sends nothing', () => {
-    const client = waiting(0)
+    const client = startLinger(0)
 
     vi.advanceTimersByTime(60_000)
 
@@ -38,16 +38,16 @@ describe('a client that is still sending after its answer', () => {
   })
 
   test('is waited for until it has sent more than a request may have', () => {
-    const client = waiting(1000, 3500)
+    const client = startLinger(1000, 3500)
 
     vi.advanceTimersByTime(60_000)
 
     expect(client.endedAfterMs).toBe(4_000)
   })
 
-  test('has 300 ms when it was refused for sending too slowly', () => {
-    const patience = getLingerMode(new GatewayError('request-timeout'))
-    const client = waiting(1, Number.POSITIVE_INFINITY, patience)
+  test('has 300 ms when its request was rejected for coming too slowly', () => {
+    const mode = getLingerMode(new GatewayError('request-timeout'))
+    const client = startLinger(1, Number.POSITIVE_INFINITY, mode)
 
     vi.advanceTimersByTime(60_000)
 
@@ -61,7 +61,7 @@ describe('a client that is still sending after its answer', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + stoodStillMs)
     let bytes = 0
     let ended = false
-    const leave = linger(
+    const stop = linger(
       'long',
       100,
       () => bytes,
@@ -77,26 +77,26 @@ describe('a client that is still sending after its answer', () => {
     vi.advanceTimersByTime(4_000)
 
     expect(ended).toBe(false)
-    leave()
+    stop()
   })
 
   test('leaves no timer behind when it ends by itself', () => {
-    const client = waiting(1)
+    const client = startLinger(1)
 
-    client.leave()
+    client.stop()
 
     expect(vi.getTimerCount()).toBe(0)
   })
 })
 
 test('of the clients that are waited for at once, those beyond the thousandth have 300 ms', () => {
-  const crowd = Array.from({ length: 1000 }, () => waiting(1))
-  const beyond = waiting(1)
-  crowd[0]?.leave()
-  const inItsPlace = waiting(1)
+  const clients = Array.from({ length: 1000 }, () => startLinger(1))
+  const excess = startLinger(1)
+  clients[0]?.stop()
+  const successor = startLinger(1)
 
   vi.advanceTimersByTime(60_000)
 
-  expect(crowd.slice(1).every(({ endedAfterMs }) => endedAfterMs === 30_000)).toBe(true)
-  expect([beyond.endedAfterMs, inItsPlace.endedAfterMs]).toEqual([300, 30_000])
+  expect(clients.slice(1).every(({ endedAfterMs }) => endedAfterMs === 30_000)).toBe(true)
+  expect([excess.endedAfterMs, successor.endedAfterMs]).toEqual([300, 30_000])
 })

@@ -7,7 +7,7 @@ import { cidrMatcher } from '../../../src/shared/cidr.ts'
 const isTrusted = cidrMatcher(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
 const certificate = () => null
 const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, certificate }
-const stranger: Peer = { address: '203.0.113.9', trusted: false, secure: false, certificate }
+const untrusted: Peer = { address: '203.0.113.9', trusted: false, secure: false, certificate }
 
 describe('a trusted proxy', () => {
   test.each(['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd00::1', 'fdff::1'])('is %s', (address) => {
@@ -21,22 +21,22 @@ describe('a trusted proxy', () => {
     },
   )
 
-  test('is nobody when none is configured', () => {
-    const nobody = cidrMatcher([])
+  test('is no address when none is configured', () => {
+    const matchesNone = cidrMatcher([])
 
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
-        expect(nobody(address)).toBe(false)
+        expect(matchesNone(address)).toBe(false)
       }),
     )
   })
 
-  test('is everybody when everything is', () => {
-    const everybody = cidrMatcher(['0.0.0.0/0', '::/0'])
+  test('is every address when every network is configured', () => {
+    const matchesAll = cidrMatcher(['0.0.0.0/0', '::/0'])
 
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
-        expect(everybody(address)).toBe(true)
+        expect(matchesAll(address)).toBe(true)
       }),
     )
   })
@@ -54,11 +54,11 @@ describe('the other end of a connection', () => {
     })
   })
 
-  test('that has gone already is nobody', () => {
+  test('of a connection that has closed has no address', () => {
     expect(createPeer(socket(), isTrusted)).toMatchObject({ address: '', trusted: false, secure: false })
   })
 
-  test('on a link-local address with a zone is nobody special', () => {
+  test('on a link-local address with a zone is not trusted', () => {
     expect(createPeer(socket('fe80::1%eth0'), isTrusted).trusted).toBe(false)
   })
 
@@ -100,7 +100,7 @@ describe('the client', () => {
   test('is the peer itself when the peer is not trusted, whatever the field says', () => {
     fc.assert(
       fc.property(fc.string(), (field) => {
-        expect(getClientAddress(stranger, field, isTrusted)).toBe(stranger.address)
+        expect(getClientAddress(untrusted, field, isTrusted)).toBe(untrusted.address)
       }),
     )
   })

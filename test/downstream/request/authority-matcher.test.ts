@@ -24,8 +24,8 @@ test.each([
   ['gateway.example..', false],
   ['gateway%2eexample', false],
   ['', false],
-])('of %j it is %s that clients may ask for it', (authority, ours) => {
-  expect(matches(authority, false)).toBe(ours)
+])('that clients may ask for %j is %s', (authority, expected) => {
+  expect(matches(authority, false)).toBe(expected)
 })
 
 test('a port that is left out is the one of the scheme', () => {
@@ -34,6 +34,6 @@ test('a port that is left out is the one of the scheme', () => {
   expect([secure('a', true), secure('a', false), matches('plain.example', true)]).toEqual([true, false, false])
 })
 
-test('without names every one is ours, none at all too', () => {
+test('without names every authority matches, an empty one too', () => {
   expect(compileAuthorityMatcher({ hosts: [] })('', false)).toBe(true)
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isValidHost } from '../../../src/downstream/request/authority.ts'
 
-describe('a host', () => {
+describe('a valid host', () => {
   test.each([
     'a',
     'A.b-c',

@@ -5,7 +5,7 @@ import { parseExpectation, parseRequestHead } from '../../../src/downstream/requ
 import { parseRequestTarget } from '../../../src/downstream/request/request-target.ts'
 import { allOperations } from '../../../src/operations.ts'
 
-interface Asked {
+interface TestRequest {
   readonly method?: string
   readonly url?: string
   readonly httpVersion?: string
@@ -13,17 +13,17 @@ interface Asked {
   readonly names?: string[]
 }
 
-const bounds = { maxTarget: 100, maxHeaders: 1000, maxHeaderFields: 10 }
+const limits = { maxTarget: 100, maxHeaders: 1000, maxHeaderFields: 10 }
 
-const ask = ({
+const match = ({
   method = 'GET',
   url = '/market/insights',
   httpVersion = '1.1',
   rawHeaders = ['Host', 'a'],
   names = [],
-}: Asked) => {
+}: TestRequest) => {
   const head = parseRequestHead(rawHeaders, 'x-request-id', false)
-  const terms = {
+  const options = {
     routes: createRouteMap(''),
     matchesAuthority: compileAuthorityMatcher({ hosts: names }),
     pseudonym: 'me',
@@ -32,40 +32,40 @@ const ask = ({
   const request = { method, originalUrl: url, target: parseRequestTarget(url), httpVersion, rawHeaders }
   return validateAndRoute(
     { request, head, expectation: parseExpectation(head.expect, httpVersion) },
-    bounds,
-    terms,
+    limits,
+    options,
     null,
   )
 }
 
-describe('what is admitted', () => {
-  test.each(allOperations)('is $id, with the raw query and the host', (operation) => {
-    expect(ask({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual({
+describe('a request that is matched', () => {
+  test.each(allOperations)('has $id, the raw query and the host', (operation) => {
+    expect(match({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual({
       operation,
       query: '?a=%20b',
       authority: 'a',
     })
   })
 
-  test.each<[string, Asked, string]>([
+  test.each<[string, TestRequest, string]>([
     ['the authority of an absolute-form over Host', { url: 'http://b:1/market/insights' }, 'b:1'],
     ['nothing for HTTP/1.0 without Host', { httpVersion: '1.0', rawHeaders: [] }, ''],
     ['Host on HTTP/1.0', { httpVersion: '1.0' }, 'a'],
-  ])('carries %s', (_, asked, authority) => {
-    expect(ask(asked)).toMatchObject({ authority })
+  ])('carries %s', (_, request, authority) => {
+    expect(match(request)).toMatchObject({ authority })
   })
 
   test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])(
     'may have come by way of %j',
     (via) => {
-      expect(ask({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
+      expect(match({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
     },
   )
 })
 
-describe('what is turned away', () => {
+describe('a request that is rejected', () => {
   const te = (value: string) => ({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', value] })
-  test.each<[string, Asked]>([
+  test.each<[string, TestRequest]>([
     ['uri-too-long', { url: '/'.padEnd(101, 'a') }],
     ['header-too-large', { rawHeaders: Array.from({ length: 22 }, (_, i) => (i % 2 === 0 ? 'A' : 'b')) }],
     ['header-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
@@ -95,11 +95,11 @@ describe('what is turned away', () => {
     ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
     ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.0 you, HTTP/1.1\tme (comment), 1.1 them'] }],
     ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.1 you', 'Via', '1.1 me'] }],
-  ])('is %s: %j', (kind, asked) => {
-    expect(ask(asked)).toMatchObject({ kind })
+  ])('is %s: %j', (kind, request) => {
+    expect(match(request)).toMatchObject({ kind })
   })
 
-  test.each<[string | null, Asked]>([
+  test.each<[string | null, TestRequest]>([
     ['bad-host', { rawHeaders: [] }],
     ['bad-host', { rawHeaders: ['Host', 'a', 'host', 'a'] }],
     ['bad-target', { url: '*' }],
@@ -108,26 +108,26 @@ describe('what is turned away', () => {
     ['bad-length', { rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }],
     ['fields-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
     [null, { url: '/x' }],
-  ])('says what of it: %s', (reason, asked) => {
-    expect(ask(asked)).toMatchObject({ reason })
+  ])('has the reason %s', (reason, request) => {
+    expect(match(request)).toMatchObject({ reason })
   })
 
-  test.each(allOperations)('names the one method of $id', ({ method, path }) => {
-    expect(ask({ method: 'DELETE', url: path })).toMatchObject({
+  test.each(allOperations)('is sent the one method of $id', ({ method, path }) => {
+    expect(match({ method: 'DELETE', url: path })).toMatchObject({
       kind: 'method-not-allowed',
       reason: null,
       fields: ['Allow', method],
     })
   })
 
-  test.each<[string, string, Asked]>([
+  test.each<[string, string, TestRequest]>([
     ['malformed', 'unknown', { url: '/x', rawHeaders: [] }],
     ['malformed', 'misdirected', { names: ['b'], rawHeaders: ['Host', 'a/b'] }],
     ['misdirected', 'unknown', { names: ['b'], url: '/x' }],
     ['unknown', 'the wrong method', { url: '/x', method: 'DELETE' }],
     ['too long', 'malformed', { url: '#'.padEnd(101, 'a') }],
     ['the wrong method', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
-  ])('is %s before it is %s', (first, _, asked) => {
+  ])('is %s before it is %s', (first, _, request) => {
     const kinds: Record<string, string> = {
       malformed: 'bad-request',
       misdirected: 'misdirected',
@@ -136,6 +136,6 @@ describe('what is turned away', () => {
       'the wrong method': 'method-not-allowed',
     }
 
-    expect(ask(asked)).toMatchObject({ kind: kinds[first] })
+    expect(match(request)).toMatchObject({ kind: kinds[first] })
   })
 })

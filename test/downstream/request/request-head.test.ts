@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseRequestHead } from '../../../src/downstream/request/request-head.ts'
 
-const read = (raw: readonly string[], trusted = false) => parseRequestHead(raw, 'x-request-id', trusted)
+const parse = (raw: readonly string[], trusted = false) => parseRequestHead(raw, 'x-request-id', trusted)
 
 const pairs = (raw: readonly string[]): [string, string][] =>
   raw.flatMap((name, i): [string, string][] => (i % 2 === 0 ? [[name, raw[i + 1] ?? '']] : []))
@@ -26,7 +26,7 @@ describe('the end-to-end fields', () => {
       '',
     ]
 
-    expect(read(raw).fields).toEqual(raw)
+    expect(parse(raw).fields).toEqual(raw)
   })
 
   test('of any other names are kept as they are', () => {
@@ -34,12 +34,12 @@ describe('the end-to-end fields', () => {
     const list = fc.array(fc.tuple(name, fc.string({ unit: 'binary-ascii' })), { maxLength: 40 })
     fc.assert(
       fc.property(list, (fields) => {
-        expect(read(fields.flat()).fields).toEqual(fields.flat())
+        expect(parse(fields.flat()).fields).toEqual(fields.flat())
       }),
     )
   })
 
-  const ending = [
+  const omitted = [
     'Connection',
     'Keep-Alive',
     'Proxy-Authenticate',
@@ -56,11 +56,11 @@ describe('the end-to-end fields', () => {
     'Expect',
     'X-Request-Id',
   ]
-  test.each(ending)('are without %s, in any case', (name) => {
+  test.each(omitted)('are without %s, in any case', (name) => {
     const value = name === 'Connection' ? 'close' : '1'
 
     for (const spelled of [name, name.toLowerCase(), name.toUpperCase()])
-      expect(read(['A', 'b', spelled, value, 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
+      expect(parse(['A', 'b', spelled, value, 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
   })
 
   const forged = [
@@ -83,7 +83,7 @@ describe('the end-to-end fields', () => {
       name.replace(/-(?!.*-)/, '_'),
     ]
 
-    for (const twin of twins) expect(read(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
+    for (const twin of twins) expect(parse(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
   })
 
   test.each([
@@ -95,10 +95,10 @@ describe('the end-to-end fields', () => {
     'Not-X-Forwarded-For',
     'Forwardedx',
   ])('keep %s, which is another', (name) => {
-    expect(read([name, 'x']).fields).toEqual([name, 'x'])
+    expect(parse([name, 'x']).fields).toEqual([name, 'x'])
   })
 
-  test('keep what a trusted proxy says, but for the three that are set anew, and never a twin', () => {
+  test('keep what a trusted proxy says, except for the three that the gateway sets, and never a twin', () => {
     const raw = [
       'Forwarded',
       'for=a',
@@ -118,7 +118,7 @@ describe('the end-to-end fields', () => {
       'p',
     ]
 
-    const head = read(raw, true)
+    const head = parse(raw, true)
 
     expect(head.fields).toEqual(['Forwarded', 'for=a', 'X-Forwarded-Port', '1', 'X-Real-IP', 'd'])
     expect(head.forwarded).toEqual({ for: 'a', host: 'h', proto: 'p' })
@@ -155,11 +155,11 @@ describe('the fields that Connection names', () => {
   ])('%j end here, wherever they stand', (connection, left) => {
     const fields = ['X-A', '1', 'B', '2', 'x-a', '3']
 
-    expect(read([...fields, ...connection]).fields).toEqual(left)
-    expect(read([...connection, ...fields]).fields).toEqual(left)
+    expect(parse([...fields, ...connection]).fields).toEqual(left)
+    expect(parse([...connection, ...fields]).fields).toEqual(left)
   })
 
-  test('are gone in every spelling, and no others are', () => {
+  test('are dropped in every spelling, and no others are', () => {
     const name = fc.stringMatching(/^y[a-z-]{1,8}$/)
     const spelled = name.chain((each) => fc.mixedCase(fc.constant(each)))
     fc.assert(
@@ -168,7 +168,7 @@ describe('the fields that Connection names', () => {
         fc.array(spelled, { minLength: 1 }),
         (fields, named) => {
           const lower = named.map((each) => each.toLowerCase())
-          const kept = pairs(read([...fields.flat(), 'Connection', named.join(' ,')]).fields)
+          const kept = pairs(parse([...fields.flat(), 'Connection', named.join(' ,')]).fields)
 
           expect(kept).toEqual(fields.filter(([each]) => !lower.includes(each.toLowerCase())))
         },
@@ -177,7 +177,7 @@ describe('the fields that Connection names', () => {
   })
 
   test('leave what the gateway needs to know: lengths, hosts, Via', () => {
-    const head = read([
+    const head = parse([
       'Connection',
       'host, content-length, via, x-request-id',
       'Host',
@@ -194,13 +194,13 @@ describe('the fields that Connection names', () => {
   })
 })
 
-describe('what the gateway reads', () => {
+describe('what the gateway parses', () => {
   test('is every Host line', () => {
-    expect(read(['Host', 'a', 'hOST', 'b']).hosts).toEqual(['a', 'b'])
+    expect(parse(['Host', 'a', 'hOST', 'b']).hosts).toEqual(['a', 'b'])
   })
 
   test('is Via and Transfer-Encoding, several lines joined', () => {
-    const head = read(['Via', '1.0 a', 'via', '1.1 b', 'Transfer-Encoding', 'gzip', 'transfer-encoding', 'chunked'])
+    const head = parse(['Via', '1.0 a', 'via', '1.1 b', 'Transfer-Encoding', 'gzip', 'transfer-encoding', 'chunked'])
 
     expect(head.via).toBe('1.0 a, 1.1 b')
     expect(head.transferEncoding).toBe('gzip, chunked')
@@ -214,7 +214,7 @@ describe('what the gateway reads', () => {
     [['X-Request-Id', 'a b'], null],
     [['X-Request-Id', ''], null],
   ])('is the request id of %j: %j', (raw, id) => {
-    expect(read(raw).requestId).toBe(id)
+    expect(parse(raw).requestId).toBe(id)
   })
 
   test('is no request id when that is switched off: the field is like any other', () => {
@@ -230,7 +230,7 @@ describe('what the gateway reads', () => {
       fc.property(fc.array(field), (fields) => {
         const bytes = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('').length
 
-        expect(read(fields.flat()).bytes).toBe(bytes)
+        expect(parse(fields.flat()).bytes).toBe(bytes)
       }),
     )
   })

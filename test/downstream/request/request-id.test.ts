@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isValidRequestId, randomId } from '../../../src/downstream/request/request-head.ts'
 
-describe('a request id that is made', () => {
+describe('a request id that is created', () => {
   test('is 32 hexadecimal digits, and another each time', () => {
     const ids = Array.from({ length: 2000 }, randomId)
 

@@ -51,7 +51,7 @@ test('a chunk that shares its memory keeps it', async () => {
   expect(memory.byteLength).toBe(64 * 1024)
 })
 
-// A stream of HTTP/2 may be cut while its connection goes on: what is freed then could go out in place of what it held.
+// A stream of HTTP/2 may be cut while its connection goes on: freed memory could go out with other content.
 test('the memory of a chunk that may still be on its way is not freed', () => {
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
   const written: ((error?: Error) => void)[] = []

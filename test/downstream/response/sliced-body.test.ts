@@ -17,7 +17,7 @@ const read = (body: ResponseBody, takes: number) => {
   return { pieces, ended: () => ended }
 }
 
-test('a body is handed on in pieces, as they are taken, and ends once', () => {
+test('a body is handed on in slices, as they are taken, and ends once', () => {
   const whole = pseudoRandomBytes(sliceBytes * 3 + 1)
   const body = sliceBody(whole)
 
@@ -30,7 +30,7 @@ test('a body is handed on in pieces, as they are taken, and ends once', () => {
   expect(Math.max(...pieces.map(({ length }) => length))).toBe(sliceBytes)
 })
 
-test('a body that nobody wants any more is not handed on', () => {
+test('a discarded body is not handed on', () => {
   const body = sliceBody(pseudoRandomBytes(sliceBytes * 3))
   const { pieces, ended } = read(body, 1)
 

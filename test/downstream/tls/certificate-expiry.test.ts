@@ -7,15 +7,15 @@ import { bootTlsGateway, certificateEntry } from '../../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-describe.skipIf(openssl.missing)('how long certificates are good for', () => {
-  let made: Certificates
+describe.skipIf(openssl.missing)('the expiry of certificates', () => {
+  let certificates: Certificates
   beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
+    certificates = makeCertificates(openssl.path ?? '')
   })
 
   test('stands in /status', async () => {
-    const { admin, edit, reload } = await bootTlsGateway(made.right)
-    edit({ listen: { tls: { certificates: [made.right, made.wild].map(certificateEntry) } } })
+    const { admin, edit, reload } = await bootTlsGateway(certificates.right)
+    edit({ listen: { tls: { certificates: [certificates.right, certificates.wild].map(certificateEntry) } } })
     await reload()
 
     const { body } = await fetchAdmin(`${admin}/status`)
@@ -32,8 +32,8 @@ describe.skipIf(openssl.missing)('how long certificates are good for', () => {
     expect(body.warnings).toEqual([])
   })
 
-  test('one that has expired is shown all the same, and warned of in capitals', async () => {
-    const { admin, port, line } = await bootTlsGateway(made.expired)
+  test('an expired certificate is shown all the same, and warned of in capitals', async () => {
+    const { admin, port, line } = await bootTlsGateway(certificates.expired)
 
     const { body } = await fetchAdmin(`${admin}/status`)
 

@@ -14,18 +14,18 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     made = makeCertificates(openssl.path ?? '')
   })
 
-  test('serves who verifies the certificate, and tells the upstream how the client came', async () => {
+  test('serves a client that verifies the certificate, and sends the upstream X-Forwarded-Proto', async () => {
     const upstream = await openHttpUpstream(({ rawHeaders }, response) =>
       response.end(rawHeaders[rawHeaders.indexOf('X-Forwarded-Proto') + 1]),
     )
     const { port } = await bootTlsGateway(made.right, {}, { upstream: upstream.url })
 
-    const asked = await requestOverTls(port, { ca: made.authority.cert, rejectUnauthorized: true })
+    const response = await requestOverTls(port, { ca: made.authority.cert, rejectUnauthorized: true })
     await upstream.close()
 
-    expect(asked.status).toBe(200)
-    expect(asked.text).toMatch(/\r\n\r\nhttps$/)
-    expect(asked.text).not.toMatch(/strict-transport-security/i)
+    expect(response.status).toBe(200)
+    expect(response.text).toMatch(/\r\n\r\nhttps$/)
+    expect(response.text).not.toMatch(/strict-transport-security/i)
   })
 
   test.each([
@@ -33,17 +33,17 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     ['TLSv1.2', {}, null],
     ['TLSv1.3', {}, null],
     ['TLSv1.2', { minVersion: 'TLSv1.3' }, 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'],
-  ] as const)('%s with %j: %s', async (version, tls, failure) => {
+  ] as const)('%s with %j: %s', async (version, tls, expected) => {
     const { port } = await bootTlsGateway(made.right, tls)
 
-    const shaken = await tlsHandshake(port, {
+    const { socket, failure } = await tlsHandshake(port, {
       minVersion: version,
       maxVersion: version,
       ciphers: 'DEFAULT@SECLEVEL=0',
     })
-    shaken.socket.destroy()
+    socket.destroy()
 
-    expect(shaken.failure).toBe(failure)
+    expect(failure).toBe(expected)
   })
 
   test.each(['AES128-GCM-SHA256', 'ECDHE-ECDSA-AES128-SHA256'])('no suite without %s', async (ciphers) => {
@@ -121,7 +121,7 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     await Promise.all(load)
     const after = await requestOverTls(port)
     open.socket.write('GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    const answer = await new Promise((resolve) => open.socket.once('data', (chunk) => resolve(String(chunk))))
+    const response = await new Promise((resolve) => open.socket.once('data', (chunk) => resolve(String(chunk))))
     const kept = open.socket.getPeerCertificate().serialNumber
     open.socket.destroy()
 
@@ -129,10 +129,10 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     expect(failures).toEqual([])
     expect(serials.size).toBe(2)
     expect(after.serial).not.toBe(kept)
-    expect(answer).toMatch(/^HTTP\/1\.1 200/)
+    expect(response).toMatch(/^HTTP\/1\.1 200/)
   })
 
-  test('a pair that does not belong together is refused, where it stands, and the one before is shown on', async () => {
+  test('a key of another certificate is rejected, with its place, and the previous pair is still shown', async () => {
     const { port, write, reload } = await bootTlsGateway(made.right)
     const before = await requestOverTls(port)
     write({ cert: made.renewed.cert, key: made.right.key })
@@ -163,7 +163,7 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     expect(outcome).toMatchObject({ result: 'refused', problems: [{ path: 'listen.tls' }] })
   })
 
-  test('HTTP/2 cannot be switched on while the gateway runs, and nothing of such an edit is taken', async () => {
+  test('HTTP/2 cannot be switched on while the gateway runs, and nothing of such an edit is applied', async () => {
     const { port, edit, reload } = await bootTlsGateway(made.right)
     edit({ listen: { http2: true, tls: { certificates: [certificateEntry(made.renewed)] } } })
 
@@ -187,8 +187,8 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
 
   test('a handshake that is not finished in time is cut, and so is silence', async () => {
     const { port, line } = await bootTlsGateway(made.right, {}, { listen: { timeouts: { headers: '100ms' } } })
-    const silent = await rawEnd(port, '')
-    const begun = await rawEnd(port, '\x16\x03\x01')
+    const silent = await readUntilEnd(port, '')
+    const begun = await readUntilEnd(port, '\x16\x03\x01')
 
     expect([silent, begun]).toEqual(['', ''])
     await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'timeout')
@@ -207,7 +207,7 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
   })
 })
 
-const rawEnd = async (port: number, bytes: string): Promise<string> => {
+const readUntilEnd = async (port: number, bytes: string): Promise<string> => {
   const client = await rawClient(port)
   if (bytes !== '') client.send(bytes)
   return (await client.ended()).received

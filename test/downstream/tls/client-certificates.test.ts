@@ -15,46 +15,43 @@ describe.skipIf(openssl.missing)('certificates of clients', () => {
 
   const versions = ['TLSv1.2', 'TLSv1.3'] as const
 
-  /** Asks as each kind of client, and tells the statuses; 0: it does not come in. */
+  /** Sends a request as each kind of client, and returns the statuses; 0: the handshake fails. */
   const statuses = async (port: number, version: 'TLSv1.2' | 'TLSv1.3'): Promise<object> => {
-    const ask = async (shown?: Pair): Promise<number> => {
+    const request = async (shown?: Pair): Promise<number> => {
       const options: ConnectionOptions = { minVersion: version, maxVersion: version, ...shown }
       return (await requestOverTls(port, options)).status
     }
     return {
-      none: await ask(),
-      right: await ask(made.client),
-      ofNobody: await ask(made.selfSigned),
-      expired: await ask(made.expired),
+      none: await request(),
+      right: await request(made.client),
+      selfSigned: await request(made.selfSigned),
+      expired: await request(made.expired),
     }
   }
 
-  test.each(versions)('%s: where they are required, nobody comes in without a valid one', async (version) => {
+  test.each(versions)('%s: where they are required, no client comes in without a valid one', async (version) => {
     const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
     const { port } = await bootTlsGateway(made.right, client)
 
-    expect(await statuses(port, version)).toEqual({ none: 0, right: 200, ofNobody: 0, expired: 0 })
+    expect(await statuses(port, version)).toEqual({ none: 0, right: 200, selfSigned: 0, expired: 0 })
   })
 
   test.each(versions)('%s: where they are optional, none is as good as a valid one', async (version) => {
     const client = { clientCertificates: 'optional', clientCa: made.authority.cert }
     const { port, line } = await bootTlsGateway(made.right, client)
 
-    expect(await statuses(port, version)).toEqual({ none: 200, right: 200, ofNobody: 0, expired: 0 })
+    expect(await statuses(port, version)).toEqual({ none: 200, right: 200, selfSigned: 0, expired: 0 })
     await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'DEPTH_ZERO_SELF_SIGNED_CERT')
   })
 
-  test.each(['optional', 'required'])(
-    'one that is revoked is refused where they are %s',
-    async (clientCertificates) => {
-      const client = { clientCertificates, clientCa: made.authority.cert, clientCrl: [made.clientRevoked] }
-      const { port, line } = await bootTlsGateway(made.right, client)
+  test.each(['optional', 'required'])('a revoked one is rejected where they are %s', async (clientCertificates) => {
+    const client = { clientCertificates, clientCa: made.authority.cert, clientCrl: [made.clientRevoked] }
+    const { port, line } = await bootTlsGateway(made.right, client)
 
-      expect((await requestOverTls(port, made.client)).status).toBe(0)
-      expect(await line(({ msg }) => msg === 'handshake failed')).toMatchObject({
-        client: '127.0.0.1',
-        reason: 'CERT_REVOKED',
-      })
-    },
-  )
+    expect((await requestOverTls(port, made.client)).status).toBe(0)
+    expect(await line(({ msg }) => msg === 'handshake failed')).toMatchObject({
+      client: '127.0.0.1',
+      reason: 'CERT_REVOKED',
+    })
+  })
 })

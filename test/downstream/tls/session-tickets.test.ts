@@ -9,16 +9,16 @@ const tls: ListenTlsConfig = {
   clientCa: null,
   clientCrl: [],
 }
-const asking: ListenTlsConfig = { ...tls, clientCertificates: 'required', clientCa: 'a', clientCrl: ['b'] }
+const withClients: ListenTlsConfig = { ...tls, clientCertificates: 'required', clientCa: 'a', clientCrl: ['b'] }
 
-test('keys of tickets are the same for whoever knows the secret, and others each day and when clients are judged in another way', () => {
+test('ticket keys follow from the secret, and differ each day and with the settings for client certificates', () => {
   const keys = [
     deriveTicketKeys('secret', tls, 1),
     deriveTicketKeys('other', tls, 1),
     deriveTicketKeys('secret', tls, 2),
-    deriveTicketKeys('secret', asking, 1),
-    deriveTicketKeys('secret', { ...asking, clientCertificates: 'optional' }, 1),
-    deriveTicketKeys('secret', { ...asking, clientCrl: ['c'] }, 1),
+    deriveTicketKeys('secret', withClients, 1),
+    deriveTicketKeys('secret', { ...withClients, clientCertificates: 'optional' }, 1),
+    deriveTicketKeys('secret', { ...withClients, clientCrl: ['c'] }, 1),
   ].map((key) => key.toString('hex'))
 
   const other: ListenTlsConfig = { ...tls, minVersion: 'TLSv1.3' }
