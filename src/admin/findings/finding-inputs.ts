@@ -41,19 +41,15 @@ export interface ConfigFileState {
   readonly nextTryAt: number | null
 }
 
-/** Collects the inputs of findings. `isDrifted`: the file has changed since it was last read. */
-export const collectFindingInputs = (
-  context: AdminContext,
-  report: StatusReport,
-  isDrifted: boolean,
-): FindingInputs => {
+/** Collects the inputs of findings. `drifted`: the file has changed since it was last read. */
+export const collectFindingInputs = (context: AdminContext, report: StatusReport, drifted: boolean): FindingInputs => {
   const { config, file, state } = context.reloader
   return {
     at: epochMs(),
     config,
     file: {
       name: resolve(file),
-      differs: state.fileDiffers || isDrifted,
+      differs: state.fileDiffers || drifted,
       rolledBack: state.loadedBy === 'rollback',
       refusal: state.refusal,
       nextTryAt: state.nextTryAt,

@@ -117,15 +117,15 @@ const outageFinding = (same: readonly Outage[], inputs: FindingInputs): Finding 
 
 /** Names the operations with recent requests. */
 const failingOperations = (names: readonly Group[], { report, recent, config }: FindingInputs): string => {
-  const asked = allOperations.filter(
+  const affected = allOperations.filter(
     ({ id, group }) =>
       names.includes(group) &&
       ((recent?.[id].passedOn ?? 0) > 0 ||
         report.recentErrors.causes.some((each) => each.operation === id && isUpstreamFault(each))),
   )
-  if (asked.length === 0) return ''
-  const cached = asked.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''
-  return `; every request to ${joinWithAnd(asked.map(({ id }) => id))}${cached} fails`
+  if (affected.length === 0) return ''
+  const cached = affected.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''
+  return `; every request to ${joinWithAnd(affected.map(({ id }) => id))}${cached} fails`
 }
 
 const isUpstreamFault = ({ kind }: FindingInputs['report']['recentErrors']['causes'][number]): boolean =>

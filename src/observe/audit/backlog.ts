@@ -41,11 +41,8 @@ export class SealedBatch {
     for (const each of waiting) {
       if (end >= maxBatchBytes) break
       count++
-      const sealed = seal(
-        current,
-        before,
-        typeof each.content === 'string' ? each.content : each.content(before, current),
-      )
+      const content = typeof each.content === 'string' ? each.content : each.content(before, current)
+      const sealed = seal(current, before, content)
       const line = Buffer.from(sealed.line)
       end += line.length
       lines.push(line)

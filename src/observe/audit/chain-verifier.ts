@@ -139,8 +139,8 @@ export class ChainVerifier {
   }
 
   /**
-   * Checks whether a piece at the very end can be the beginning of the line that is due. A piece that holds a whole line
-   * had its end edited.
+   * Checks whether a piece at the very end can be the beginning of the line that is due. A piece that holds a whole
+   * line had its end edited.
    */
   #mayBeInProgress({ first, count, isEnded }: TornPieces): boolean {
     if (isEnded || count > 1 || /,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1'))) return false

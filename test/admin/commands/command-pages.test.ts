@@ -1,4 +1,4 @@
-/** Orders that are given by pages, as a browser without scripts gives them. */
+/** Commands that are run from pages, as by a browser without scripts. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { hiddenFields, logIn, type PageResponse, submitForm, token, visitPage } from '../../helpers/form-browser.ts'
 import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
@@ -88,7 +88,7 @@ describe('a page says what would happen, and nothing does', () => {
     ['refuse?operation=tenth', 400, 'Operation is expected to be one of valuation.score'],
     ['clear-cache?operation=inventory.sync', 400, 'Operation is expected to be one of analysis.esg-grant'],
     ['clear-cache?__proto__=1', 400, '"__proto__" is not expected'],
-  ])('%s is refused with a reason', async (target, status, reason) => {
+  ])('%s is rejected with a reason', async (target, status, reason) => {
     const page = await visitPage(`${live.admin}/actions/${target}`)
 
     expect(page.status).toBe(status)
@@ -107,16 +107,16 @@ describe('a page says what would happen, and nothing does', () => {
   })
 })
 
-describe('what is confirmed is done, as a script’s order is', () => {
+describe('what is confirmed is done, as a script’s command is', () => {
   test('an operation is refused, and serves again', async () => {
     const live = await bootLiveGateway()
 
     const refused = await confirm(live, '/actions/refuse?operation=market.insights&ttl=1h')
-    const asked = await fetch(`${live.url}/market/insights`)
+    const response = await fetch(`${live.url}/market/insights`)
     const served = await confirm(live, '/actions/serve?operation=market.insights')
 
     expect([refused.status, refused.location, refused.text]).toEqual([303, '/', ''])
-    expect(asked.status).toBe(503)
+    expect(response.status).toBe(503)
     expect(served.status).toBe(303)
     expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
     expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject({
@@ -171,18 +171,18 @@ describe('what is confirmed is done, as a script’s order is', () => {
     expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
   })
 
-  test('a file with faults is refused with each of them and where it is', async () => {
+  test('a file with faults is rejected with each of them and where it is', async () => {
     const live = await bootLiveGateway()
     live.edit('version: 1\nupstreams:\n  risc: sandbox\n')
 
-    const answer = await confirm(live, '/actions/reload')
+    const response = await confirm(live, '/actions/reload')
 
-    expect(answer.status).toBe(422)
-    expect(words(answer)).toContain('The file cannot be taken; what ran before runs on.')
-    expect(words(answer)).toContain(`${live.file}:3:3 upstreams.risc: unknown key; did you mean "risk"?`)
+    expect(response.status).toBe(422)
+    expect(words(response)).toContain('The file cannot be taken; what ran before runs on.')
+    expect(words(response)).toContain(`${live.file}:3:3 upstreams.risc: unknown key; did you mean "risk"?`)
   })
 
-  test('an edit that leads nowhere is refused, unless by force', async () => {
+  test('an edit that leads nowhere is rejected, unless by force', async () => {
     const live = await bootLiveGateway({ reload: { watch: false, preflight: 'connect' } })
     live.edit({ upstreams: { market: 'http://127.0.0.1:1' } })
 
@@ -202,10 +202,10 @@ describe('what is confirmed is done, as a script’s order is', () => {
     for (const _ of [1, 2]) await (await fetch(`${live.url}/market/insights`)).text()
     expect(upstream.requests).toHaveLength(1)
 
-    const answer = await confirm(live, '/actions/clear-cache?operation=market.insights')
+    const response = await confirm(live, '/actions/clear-cache?operation=market.insights')
     await (await fetch(`${live.url}/market/insights`)).text()
 
-    expect(answer.status).toBe(303)
+    expect(response.status).toBe(303)
     expect(upstream.requests).toHaveLength(2)
     expect(await live.line(({ msg }) => msg === 'cache cleared')).toMatchObject({
       operation: 'market.insights',
@@ -213,7 +213,7 @@ describe('what is confirmed is done, as a script’s order is', () => {
     })
   })
 
-  test('what has become impossible meanwhile is refused with its reason, and a program gets it as a problem', async () => {
+  test('what has become impossible meanwhile is rejected with its reason, and a program gets it as a problem', async () => {
     const live = await bootLiveGateway({ upstreams: { market } })
     const form = hiddenFields(await visitPage(`${live.admin}/actions/drain?group=market&url=${url}`))
     await confirm(live, '/actions/drain?group=market&url=http://127.0.0.1:2')
@@ -232,10 +232,10 @@ test('what is done in a session is logged with its name', async () => {
   const session = await logIn(live.admin)
   const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
 
-  const answer = await submitForm(`${live.admin}/actions/reload`, form, session)
+  const response = await submitForm(`${live.admin}/actions/reload`, form, session)
 
   const { session: name } = await live.line(({ msg }) => msg === 'login')
-  expect(answer.status).toBe(303)
+  expect(response.status).toBe(303)
   expect(await live.line(({ msg, url }) => msg === 'admin request' && url === '/actions/reload')).toMatchObject({
     session: name,
     client: '127.0.0.1',

@@ -1,69 +1,69 @@
-/** Orders for endpoints: an operator has one take no new work for a while, or take it again. */
+/** Commands for endpoints: an operator drains one for a while, or makes it ready again. */
 import { describe, expect, test } from 'vitest'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-const order = ({ admin }: LiveGateway, state: 'drain' | 'ready', body: unknown) =>
+const command = ({ admin }: LiveGateway, state: 'drain' | 'ready', body: unknown) =>
   fetchAdmin(`${admin}/endpoints/${state}`, 'POST', { body: typeof body === 'string' ? body : JSON.stringify(body) })
 
-interface Shown {
+interface EndpointMembers {
   readonly url: string
   readonly state: string
   readonly drainUntil: string | null
   readonly readyUntil: string | null
 }
 
-const shown = async ({ admin }: LiveGateway): Promise<readonly Shown[]> => {
+const endpoints = async ({ admin }: LiveGateway): Promise<readonly EndpointMembers[]> => {
   const { upstreams } = (await fetchAdmin(`${admin}/status`)).body as unknown as {
-    upstreams: { market: { endpoints: readonly Shown[] } }
+    upstreams: { market: { endpoints: readonly EndpointMembers[] } }
   }
   return upstreams.market.endpoints
 }
 
-const states = async (live: LiveGateway) => (await shown(live)).map(({ state }) => state)
+const states = async (live: LiveGateway) => (await endpoints(live)).map(({ state }) => state)
 
-/** Boots a gateway with two endpoints behind market; `drain` is the file's word about the second. */
+/** Boots a gateway with two endpoints for market; `drain` is what the file says of the second. */
 const boot = async (more: object = {}, drain = false) => {
   let status = 200
   const one = await httpUpstream((_, response) => void response.writeHead(status).end())
   const two = await httpUpstream()
   const settings = { upstreams: { market: { endpoints: [one.url, { url: two.url, drain }], ...more } } }
   const live = await bootLiveGateway(settings)
-  const ask = async (times: number) => {
+  const sendRequests = async (times: number) => {
     for (let i = 0; i < times; i++) await (await fetch(`${live.url}/market/insights`)).text()
     return [one.requests.length, two.requests.length]
   }
   const fail = () => {
     status = 500
   }
-  return { live, one, two, ask, fail, settings }
+  return { live, one, two, sendRequests, fail, settings }
 }
 
 describe('an endpoint that stands there twice', () => {
-  test('is the last one all the same, whichever of its places takes work', async () => {
+  test('is the last one all the same, whichever of its entries takes work', async () => {
     const { url } = await httpUpstream()
     const live = await bootLiveGateway({ upstreams: { market: { endpoints: [{ url, weight: 0 }, url] } } })
 
-    const { status } = await order(live, 'drain', { group: 'market', url })
+    const { status } = await command(live, 'drain', { group: 'market', url })
 
     expect(status).toBe(409)
     expect(await states(live)).toEqual(['draining', 'up'])
   })
 
-  test('is made ready in both places, whichever of them the file drains', async () => {
+  test('is made ready in both entries, whichever of them the file drains', async () => {
     const { url } = await httpUpstream()
     const live = await bootLiveGateway({ upstreams: { market: { endpoints: [url, { url, drain: true }] } } })
 
-    await order(live, 'ready', { group: 'market', url })
+    await command(live, 'ready', { group: 'market', url })
 
     expect(await states(live)).toEqual(['up', 'up'])
   })
 })
 
 describe('an endpoint', () => {
-  test('is what the file says again when the time of an order is over, and the log says so', async () => {
+  test('is what the file says again when the time of an override is over, and the log says so', async () => {
     const { live, one } = await boot()
-    await order(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
+    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
     const before = await states(live)
 
     const ended = await live.line(({ msg }) => msg === 'endpoint order ended')
@@ -74,14 +74,14 @@ describe('an endpoint', () => {
   })
 
   test('takes no new work for a while, the other takes it all, and the log says so', async () => {
-    const { live, one, ask } = await boot()
+    const { live, one, sendRequests } = await boot()
 
-    const { status, body } = await order(live, 'drain', { group: 'market', url: one.url, ttl: '10m' })
+    const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '10m' })
 
     expect(status).toBe(200)
     expect(body).toEqual({ group: 'market', url: one.url, state: 'drain', until: expect.stringMatching(/Z$/) })
-    expect(await ask(20)).toEqual([0, 20])
-    expect(await shown(live)).toMatchObject([
+    expect(await sendRequests(20)).toEqual([0, 20])
+    expect(await endpoints(live)).toMatchObject([
       { state: 'draining', drainUntil: body.until, readyUntil: null },
       { state: 'up', drainUntil: null, readyUntil: null },
     ])
@@ -106,53 +106,53 @@ describe('an endpoint', () => {
     const call = fetch(`${live.url}/market/insights`)
     await expect.poll(() => slow.requests.length).toBe(1)
 
-    await order(live, 'ready', { group: 'market', url: other.url })
-    await order(live, 'drain', { group: 'market', url: slow.url })
+    await command(live, 'ready', { group: 'market', url: other.url })
+    await command(live, 'drain', { group: 'market', url: slow.url })
     release.resolve()
 
     expect(await (await call).text()).toBe('late')
   })
 
-  test('takes work again at once when it is said to be ready, as the file says', async () => {
-    const { live, one, ask } = await boot()
-    await order(live, 'drain', { group: 'market', url: one.url })
+  test('takes work again at once when it is made ready, as the file says', async () => {
+    const { live, one, sendRequests } = await boot()
+    await command(live, 'drain', { group: 'market', url: one.url })
 
-    const { body } = await order(live, 'ready', { group: 'market', url: one.url })
+    const { body } = await command(live, 'ready', { group: 'market', url: one.url })
 
     expect(body).toEqual({ group: 'market', url: one.url, state: 'ready', until: null })
     expect(await states(live)).toEqual(['up', 'up'])
-    expect((await ask(20))[0]).toBeGreaterThan(0)
+    expect((await sendRequests(20))[0]).toBeGreaterThan(0)
   })
 
   test('that the file drains takes work for a while', async () => {
-    const { live, two, ask } = await boot({}, true)
-    const before = await ask(5)
+    const { live, two, sendRequests } = await boot({}, true)
+    const before = await sendRequests(5)
 
-    const { body } = await order(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
+    const { body } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
 
     expect(before).toEqual([5, 0])
-    expect(await shown(live)).toMatchObject([{}, { state: 'up', readyUntil: body.until, drainUntil: null }])
-    expect((await ask(20))[1]).toBeGreaterThan(0)
+    expect(await endpoints(live)).toMatchObject([{}, { state: 'up', readyUntil: body.until, drainUntil: null }])
+    expect((await sendRequests(20))[1]).toBeGreaterThan(0)
   })
 
   test('stays drained across a reload', async () => {
-    const { live, one, settings, ask } = await boot()
-    await order(live, 'drain', { group: 'market', url: one.url })
+    const { live, one, settings, sendRequests } = await boot()
+    await command(live, 'drain', { group: 'market', url: one.url })
 
     live.edit({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
     await fetchAdmin(`${live.admin}/reload`, 'POST')
 
     expect(await states(live)).toEqual(['draining', 'up'])
-    expect(await ask(5)).toEqual([0, 5])
+    expect(await sendRequests(5)).toEqual([0, 5])
   })
 
-  test('that traffic has taken out is let in again when it is said to be ready', async () => {
-    const { live, one, ask, fail } = await boot({ outlier: { consecutiveFailures: 1, ejectionTime: '10m' } })
+  test('that is ejected is let in again when it is made ready', async () => {
+    const { live, one, sendRequests, fail } = await boot({ outlier: { consecutiveFailures: 1, ejectionTime: '10m' } })
     fail()
-    await ask(20)
+    await sendRequests(20)
     const before = await states(live)
 
-    await order(live, 'ready', { group: 'market', url: one.url })
+    await command(live, 'ready', { group: 'market', url: one.url })
 
     expect(before).toEqual(['ejected', 'up'])
     expect(await states(live)).toEqual(['up', 'up'])
@@ -160,47 +160,49 @@ describe('an endpoint', () => {
 })
 
 describe('the last one that takes work', () => {
-  const refused = { status: 409, body: { code: 'last-endpoint', detail: expect.stringContaining('ready first') } }
+  const rejected = { status: 409, body: { code: 'last-endpoint', detail: expect.stringContaining('ready first') } }
 
   test('is not drained', async () => {
     const { live, one, two } = await boot()
-    await order(live, 'drain', { group: 'market', url: one.url })
+    await command(live, 'drain', { group: 'market', url: one.url })
 
-    expect(await order(live, 'drain', { group: 'market', url: two.url })).toMatchObject(refused)
+    expect(await command(live, 'drain', { group: 'market', url: two.url })).toMatchObject(rejected)
     expect(await states(live)).toEqual(['draining', 'up'])
   })
 
-  test('is not drained either when both are asked for at once', async () => {
+  test('is not drained either when both are drained at once', async () => {
     const { live, one, two } = await boot()
 
-    const answers = await Promise.all([one, two].map(({ url }) => order(live, 'drain', { group: 'market', url })))
+    const responses = await Promise.all([one, two].map(({ url }) => command(live, 'drain', { group: 'market', url })))
 
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 409])
   })
 
-  test('is not drained while the other one is out, which is said', async () => {
-    const { live, one, two, ask, fail } = await boot({ outlier: { consecutiveFailures: 1, ejectionTime: '10m' } })
+  test('is not drained while the other one is ejected, which the error says', async () => {
+    const { live, one, two, sendRequests, fail } = await boot({
+      outlier: { consecutiveFailures: 1, ejectionTime: '10m' },
+    })
     fail()
-    await ask(20)
+    await sendRequests(20)
 
-    const { status, body } = await order(live, 'drain', { group: 'market', url: two.url })
+    const { status, body } = await command(live, 'drain', { group: 'market', url: two.url })
 
     expect([status, body.detail]).toEqual([409, expect.stringContaining(`(${one.url} is ejected)`)])
-    expect((await order(live, 'drain', { group: 'market', url: one.url })).status).toBe(200)
+    expect((await command(live, 'drain', { group: 'market', url: one.url })).status).toBe(200)
   })
 
-  test('may be ordered to drain for longer when it does so already', async () => {
+  test('may be drained for longer when it drains already', async () => {
     const { live, one } = await boot()
-    const first = await order(live, 'drain', { group: 'market', url: one.url, ttl: '1m' })
+    const first = await command(live, 'drain', { group: 'market', url: one.url, ttl: '1m' })
 
-    const { status, body } = await order(live, 'drain', { group: 'market', url: one.url, ttl: '2h' })
+    const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '2h' })
 
     expect(status).toBe(200)
     expect(Date.parse(String(body.until))).toBeGreaterThan(Date.parse(String(first.body.until)))
   })
 })
 
-describe('an order that is not understood changes nothing and says what was expected', () => {
+describe('a command that cannot be parsed changes nothing and says what was expected', () => {
   const url = 'http://127.0.0.1:1'
 
   test.each([
@@ -216,7 +218,7 @@ describe('an order that is not understood changes nothing and says what was expe
   ])('%s', async (_, body, expected) => {
     const live = await bootLiveGateway()
 
-    const { status, body: problem } = await order(live, 'drain', body)
+    const { status, body: problem } = await command(live, 'drain', body)
 
     expect(status).toBe(400)
     expect(problem.detail).toContain(expected)
@@ -224,11 +226,11 @@ describe('an order that is not understood changes nothing and says what was expe
   })
 })
 
-test('an order while the gateway stops is refused', async () => {
+test('a command while the gateway stops is rejected', async () => {
   const { live, one } = await boot()
 
   const closing = live.gateway.close(500)
-  const { status, body } = await order(live, 'drain', { group: 'market', url: one.url })
+  const { status, body } = await command(live, 'drain', { group: 'market', url: one.url })
 
   expect([status, body.code]).toEqual([503, 'stopping'])
   await closing

@@ -1,4 +1,7 @@
-/** The reroute guard for the keys of an issuer that an edit brings, over real sockets. When it tries again is `reloader-*.test.ts`'s. */
+/**
+ * The preflight of the keys of an issuer that an edit adds, over real sockets. When it is retried is
+ * `reloader-*.test.ts`'s.
+ */
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../../helpers/free-port.ts'
 import type { Settings } from '../../helpers/gateway.ts'
@@ -14,11 +17,11 @@ const guarded = (url: string, more: object = {}, preflight = 'connect'): Setting
   reload: { watch: false, preflight },
 })
 
-/** Opens an issuer that answers with what `says` holds. */
-const openIssuer = async (says: { status: number; text: string }) =>
-  httpUpstream((_, response) => void response.writeHead(says.status).end(says.text))
+/** Opens an issuer that responds with what `reply` holds. */
+const openIssuer = async (reply: { status: number; text: string }) =>
+  httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
 
-/** Boots a gateway that asks nobody who he is, and is to ask for tokens of keys at `url`. */
+/** Boots a gateway without authentication whose file has been edited to sendRequest for tokens with keys at `url`. */
 const edited = async (url: string, more: object = {}, preflight = 'connect') => {
   const upstream = await httpUpstream()
   const live = await bootLiveGateway({ upstream: upstream.url, reload: { watch: false, preflight } })
@@ -28,10 +31,10 @@ const edited = async (url: string, more: object = {}, preflight = 'connect') => 
 
 const reload = ({ admin }: LiveGateway, query = '') => fetchAdmin(`${admin}/reload${query}`, 'POST')
 
-const ask = async ({ url }: LiveGateway): Promise<number> => {
-  const answer = await fetch(`${url}/market/insights`, { headers: { authorization: `Bearer ${signToken(key)}` } })
-  await answer.arrayBuffer()
-  return answer.status
+const sendRequest = async ({ url }: LiveGateway): Promise<number> => {
+  const response = await fetch(`${url}/market/insights`, { headers: { authorization: `Bearer ${signToken(key)}` } })
+  await response.arrayBuffer()
+  return response.status
 }
 
 const problem = {
@@ -40,14 +43,14 @@ const problem = {
   message: 'the keys that the edit brings cannot be had, so no token would be good',
 }
 
-describe('an edit that brings a URL without keys', () => {
+describe('an edit that adds a URL without keys', () => {
   test.each<[string, { status: number; text: string }, object, string]>([
     ['answers 404', { status: 404, text: '' }, {}, 'it answered 404'],
     ['is no JSON', { status: 200, text: '<html>' }, {}, 'it is not JSON'],
     ['is empty', { status: 200, text: jwks() }, {}, 'it holds no key for PS256, ES256, EdDSA'],
     ['is for others', { status: 200, text: jwks(key) }, { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],
-  ])('is held back where what is there %s, and what ran runs on', async (_, says, more, reason) => {
-    const { url } = await openIssuer(says)
+  ])('is held back where what is there %s, and what ran runs on', async (_, reply, more, reason) => {
+    const { url } = await openIssuer(reply)
     const live = await edited(`${url}/jwks?key=hidden`, more)
     const { hash } = live.gateway.config
 
@@ -56,10 +59,10 @@ describe('an edit that brings a URL without keys', () => {
     expect(status).toBe(422)
     expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })
     expect(body.problems).toMatchObject([{ ...problem, found: `${url}/jwks ${reason}` }])
-    expect(await ask(live)).toBe(200)
+    expect(await sendRequest(live)).toBe(200)
   })
 
-  test('is held back where nobody listens', async () => {
+  test('is held back where no server listens', async () => {
     const live = await edited(`http://127.0.0.1:${await freePort()}/jwks`)
 
     expect((await reload(live)).body.problems).toMatchObject([
@@ -75,20 +78,20 @@ describe('an edit that brings a URL without keys', () => {
 
     const { status } = await reload(live)
 
-    expect([status, await ask(live)]).toEqual([422, 200])
+    expect([status, await sendRequest(live)]).toEqual([422, 200])
   })
 
   test('takes effect by itself as soon as they are there', async () => {
-    const says = { status: 503, text: '' }
-    const { url } = await openIssuer(says)
+    const reply = { status: 503, text: '' }
+    const { url } = await openIssuer(reply)
     const live = await edited(`${url}/jwks`)
     await reload(live)
 
-    Object.assign(says, { status: 200, text: jwks(key) })
+    Object.assign(reply, { status: 200, text: jwks(key) })
     const applied = await live.line(({ msg }) => msg === 'configuration applied')
 
     expect(applied).toMatchObject({ trigger: 'preflight' })
-    expect(await ask(live)).toBe(200)
+    expect(await sendRequest(live)).toBe(200)
     expect((await fetch(`${live.url}/market/insights`)).status).toBe(401)
   })
 
@@ -97,7 +100,7 @@ describe('an edit that brings a URL without keys', () => {
 
     const { status, body } = await reload(live, '?force')
 
-    expect([status, body.forced, await ask(live)]).toEqual([200, true, 503])
+    expect([status, body.forced, await sendRequest(live)]).toEqual([200, true, 503])
   })
 
   test('is taken with reload.preflight: none', async () => {
@@ -107,27 +110,27 @@ describe('an edit that brings a URL without keys', () => {
   })
 })
 
-describe('keys are not tried', () => {
+describe('keys are not checked', () => {
   test('where the edit leaves their URL as it is: an outage of the issuer keeps no other edit back', async () => {
-    const says = { status: 200, text: jwks(key) }
-    const { url } = await openIssuer(says)
+    const reply = { status: 200, text: jwks(key) }
+    const { url } = await openIssuer(reply)
     const upstream = await httpUpstream()
     const live = await bootLiveGateway({ upstream: upstream.url, ...guarded(`${url}/jwks`) })
-    expect(await ask(live)).toBe(200)
-    Object.assign(says, { status: 503, text: '' })
+    expect(await sendRequest(live)).toBe(200)
+    Object.assign(reply, { status: 503, text: '' })
     live.edit({ upstream: upstream.url, ...guarded(`${url}/jwks`, { audience: [audience, 'https://other.example'] }) })
 
     const { status } = await reload(live)
 
-    expect([status, await ask(live)]).toEqual([200, 200])
+    expect([status, await sendRequest(live)]).toEqual([200, 200])
   })
 
   test('at a start: it does not depend on the issuer, and says that there are none', async () => {
     const live = await bootLiveGateway(guarded(`http://127.0.0.1:${await freePort()}/jwks`))
 
-    const told = await live.line(({ msg }) => msg === 'keys of the issuer cannot be fetched')
+    const logged = await live.line(({ msg }) => msg === 'keys of the issuer cannot be fetched')
 
-    expect(told).toMatchObject({ level: 40 })
-    expect(await ask(live)).toBe(503)
+    expect(logged).toMatchObject({ level: 40 })
+    expect(await sendRequest(live)).toBe(503)
   })
 })

@@ -1,4 +1,7 @@
-/** The reroute guard as operators meet it, over real sockets. When it tries again, and what ends that, is `reloader-*.test.ts`'s. */
+/**
+ * The preflight as operators meet it, over real sockets. When it is retried, and what ends that, is
+ * `reloader-*.test.ts`'s.
+ */
 import { createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../helpers/free-port.ts'
@@ -9,7 +12,7 @@ const settings = { reload: { watch: false, preflight: 'connect' } }
 const reload = ({ admin }: LiveGateway, query = '') => fetchAdmin(`${admin}/reload${query}`, 'POST')
 const configOf = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body.config
 
-/** Boots a gateway whose file has been edited to lead to a port where nobody listens. */
+/** Boots a gateway whose file has been edited to lead to a port without a server. */
 const misled = async () => {
   const live = await bootLiveGateway(settings)
   const port = await freePort()
@@ -18,7 +21,7 @@ const misled = async () => {
 }
 
 describe('an edit that leads nowhere', () => {
-  test('is refused with the reason and the time of the next try, and the log and /status say so', async () => {
+  test('is rejected with the reason and the time of the next try, and the log and /status say so', async () => {
     const { live, port } = await misled()
     const { hash } = live.gateway.config
 
@@ -50,7 +53,7 @@ describe('an edit that leads nowhere', () => {
     expect(live.lines).toContainEqual(expect.objectContaining({ ...problem, level: 50, msg: 'configuration problem' }))
   })
 
-  test('is told once, then in a line a try, and takes effect by itself as soon as somebody listens', async () => {
+  test('is logged once, then in a line a try, and takes effect by itself as soon as a server listens', async () => {
     const { live, port } = await misled()
     await reload(live)
     const still = await live.line(({ msg }) => msg === 'configuration still held back')

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-const order = ({ admin }: LiveGateway, state: 'refuse' | 'serve', body: unknown) =>
+const command = ({ admin }: LiveGateway, state: 'refuse' | 'serve', body: unknown) =>
   fetchAdmin(`${admin}/operations/${state}`, 'POST', {
     headers: { 'Content-Type': 'application/json' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 
-const ask = ({ url }: LiveGateway, path = '/market/insights') => fetch(url + path)
+const sendRequest = ({ url }: LiveGateway, path = '/market/insights') => fetch(url + path)
 
 const operations = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body.operations
 
@@ -16,9 +16,9 @@ describe('an operation', () => {
   test('is taken out of service for a while, the others are not, and the log says so', async () => {
     const live = await bootLiveGateway()
 
-    const { status, body } = await order(live, 'refuse', { operation: 'market.insights', ttl: '10m' })
-    const refused = await ask(live)
-    const other = await ask(live, '/leads/pipeline')
+    const { status, body } = await command(live, 'refuse', { operation: 'market.insights', ttl: '10m' })
+    const refused = await sendRequest(live)
+    const other = await sendRequest(live, '/leads/pipeline')
 
     expect(status).toBe(200)
     expect(body).toEqual({ operation: 'market.insights', state: 'refuse', until: expect.stringMatching(/Z$/) })
@@ -33,52 +33,52 @@ describe('an operation', () => {
     expect(live.lines).toContainEqual(expect.objectContaining({ ...body, msg: 'operation override' }))
   })
 
-  test('serves again when its time is over, with nobody asking', async () => {
+  test('serves again when its time is over, without a request', async () => {
     const live = await bootLiveGateway()
-    await order(live, 'refuse', { operation: 'market.insights', ttl: '1s' })
-    const during = (await ask(live)).status
+    await command(live, 'refuse', { operation: 'market.insights', ttl: '1s' })
+    const during = (await sendRequest(live)).status
 
-    await expect.poll(async () => (await ask(live)).status).toBe(200)
+    await expect.poll(async () => (await sendRequest(live)).status).toBe(200)
 
     expect(during).toBe(503)
     expect(await operations(live)).toEqual({})
     expect(await live.line(({ msg }) => msg === 'override ended')).toMatchObject({ operation: 'market.insights' })
   })
 
-  test('serves again at once when told to', async () => {
+  test('serves again at once by a command', async () => {
     const live = await bootLiveGateway()
-    await order(live, 'refuse', { operation: 'market.insights' })
+    await command(live, 'refuse', { operation: 'market.insights' })
 
-    const { body } = await order(live, 'serve', { operation: 'market.insights' })
+    const { body } = await command(live, 'serve', { operation: 'market.insights' })
 
     expect(body).toEqual({ operation: 'market.insights', state: 'serve', until: null })
-    expect((await ask(live)).status).toBe(200)
+    expect((await sendRequest(live)).status).toBe(200)
   })
 
   test('that the file refuses serves for a while', async () => {
     const live = await bootLiveGateway({ operations: { 'market.insights': { state: 'refuse' } } })
-    const before = (await ask(live)).status
+    const before = (await sendRequest(live)).status
 
-    const { body } = await order(live, 'serve', { operation: 'market.insights', ttl: '1h' })
+    const { body } = await command(live, 'serve', { operation: 'market.insights', ttl: '1h' })
 
-    expect([before, (await ask(live)).status]).toEqual([503, 200])
+    expect([before, (await sendRequest(live)).status]).toEqual([503, 200])
     expect(await operations(live)).toEqual({ 'market.insights': { state: 'serve', until: body.until } })
   })
 
   test('stays out of service across a reload', async () => {
     const upstream = await httpUpstream()
     const live = await bootLiveGateway()
-    await order(live, 'refuse', { operation: 'market.insights' })
+    await command(live, 'refuse', { operation: 'market.insights' })
 
     live.edit({ upstream: upstream.url })
     await fetchAdmin(`${live.admin}/reload`, 'POST')
 
-    expect((await ask(live)).status).toBe(503)
+    expect((await sendRequest(live)).status).toBe(503)
     expect(upstream.requests).toEqual([])
   })
 })
 
-describe('an order that is not understood changes nothing and says what was expected', () => {
+describe('a command that cannot be parsed changes nothing and says what was expected', () => {
   test.each([
     ['nothing', '', 'a JSON object'],
     ['no JSON', '{', 'a JSON object'],
@@ -93,7 +93,7 @@ describe('an order that is not understood changes nothing and says what was expe
   ])('%s', async (_, body, expected) => {
     const live = await bootLiveGateway()
 
-    const { status, body: problem } = await order(live, 'refuse', body)
+    const { status, body: problem } = await command(live, 'refuse', body)
 
     expect(status).toBe(400)
     expect(problem.detail).toContain(expected)

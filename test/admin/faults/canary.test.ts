@@ -18,7 +18,7 @@ test('a canary that answers 404 is named, with its share and the command that dr
 
   const [found] = await canaries()
   const { out } = await runCommand(['status', '--admin', live.admin])
-  const order = await runCommand((found?.command ?? '').replace(`${programCommand()} `, '').split(' '))
+  const drain = await runCommand((found?.command ?? '').replace(`${programCommand()} `, '').split(' '))
 
   expect(before).toEqual([])
   const { length } = canary.requests
@@ -26,6 +26,6 @@ test('a canary that answers 404 is named, with its share and the command that dr
     `${canary.url} answers 100 % of its requests with a 4xx, the other endpoints of market 0 % (of ${length} and ${400 - length} requests`,
   )
   expect(out).toContain(found?.cause)
-  expect(order.code).toBe(0)
+  expect(drain.code).toBe(0)
   expect((await canaries()).filter(({ cause }) => cause.includes('4xx'))).toEqual([])
 })

@@ -14,14 +14,14 @@ test('a token that has expired is named, and of whom', async () => {
     auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(key) } },
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
   })
-  const ask = async (shown: string): Promise<number> =>
-    (await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${shown}` } })).status
-  expect(await ask(signToken(key))).toBe(200)
+  const sendRequest = async (token: string): Promise<number> =>
+    (await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${token}` } })).status
+  expect(await sendRequest(signToken(key))).toBe(200)
   await lacks(live.admin, symptom(4))
 
   const now = Math.floor(Date.now() / 1000)
   const expired = signToken(key, claims({ exp: now - 60 }))
-  expect([await ask(expired), await ask(expired), await ask(expired)]).toEqual([401, 401, 401])
+  expect([await sendRequest(expired), await sendRequest(expired), await sendRequest(expired)]).toEqual([401, 401, 401])
 
   const { cause } = await shows(live.admin, symptom(4))
   expect(cause).toMatch(/: 3 requests .*, of 127\.0\.0\.1$/)
@@ -46,7 +46,7 @@ test('a limit that is full is named by its key, with how full it is', async () =
   expect((await running).status).toBe(200)
 })
 
-test('bodies that are too large are named, and the bound', async () => {
+test('bodies that are too large are named, and the limit', async () => {
   const live = await bootLiveGateway({ operations: { 'inventory.sync': { maxBody: '1KiB' } } })
   const send = async (size: number): Promise<number> =>
     (await fetch(`${live.url}/inventory/sync`, { method: 'POST', body: 'x'.repeat(size) })).status
@@ -71,7 +71,7 @@ test('a single mistake of a client is no finding', async () => {
 test('connections that are closed at once are named by the setting that has it so', async () => {
   const live = await bootLiveGateway({ listen: { maxConnections: 1 } })
   const port = Number(new URL(live.url).port)
-  const turnedAway = {
+  const rejectedConnections = {
     heading: '',
     severity: 'warning',
     about: 'listen.maxConnections',
@@ -79,11 +79,11 @@ test('connections that are closed at once are named by the setting that has it s
     command: null,
   }
   const first = await rawClient(port)
-  await lacks(live.admin, turnedAway)
+  await lacks(live.admin, rejectedConnections)
 
   const second = await rawClient(port)
   await second.ended()
 
-  await shows(live.admin, turnedAway)
+  await shows(live.admin, rejectedConnections)
   first.close()
 })

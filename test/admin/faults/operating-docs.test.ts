@@ -29,7 +29,7 @@ test('every command that the page names is one', () => {
 test('an example stands for others of its kind, and for nothing else', () => {
   const [dead] = symptoms
 
-  const said = 'no endpoint of market serves since 23:59:59; every request to market.insights fails'
-  expect(dead?.cause.test(`${said}: ECONNREFUSED at http://10.0.0.7:81`)).toBe(true)
-  expect(dead?.cause.test(`${said}: ECONNRESET at http://10.0.0.7:81`)).toBe(false)
+  const start = 'no endpoint of market serves since 23:59:59; every request to market.insights fails'
+  expect(dead?.cause.test(`${start}: ECONNREFUSED at http://10.0.0.7:81`)).toBe(true)
+  expect(dead?.cause.test(`${start}: ECONNRESET at http://10.0.0.7:81`)).toBe(false)
 })

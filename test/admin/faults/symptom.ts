@@ -1,6 +1,6 @@
 /**
- * Reads of docs/operating.md what is said of each symptom, so that the page is true: a test makes the fault, and looks for the sentence
- * wherever an operator would.
+ * Reads from docs/operating.md how each symptom shows, so that the page is true: a test makes the fault, and looks for
+ * the sentence wherever an operator would.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -9,49 +9,49 @@ import type { Finding } from '../../../src/admin/findings/finding.ts'
 import { runCommand } from '../../cli/scripted-admin.ts'
 import { fetchAdmin } from '../../helpers/live-gateway.ts'
 
-/** Is a symptom as the page has it. */
+/** A symptom as the page has it. */
 export interface Symptom {
   readonly heading: string
   readonly severity: string
   readonly about: string
-  /** What the cause looks like: other URLs, paths and numbers. */
+  /** The pattern of the cause: with other URLs, paths and numbers. */
   readonly cause: RegExp
-  /** What shows more; null: nothing does. */
+  /** The command that shows more; null: there is none. */
   readonly command: RegExp | null
 }
 
-/** Is docs/operating.md. */
+/** The text of docs/operating.md. */
 export const text = readFileSync(fileURLToPath(new URL('../../../docs/operating.md', import.meta.url)), 'utf8')
 
 // A URL, a path of a file, a number with its unit, a time.
-const varying = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/
+const variablePart = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/
 
-/** Makes of an example what matches others of its kind. */
+/** Makes a pattern of an example, which matches others of its kind. */
 const pattern = (example: string): RegExp => {
   const parts = example
     .replaceAll(/\d+ requests (failed|were refused)/g, '@$1')
-    .split(varying)
+    .split(variablePart)
     .map((part, i) => (i % 2 === 1 ? '[^\\s;,)]+' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')))
   return new RegExp(
     parts.join('').replaceAll(/@(failed|were refused)/g, '\\d+ requests? (failed|was refused|were refused)'),
   )
 }
 
-/** Lists them in the order of the page: its numbered sections. */
+/** The symptoms in the order of the page: its numbered sections. */
 export const symptoms: readonly Symptom[] = text
   .split(/^## /m)
   .filter((section) => /^\d+\. /.test(section))
   .map((section) => {
-    const said =
+    const example =
       /^\$ npx lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
-    const [, severity = '', about = '', cause = '', command] = said.exec(section) ?? []
+    const [, severity = '', about = '', cause = '', command] = example.exec(section) ?? []
     const heading = section.split('\n', 1)[0] ?? ''
     return {
       heading,
       severity: severity.toLowerCase(),
       about,
       cause: pattern(cause),
-      // What runs the program is another in a checkout.
+      // A checkout runs the program by another command.
       command: command === undefined ? null : pattern(command.replace(/^lender-gateway /, '')),
     }
   })
@@ -71,14 +71,20 @@ const isOf =
   (finding: Finding): boolean =>
     finding.about === about && cause.test(finding.cause)
 
-/** Checks that a gateway does not have a symptom: nothing is said of what it is about. (A busy machine may well make the process late.) */
+/**
+ * Checks that a gateway does not have a symptom: no finding is about its subject. (A busy machine may well make the
+ * process late.)
+ */
 export const lacks = async (admin: string, expected: Symptom): Promise<void> => {
   const { about } = expected
   const of = about === 'process' ? isOf(expected) : (finding: Finding) => finding.about === about
   expect((await findingsOf(admin)).filter(of)).toEqual([])
 }
 
-/** Checks that a gateway has a symptom, and says so in `/status`, in what the command `status` prints, and on its page. */
+/**
+ * Checks that a gateway has a symptom, and says so in `/status`, in the output of the command `status`, and on its
+ * page.
+ */
 export const shows = async (admin: string, expected: Symptom): Promise<Finding> => {
   await expect
     .poll(() => findingsOf(admin))

@@ -1,4 +1,7 @@
-/** Faults of the system below the gateway, made for a real process in file systems of its own, and what an operator reads of them. */
+/**
+ * Faults of the system below the gateway, path for a real process in file systems of its own, and what an operator
+ * reads of them.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,20 +13,20 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 import { lacks, shows, symptom } from './symptom.ts'
 
 const folder = (): string => {
-  const made = mkdtempSync(join(tmpdir(), 'fault-'))
-  onTestFinished(() => rmSync(made, { recursive: true }))
-  return made
+  const path = mkdtempSync(join(tmpdir(), 'fault-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
 }
 
-/** Starts the command through another; `ask` gives the status of an answer. */
+/** Starts the command through another; `sendRequest` returns the status of a response. */
 const start = async (settings: Settings, through: readonly string[]) => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, configText({ ...settings, shutdown: { wait: '0ms' } }))
   const served = serve(file, {}, through)
   const port = await waitForListening(served)
   const { port: adminPort } = await served.line(({ msg }) => msg === 'admin listening')
-  const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
-  return { served, ask, admin: `http://127.0.0.1:${adminPort}` }
+  const sendRequest = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
+  return { served, sendRequest, admin: `http://127.0.0.1:${adminPort}` }
 }
 
 describe.skipIf(!mountsPermitted)('a gateway whose', () => {
@@ -33,30 +36,30 @@ describe.skipIf(!mountsPermitted)('a gateway whose', () => {
     writeFileSync(hosts, '127.0.0.1 localhost market.internal\n')
     writeFileSync(nsswitch, 'hosts: files\n')
     const market = { endpoints: [`http://market.internal:${upstream.port}`], resolve: '1s' }
-    const { ask, admin } = await start({ upstreams: { market } }, withHostsFile(hosts, nsswitch))
-    expect(await ask()).toBe(200)
+    const { sendRequest, admin } = await start({ upstreams: { market } }, withHostsFile(hosts, nsswitch))
+    expect(await sendRequest()).toBe(200)
     await lacks(admin, symptom(8))
 
     writeFileSync(hosts, '127.0.0.1 localhost\n')
 
     await shows(admin, symptom(8))
-    expect(await ask()).toBe(200)
+    expect(await sendRequest()).toBe(200)
   })
 
-  test('audit log stands on a full disk says so, and that requests are refused for it', async () => {
+  test('audit log stands on a full disk says so, and that requests are rejected for it', async () => {
     const disk = folder()
     const key = join(folder(), 'key')
     writeFileSync(key, 'k'.repeat(32))
-    const { ask, admin, served } = await start(
+    const { sendRequest, admin, served } = await start(
       { audit: { file: join(disk, 'audit.log'), key: `file:${key}`, onFailure: 'refuse' } },
       onSmallDisk(disk),
     )
-    expect(await ask()).toBe(200)
+    expect(await sendRequest()).toBe(200)
     await lacks(admin, symptom(9))
 
-    let asked = 0
-    while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && asked++ < 2000) await ask()
-    expect(await ask()).toBe(503)
+    let sent = 0
+    while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && sent++ < 2000) await sendRequest()
+    expect(await sendRequest()).toBe(503)
 
     await shows(admin, symptom(9))
   })
@@ -64,12 +67,12 @@ describe.skipIf(!mountsPermitted)('a gateway whose', () => {
 
 test('with several workers, what has failed is counted over all of them', async () => {
   const upstream = await httpUpstream()
-  const { ask, admin } = await start({ workers: 2, upstreams: { market: upstream.url } }, [])
-  expect(await ask()).toBe(200)
+  const { sendRequest, admin } = await start({ workers: 2, upstreams: { market: upstream.url } }, [])
+  expect(await sendRequest()).toBe(200)
   await lacks(admin, symptom(1))
 
   await upstream.close()
-  const connections = [0, 1, 2, 3, 4, 5].map(async () => expect(await ask()).toBe(502))
+  const connections = [0, 1, 2, 3, 4, 5].map(async () => expect(await sendRequest()).toBe(502))
   await Promise.all(connections)
 
   const { details } = await shows(admin, symptom(1))

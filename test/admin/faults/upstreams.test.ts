@@ -1,4 +1,4 @@
-/** Faults of what stands behind the gateway, and what an operator reads of them. */
+/** Faults of upstreams, and what an operator reads of them. */
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -12,7 +12,7 @@ import { lacks, shows, symptom } from './symptom.ts'
 
 const openssl = await needProgram('openssl')
 
-const ask = async (url: string, times = 1): Promise<readonly number[]> => {
+const sendRequests = async (url: string, times = 1): Promise<readonly number[]> => {
   const got: number[] = []
   for (let n = 0; n < times; n++) got.push((await fetch(`${url}/market/insights`)).status)
   return got
@@ -21,11 +21,11 @@ const ask = async (url: string, times = 1): Promise<readonly number[]> => {
 test('a dead endpoint is named, with the code that people know it by', async () => {
   const upstream = await httpUpstream()
   const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
-  expect(await ask(live.url)).toEqual([200])
+  expect(await sendRequests(live.url)).toEqual([200])
   await lacks(live.admin, symptom(1))
 
   await upstream.close()
-  expect(await ask(live.url, 5)).toEqual([502, 502, 502, 502, 502])
+  expect(await sendRequests(live.url, 5)).toEqual([502, 502, 502, 502, 502])
 
   const { command } = await shows(live.admin, symptom(1))
   expect(command).toBe(`${programCommand()} check --online ${live.file}`)
@@ -34,7 +34,7 @@ test('a dead endpoint is named, with the code that people know it by', async () 
   )
 })
 
-test('a dead endpoint is named while stale answers stand in for it, and each attempt is counted', async () => {
+test('a dead endpoint is named while stale responses stand in for it, and each attempt is counted', async () => {
   const upstream = await httpUpstream(
     (_, response) => void response.writeHead(200, { 'Cache-Control': 'max-age=0', ETag: '"a"' }).end('{}'),
   )
@@ -42,10 +42,10 @@ test('a dead endpoint is named while stale answers stand in for it, and each att
     upstreams: { market: { endpoints: [upstream.url], circuitBreaker: { minRequests: 8 }, retry: {} } },
     operations: { 'market.insights': { cache: { staleIfError: '1h' } } },
   })
-  expect(await ask(live.url)).toEqual([200])
+  expect(await sendRequests(live.url)).toEqual([200])
 
   await upstream.close()
-  expect(new Set(await ask(live.url, 12))).toEqual(new Set([200]))
+  expect(new Set(await sendRequests(live.url, 12))).toEqual(new Set([200]))
 
   expect((await fetchAdmin(`${live.admin}/status`)).body.findings).toMatchObject([
     { cause: expect.stringMatching(/^no endpoint of market serves since [\d:]{8}: ECONNREFUSED at http:/) },
@@ -60,11 +60,13 @@ test('a slow endpoint is named, with the time that it was given', async () => {
   const live = await bootLiveGateway({
     upstreams: { market: { endpoints: [upstream.url], timeouts: { headers: '1s' } } },
   })
-  expect(await ask(live.url)).toEqual([200])
+  expect(await sendRequests(live.url)).toEqual([200])
   await lacks(live.admin, symptom(2))
 
   slow = true
-  expect((await Promise.all([1, 2, 3, 4, 5].map(() => ask(live.url)))).flat()).toEqual([504, 504, 504, 504, 504])
+  expect((await Promise.all([1, 2, 3, 4, 5].map(() => sendRequests(live.url)))).flat()).toEqual([
+    504, 504, 504, 504, 504,
+  ])
 
   expect((await shows(live.admin, symptom(2))).cause).toContain(
     `${upstream.url} did not answer within timeouts.headers (1s)`,
@@ -75,11 +77,11 @@ test('an open circuit breaker is named, with what opened it', async () => {
   const upstream = await httpUpstream()
   const market = { endpoints: [upstream.url], circuitBreaker: { minRequests: 3, openFor: '1m' } }
   const live = await bootLiveGateway({ upstreams: { market } })
-  expect(await ask(live.url)).toEqual([200])
+  expect(await sendRequests(live.url)).toEqual([200])
   await lacks(live.admin, symptom(7))
 
   await upstream.close()
-  expect((await ask(live.url, 8)).slice(-3)).toEqual([503, 503, 503])
+  expect((await sendRequests(live.url, 8)).slice(-3)).toEqual([503, 503, 503])
 
   const { details } = await shows(live.admin, symptom(7))
   expect(details).toEqual([
@@ -112,20 +114,20 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint', () =
     const live = await bootLiveGateway({
       upstreams: { market: { endpoints: [url], tls: { ca: made.authority.cert } } },
     })
-    expect(await ask(live.url)).toEqual([200])
+    expect(await sendRequests(live.url)).toEqual([200])
     await lacks(live.admin, symptom(3))
 
     server.setSecureContext(pick(made))
     server.closeAllConnections()
-    expect(await ask(live.url, 5)).toEqual([502, 502, 502, 502, 502])
+    expect(await sendRequests(live.url, 5)).toEqual([502, 502, 502, 502, 502])
 
-    const said = symptom(3)
-    const cause = new RegExp(said.cause.source.replace(/CERT_HAS_EXPIRED at .*$/, words.source))
-    expect((await shows(live.admin, { ...said, cause })).cause).toContain(url)
+    const expired = symptom(3)
+    const cause = new RegExp(expired.cause.source.replace(/CERT_HAS_EXPIRED at .*$/, words.source))
+    expect((await shows(live.admin, { ...expired, cause })).cause).toContain(url)
   })
 })
 
-test('an upstream that answers with errors of its own is named, though they are passed on', async () => {
+test('an upstream that answers with errors of its own is named, though they are relayed', async () => {
   let broken = false
   const upstream = await httpUpstream((_, response) => void response.writeHead(broken ? 500 : 200).end())
   const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
@@ -136,11 +138,11 @@ test('an upstream that answers with errors of its own is named, though they are 
     cause: /its upstream answers with 5xx of its own \(\S+ answered 500 last\): 4 of 5 requests in the last minute/,
     command: / explain GET \/market\/insights --live --config /,
   }
-  expect(await ask(live.url)).toEqual([200])
+  expect(await sendRequests(live.url)).toEqual([200])
   await lacks(live.admin, passedOn)
 
   broken = true
-  expect(await ask(live.url, 4)).toEqual([500, 500, 500, 500])
+  expect(await sendRequests(live.url, 4)).toEqual([500, 500, 500, 500])
 
   await shows(live.admin, passedOn)
 })

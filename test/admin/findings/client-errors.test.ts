@@ -5,7 +5,10 @@ import type { EndpointReport } from '../../../src/runtime/report/status-report.t
 import { seeded } from '../../upstream/balancing/fake-candidates.ts'
 import { endpoint, findingInputs } from './finding-inputs.ts'
 
-/** Makes the first, second, … endpoint of risk, of whose requests so many were answered with a 4xx. */
+/**
+ * Creates the first, second, … endpoint of risk, with its recent requests and how many of them were answered with a
+ * 4xx.
+ */
 const answering = (clientErrors: number, requests: number, i: number, more: Partial<EndpointReport> = {}) =>
   endpoint({ url: `http://risk-${i}:8080`, recentResponses: { requests, clientErrors }, ...more })
 
@@ -35,7 +38,7 @@ test('an endpoint that answers far more of its requests with a 4xx than the othe
   ])
 })
 
-// A `d` behind it: it drains.
+// A `d` after it: it drains.
 test.each([
   ['as many as the others', '90/100 900/1000'],
   ['fewer than the others', '0/100 900/1000 900/1000'],

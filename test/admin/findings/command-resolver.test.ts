@@ -1,4 +1,7 @@
-/** The commands of findings run where they are read: by a real shell, in another folder, without what npm puts on the PATH. */
+/**
+ * The commands of findings run where they are read: by a real shell, in another folder, without npm's folders on the
+ * PATH.
+ */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +20,7 @@ const emptyFolder = (): string => {
   return folder
 }
 
-/** Runs a command as somebody does who has just logged in. */
+/** Runs a command as right after a login. */
 const inShell = (command: string) => run('sh', ['-c', command], { cwd: '/', env: { PATH: '/usr/bin:/bin' } })
 
 describe('the program', () => {
@@ -63,8 +66,8 @@ test.each(['plain', 'a b', "it's", '$HOME', '`id`', '*', ''])(
 
 test('a command that a finding gives reaches the gateway that gave it, on a port that its file does not say', async () => {
   const live = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
-  const order = { group: 'risk', url: 'http://127.0.0.1:1' }
-  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(order) })
+  const body = { group: 'risk', url: 'http://127.0.0.1:1' }
+  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
   const found = async () => (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
   const drained = (await found()).find(({ cause }) => cause.includes('an operator drains'))
 

@@ -1,4 +1,4 @@
-/** Makes readings of a gateway that is well, but for what a test says. */
+/** Inputs of findings of a gateway that is well, but for what a test overrides. */
 
 import type { FindingInputs } from '../../../src/admin/findings/finding-inputs.ts'
 import type { ErrorCount } from '../../../src/observe/recent-errors/error-counts.ts'
@@ -6,12 +6,12 @@ import { type Group, groups } from '../../../src/operations.ts'
 import type { EndpointReport, StatusReport, UpstreamReport } from '../../../src/runtime/report/status-report.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
 
-/** When they are read: 2026-11-21T02:04:00Z. */
+/** The time of the inputs: 2026-11-21T02:04:00Z. */
 export const at = Date.UTC(2026, 10, 21, 2, 4)
 
 export const risk = 'http://risk-a:8080'
 
-/** Is an endpoint that is up. */
+/** An endpoint that is up. */
 export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   url: risk,
   weight: 100,
@@ -33,7 +33,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
 
 const well: UpstreamReport = { balance: 'p2c', breaker: null, retryBudget: null, endpoints: [endpoint()] }
 
-/** Is why requests failed: twelve in the last minute, at the endpoint of risk. */
+/** Why requests failed: twelve in the last minute, at the endpoint of risk. */
 export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
   operation: 'risk.asset-valuation',
   kind: 'connect-failed',
@@ -47,7 +47,7 @@ export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
   ...more,
 })
 
-/** Is what differs from a gateway that is well. */
+/** What differs from a gateway that is well. */
 interface InputOverrides extends Partial<Omit<FindingInputs, 'report' | 'config'>> {
   readonly settings?: Settings
   readonly report?: Partial<Omit<StatusReport, 'upstreams' | 'recentErrors'>>

@@ -13,7 +13,7 @@ test('a gateway that is well has none', () => {
 })
 
 test('the worst comes first, whatever it is of', () => {
-  const told = found({
+  const findings = found({
     causes: [cause(), cause({ kind: 'not-found', reason: null, operation: null, endpoint: null })],
     file: {
       name: 'gateway.yaml',
@@ -24,7 +24,7 @@ test('the worst comes first, whatever it is of', () => {
     },
   })
 
-  expect(told.map(({ severity, about }) => [severity, about])).toEqual([
+  expect(findings.map(({ severity, about }) => [severity, about])).toEqual([
     ['critical', 'upstreams.risk'],
     ['warning', 'config'],
     ['notice', 'clients'],
@@ -33,9 +33,9 @@ test('the worst comes first, whatever it is of', () => {
 
 test('spans that are lost are worth knowing, with why and since when, where there is a receiver', () => {
   const exportFailure = { since: at - 60_000, reason: 'ECONNREFUSED' }
-  const meter = new RequestMetrics()
-  meter.spans.exportFailure = exportFailure
-  const report = { requestMetrics: meter.report }
+  const metrics = new RequestMetrics()
+  metrics.spans.exportFailure = exportFailure
+  const report = { requestMetrics: metrics.report }
   const tracing = { otlp: 'http://collector:4318/v1/traces' }
 
   expect(found({ settings: { tracing }, report })).toEqual([
@@ -55,7 +55,7 @@ test('spans that are lost are worth knowing, with why and since when, where ther
 
 const other = endpoint({ url: 'http://risk-b:8080' })
 
-/** Is how an endpoint stands that fails since then. */
+/** The state of an endpoint that has failed since then. */
 const failing = (since: number) => ({
   state: {
     name: 'failing' as const,
@@ -93,10 +93,10 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('that its group names twice is told of once, and as of that group', () => {
-    const told = found({ causes: [cause()], upstreams: { risk: { endpoints: [endpoint(), endpoint()] } } })
+  test('that its group names twice is named once, and as of that group', () => {
+    const findings = found({ causes: [cause()], upstreams: { risk: { endpoints: [endpoint(), endpoint()] } } })
 
-    expect(told.map((each) => each.cause)).toEqual([
+    expect(findings.map((each) => each.cause)).toEqual([
       `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
     ])
   })
@@ -119,7 +119,7 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('whose failures others made good is told of, for a minute', () => {
+  test('whose failures others made good is named, for a minute', () => {
     const failed = (ago: number, more = {}) =>
       endpoint({
         lastFailure: { at: at - ago, endpoint: risk, kind: 'connect-failed', reason: 'refused', status: null, ...more },
@@ -135,7 +135,7 @@ describe('an endpoint', () => {
     expect(of(failed(61_000))).toEqual([])
   })
 
-  test('that is ejected is told with what failed last', () => {
+  test('that is ejected is named with its last failure', () => {
     const ejected = endpoint({
       state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
       lastFailure: { at, endpoint: risk, kind: 'tls-failed', reason: 'certificate-expired', status: null },
@@ -187,7 +187,7 @@ describe('an endpoint', () => {
       upstreams: { risk: { endpoints: [endpoint({ certificates })] } },
     })
 
-    test('expires within 14 days is told of, with what shows more', () => {
+    test('expires within 14 days is named, with what shows more', () => {
       expect(found(of(shown(14.1)))).toEqual([])
       expect(found(of(shown(9)))).toMatchObject([
         {
@@ -214,7 +214,7 @@ describe('an endpoint', () => {
       expect(found({ ...of(shown(-1)), settings: unverified })).toMatchObject([{ severity: 'warning', ...expired }])
     })
 
-    test('has expired is told once where requests fail for it', () => {
+    test('has expired is named once where requests fail for it', () => {
       const failing = cause({ kind: 'tls-failed', reason: 'certificate-expired' })
 
       expect(causes({ ...of(shown(-1)), causes: [failing] })).toEqual([
@@ -222,7 +222,7 @@ describe('an endpoint', () => {
       ])
     })
 
-    test('has expired is told once where another endpoint makes good what fails for it', () => {
+    test('has expired is named once where another endpoint makes good what fails for it', () => {
       const lastFailure = {
         at,
         kind: 'tls-failed',
@@ -232,18 +232,20 @@ describe('an endpoint', () => {
       } as const
       const failing = endpoint({ certificates: [shown(-1)], failingSince: at - 60_000, failuresInARow: 9, lastFailure })
 
-      const told = causes({ upstreams: { risk: { endpoints: [failing, endpoint({ url: 'http://risk-b:8080' })] } } })
+      const findings = causes({
+        upstreams: { risk: { endpoints: [failing, endpoint({ url: 'http://risk-b:8080' })] } },
+      })
 
-      expect(told.filter((each) => each.includes('has expired'))).toHaveLength(1)
+      expect(findings.filter((each) => each.includes('has expired'))).toHaveLength(1)
     })
 
-    test('differs between its addresses is told by the one that ends first', () => {
+    test('differs between its addresses is named by the one that ends first', () => {
       expect(causes(of(shown(300), shown(9, { address: '192.0.2.2' })))).toEqual([
         `the certificate of ${risk}, as 192.0.2.2 shows it, expires at 2026-11-30T02:04:00.000Z`,
       ])
     })
 
-    test('stands behind several groups is told once', () => {
+    test('of several groups is named once', () => {
       const { risk: same } = of(shown(9)).upstreams
 
       expect(causes({ upstreams: { risk: same, market: same } })).toEqual([
@@ -254,13 +256,13 @@ describe('an endpoint', () => {
 
   test('whose requests have failed no more for 15 seconds is no longer critical, and the last of them is named', () => {
     const lastOf = (lastAt: number) => found({ causes: [cause({ lastAt })] }).map((each) => [each.severity, each.cause])
-    const said = `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`
+    const sentence = `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`
 
-    expect(lastOf(at - 14_999)).toEqual([['critical', said]])
-    expect(lastOf(at - 15_000)).toEqual([['warning', `${said}, none since 02:03:45`]])
+    expect(lastOf(at - 14_999)).toEqual([['critical', sentence]])
+    expect(lastOf(at - 15_000)).toEqual([['warning', `${sentence}, none since 02:03:45`]])
   })
 
-  test('whose name is not found any more is told of, though it answers', () => {
+  test('whose name is not found any more is named, though it answers', () => {
     const outdated = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
 
     expect(causes({ upstreams: { risk: { endpoints: [endpoint({ outdated })] } } })).toEqual([
@@ -277,7 +279,7 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('that does not answer is named with the bound, and once, whatever it failed by', () => {
+  test('that does not answer is named with the limit, and once, whatever it failed by', () => {
     const late = (kind: 'headers-timeout' | 'deadline-exceeded') => cause({ kind, reason: null })
 
     expect(found({ causes: [late('headers-timeout'), late('deadline-exceeded')] })).toMatchObject([
@@ -331,7 +333,7 @@ describe('a group', () => {
     ])
   })
 
-  test('is told of as before while its breaker finds out, and while nobody asks', () => {
+  test('is named as before while its breaker finds out, and while no request comes', () => {
     const half = { risk: { breaker: tripped('half-open'), endpoints: [dead()] } }
     const shut = { risk: { breaker: tripped('open'), endpoints: [dead()] } }
     const said = (upstreams: typeof half | typeof shut, lastMinute: number) =>
@@ -340,7 +342,7 @@ describe('a group', () => {
     expect(said(half, 0)).toEqual(said(shut, 40))
   })
 
-  test('whose breaker has let something through is told of by its breaker, which is critical half-open as well', () => {
+  test('whose breaker has let something through is named by its breaker, which is critical half-open as well', () => {
     const through = endpoint({ succeededAt: at - 100, lastFailure: refusedAt(at - 80) })
 
     for (const state of ['open', 'half-open'] as const)
@@ -381,7 +383,7 @@ describe('a group', () => {
     ])
   })
 
-  test('of which probes find the only endpoint down is critical, though nobody has asked', () => {
+  test('of which probes find the only endpoint down is critical, though no request came', () => {
     const down = endpoint({ state: { name: 'down', since: at, reason: 'connection refused' } })
 
     expect(found({ upstreams: { risk: { endpoints: [down] } } })).toMatchObject([
@@ -392,7 +394,7 @@ describe('a group', () => {
     ])
   })
 
-  test('that fails as others do, for the same endpoint, is told of with them, since the first of them', () => {
+  test('that fails as others do, for the same endpoint, is named with them, since the first of them', () => {
     const risky = { risk: { endpoints: [dead()] }, market: { endpoints: [dead({ failingSince: at - 1500 })] } }
 
     expect(found({ upstreams: risky })).toMatchObject([
@@ -403,14 +405,14 @@ describe('a group', () => {
     ])
   })
 
-  test('that failed before today is told of with the day', () => {
+  test('that failed before today is named with the day', () => {
     const since = at - 86_400_000
     const gone = dead({ succeededAt: null, failingSince: since })
 
     expect(causes({ upstreams: { risk: { endpoints: [gone] } } })[0]).toContain('serves since 2026-11-20T02:04:00Z: ')
   })
 
-  test('that answers with errors of its own alone is told of once', () => {
+  test('that answers with errors of its own alone is named once', () => {
     const answered = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
     const recent = Object.fromEntries(
       allOperations.map(({ id, group }) => [id, { requests: 40, passedOn: group === 'risk' ? 40 : 0 }]),
@@ -421,7 +423,7 @@ describe('a group', () => {
     ])
   })
 
-  test('whose answers are cached fails but for what is stored', () => {
+  test('whose responses are cached fails but for what is stored', () => {
     const settings = { operations: { 'market.insights': { cache: {} } } }
     const upstreams = { market: { endpoints: [dead()] } }
 
@@ -430,7 +432,7 @@ describe('a group', () => {
     ])
   })
 
-  test('of which every endpoint drains answers nobody', () => {
+  test('of which every endpoint drains answers no request', () => {
     const endpoints = [endpoint({ state: { name: 'draining', since: null, reason: null } })]
 
     expect(causes({ upstreams: { risk: { endpoints } } })).toEqual([
@@ -440,19 +442,19 @@ describe('a group', () => {
 })
 
 describe('what clients do wrong', () => {
-  const strange = (lastMinute: number, last15Min = lastMinute) =>
+  const unmatched = (lastMinute: number, last15Min = lastMinute) =>
     cause({ kind: 'not-found', reason: null, operation: null, endpoint: null, lastMinute, last15Min })
 
   test('is worth a notice when it comes again and again, not when it came once', () => {
-    expect(causes({ causes: [strange(1)] })).toEqual([])
-    expect(causes({ causes: [strange(2, 9)] })).toEqual([])
-    expect(causes({ causes: [strange(3)] })).toEqual([
+    expect(causes({ causes: [unmatched(1)] })).toEqual([])
+    expect(causes({ causes: [unmatched(2, 9)] })).toEqual([])
+    expect(causes({ causes: [unmatched(3)] })).toEqual([
       'the path is none of the nine: 3 requests were refused in the last minute with 404',
     ])
-    expect(causes({ causes: [strange(0, 10)] })).toHaveLength(1)
+    expect(causes({ causes: [unmatched(0, 10)] })).toHaveLength(1)
   })
 
-  test('is told with the reason, the operation and whose it is', () => {
+  test('is named with the reason, the operation and its client', () => {
     const expired = { kind: 'unauthenticated', reason: 'expired', endpoint: null } as const
     const last = ['bank-a', 'bank-b'].map((clientId) => ({ ...expired, client: '10.0.0.7', clientId }) as RecentError)
 
@@ -469,14 +471,14 @@ describe('what clients do wrong', () => {
   })
 })
 
-describe('a bound', () => {
+describe('a limit', () => {
   const key = 'upstreams.risk.concurrency'
   const report = (inFlight: number) => ({
     limits: { rate: null, concurrency: [{ key, inFlight, limit: 3 }], eventLoop: null },
   })
   const refused = cause({ kind: 'overloaded', reason: 'upstream-concurrency', endpoint: null })
 
-  test('that refuses is named by its key, with how full it is', () => {
+  test('that rejects is named by its key, with how full it is', () => {
     expect(found({ report: report(3), causes: [refused] })).toMatchObject([
       {
         severity: 'warning',
@@ -488,24 +490,24 @@ describe('a bound', () => {
     expect(causes({ report: report(1), causes: [refused] })[0]).toContain(`${key} was full`)
   })
 
-  test('that is full and has refused nobody is a notice', () => {
+  test('that is full and has rejected no request is a notice', () => {
     expect(found({ report: report(3) })).toMatchObject([{ severity: 'notice', about: key }])
     expect(found({ report: report(2) })).toEqual([])
   })
 })
 
 test('connections that are closed at once are counted by the setting that has it so', () => {
-  const turnedAway = (lastMinute: number) =>
+  const rejected = (lastMinute: number) =>
     [{ setting: 'maxConnections', lastMinute, last15Min: 9, firstAt: at }] as const
 
-  expect(found({ report: { rejectedConnections: turnedAway(1) } })).toMatchObject([
+  expect(found({ report: { rejectedConnections: rejected(1) } })).toMatchObject([
     {
       severity: 'warning',
       about: 'listen.maxConnections',
       cause: 'listen.maxConnections (10000) is reached: 1 connection was closed at once in the last minute',
     },
   ])
-  expect(found({ report: { rejectedConnections: turnedAway(0) } })).toMatchObject([
+  expect(found({ report: { rejectedConnections: rejected(0) } })).toMatchObject([
     { severity: 'notice', cause: expect.stringContaining('9 connections were closed at once in the last 15 minutes') },
   ])
 })
@@ -529,7 +531,7 @@ describe('the event loop', () => {
   const shed = cause({ kind: 'overloaded', reason: 'event-loop', endpoint: null })
   const limits = (sheds: boolean) => ({ rate: null, concurrency: [], eventLoop: { ...eventLoop, sheds } })
 
-  test('that is late refuses, and says by how much', () => {
+  test('that is late rejects, and says by how much', () => {
     expect(found({ report: { limits: limits(true) }, causes: [shed] })).toMatchObject([
       {
         severity: 'critical',
@@ -541,7 +543,7 @@ describe('the event loop', () => {
     expect(found({ report: { limits: limits(false) }, causes: [shed] })).toMatchObject([{ severity: 'warning' }])
   })
 
-  test('that is late without a bound is a warning', () => {
+  test('that is late without a limit is a warning', () => {
     const runtime = (p99: number) => ({
       process: 'worker-1',
       pid: 1,
@@ -560,7 +562,7 @@ describe('the event loop', () => {
   })
 })
 
-test('an edit that was refused is named with the place and the problem', () => {
+test('an edit that was rejected is named with the place and the problem', () => {
   const problem = {
     file: 'gateway.yaml',
     line: 12,
@@ -615,8 +617,8 @@ describe('the audit log', () => {
 })
 
 test('an endpoint that an operator drains is a notice, with what ends that', () => {
-  const order = { state: 'drain', until: at + 60_000 } as const
-  const endpoints = { get: () => null, all: [[`risk ${risk}`, order] as const] }
+  const override = { state: 'drain', until: at + 60_000 } as const
+  const endpoints = { get: () => null, all: [[`risk ${risk}`, override] as const] }
 
   expect(found({ overrides: { operations: { get: () => null, all: [] }, endpoints } })).toMatchObject([
     {
@@ -649,8 +651,8 @@ test('an operation whose upstream answers with errors of its own is named, with 
 })
 
 test('an operation that an operator refuses is named with the end of that', () => {
-  const order = { state: 'refuse', until: at + 60_000 } as const
-  const operations = { get: (id: string) => (id === 'inventory.sync' ? order : null), all: [] }
+  const override = { state: 'refuse', until: at + 60_000 } as const
+  const operations = { get: (id: string) => (id === 'inventory.sync' ? override : null), all: [] }
 
   expect(found({ overrides: { operations, endpoints: { get: () => null, all: [] } } })).toMatchObject([
     {

@@ -11,7 +11,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 import { readExposition, seriesOf, total } from './parse-exposition.ts'
 import { lint } from './promtool.ts'
 
-/** What Prometheus is told at /metrics. */
+/** What Prometheus reads at /metrics. */
 
 const promtool = await needProgram('promtool')
 
@@ -19,9 +19,12 @@ const secret = 'A'.repeat(43)
 const key = `key.${secret}`
 
 const metrics = async (admin: string, init: RequestInit = {}): Promise<string> => {
-  const answer = await fetch(`${admin}/metrics`, init)
-  expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
-  return answer.text()
+  const response = await fetch(`${admin}/metrics`, init)
+  expect([response.status, response.headers.get('Content-Type')]).toEqual([
+    200,
+    'text/plain; version=0.0.4; charset=utf-8',
+  ])
+  return response.text()
 }
 
 test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
@@ -44,7 +47,7 @@ test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
   expect(await lint(promtool.path ?? '', text.replaceAll('_total', '_totals'))).not.toBe('')
 })
 
-test('when the configuration came to run is told in seconds', async () => {
+test('when the configuration came to run is exported in seconds', async () => {
   const from = Date.now() / 1000
   const { admin } = await bootLiveGateway()
 
@@ -94,7 +97,7 @@ test('every request is counted once, by what became of it', async () => {
   ).toBe(1)
   expect(total(text, 'lender_gateway_request_body_bytes_total', { operation: 'valuation.score' })).toBe(5)
   expect(total(text, 'lender_gateway_endpoint_requests_total', { group: 'market' })).toBe(2)
-  // Whoever reads a rate sees the first one too.
+  // A rate shows the first one too.
   const known = seriesOf(before)
   const added = [...seriesOf(text).keys()].filter((series) => !known.has(series))
   expect(added.filter((series) => !series.startsWith('lender_gateway_endpoint_latency_seconds'))).toEqual([])
@@ -116,7 +119,7 @@ test('with metrics: none nothing is counted, and there is no such page, until an
   expect(total(await metrics(admin), 'lender_gateway_requests_total')).toBe(0)
 })
 
-test('whoever has no token is told nothing', async () => {
+test('without a token nothing is exported', async () => {
   const { admin } = await bootLiveGateway({ admin: { token: 't'.repeat(32) } })
 
   const { status, body } = await fetchAdmin(`${admin}/metrics`)
@@ -156,7 +159,7 @@ test('an endpoint that the file names twice is one', async () => {
   expect(seriesOf(text).size).toBeGreaterThan(0)
 })
 
-test('an edit that is refused shows, and what came of it', async () => {
+test('an edit that is rejected shows, and what came of it', async () => {
   const { admin, edit } = await bootLiveGateway()
 
   edit('nonsense')

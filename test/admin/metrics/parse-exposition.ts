@@ -1,20 +1,23 @@
-/** Reads the text format of Prometheus, version 0.0.4, as its specification says and as strictly. Written without a look at the writer. */
+/**
+ * Parses the text format of Prometheus, version 0.0.4, as its specification says and as strictly. Written without a
+ * look at the writer.
+ */
 
-/** Is a line of a series. */
+/** A line of a series. */
 export interface Line {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** Is a family as it stands in the text. */
+/** A family as it stands in the text. */
 export interface ReadFamily {
   readonly help: string
   readonly type: string
   readonly lines: readonly Line[]
 }
 
-/** Reads a whole text; throws at the first thing that is not of the format. */
+/** Parses a whole text. Throws at the first thing that is not of the format. */
 export const readExposition = (text: string): ReadonlyMap<string, ReadFamily> => {
   if (text !== '' && !text.endsWith('\n')) throw new Error('the last line is not ended')
   const families = new Map<string, { help: string; type: string; lines: Line[] }>()
@@ -23,15 +26,15 @@ export const readExposition = (text: string): ReadonlyMap<string, ReadFamily> =>
   for (const line of text.split('\n').slice(0, -1)) {
     const comment = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)$/s.exec(line)
     if (comment !== null) {
-      const [, what, of = '', said = ''] = comment
+      const [, what, of = '', value = ''] = comment
       if (what === 'HELP') {
         if (families.has(of)) throw new Error(`${of} comes twice`)
-        current = { help: unescaped(said, false), type: '', lines: [] }
+        current = { help: unescapeText(value, false), type: '', lines: [] }
         families.set(of, current)
         name = of
       } else if (of !== name || current === null || current.type !== '' || current.lines.length > 0)
         throw new Error(`a type out of place: ${line}`)
-      else current.type = said
+      else current.type = value
       continue
     }
     const read = readLine(line)
@@ -55,7 +58,7 @@ export const seriesOf = (text: string): ReadonlyMap<string, number> => {
   return series
 }
 
-/** Adds up the lines of a name whose labels are as wanted. */
+/** Sums the lines of a name whose labels are as wanted. */
 export const total = (text: string, name: string, wanted: Readonly<Record<string, string>> = {}): number => {
   const found = [...readExposition(text).values()]
     .flatMap(({ lines }) => lines)
@@ -76,7 +79,7 @@ const readLine = (line: string): Line => {
       if (pair === null) throw new Error(`no label: ${line}`)
       const [whole, label = '', value = ''] = pair
       if (label in labels) throw new Error(`${label} comes twice: ${line}`)
-      labels[label] = unescaped(value, true)
+      labels[label] = unescapeText(value, true)
       at += whole.length
     }
     at++
@@ -94,7 +97,7 @@ const readNumber = (text: string): number => {
   return Number(text)
 }
 
-const unescaped = (text: string, quoted: boolean): string =>
+const unescapeText = (text: string, quoted: boolean): string =>
   text.replace(/\\(.?)/gs, (_, sign: string) => {
     if (sign === 'n') return '\n'
     if (sign === '\\' || (quoted && sign === '"')) return sign

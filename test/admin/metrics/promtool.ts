@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 
-/** Has the promtool at a path look for what is not as Prometheus wants it; what it says, which is nothing when all is well. */
+/** Runs the promtool at a path on an exposition. Resolves with its complaints: empty when there are none. */
 export const lint = (promtool: string, text: string): Promise<string> =>
   new Promise((resolve) => {
     const child = execFile(promtool, ['check', 'metrics'], (error, stdout, stderr) =>

@@ -11,16 +11,16 @@ const boot = async () => {
 test('all that the page loads is there without a token, is what it is called, and may be kept for ever', async () => {
   const { admin, paths } = await boot()
 
-  const answers = await Promise.all(paths.map((path) => fetch(`${admin}${path}`)))
+  const responses = await Promise.all(paths.map((path) => fetch(`${admin}${path}`)))
 
-  expect(answers.map(({ status, headers }) => [status, headers.get('content-type')?.split(';')[0]])).toEqual([
+  expect(responses.map(({ status, headers }) => [status, headers.get('content-type')?.split(';')[0]])).toEqual([
     [200, 'text/css'],
     [200, 'text/css'],
     [200, 'text/javascript'],
     [200, 'text/javascript'],
     [200, 'text/javascript'],
   ])
-  for (const { headers } of answers) {
+  for (const { headers } of responses) {
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
@@ -32,12 +32,14 @@ test('the modules that a module of the page imports are beside it', async () => 
   const [main = ''] = paths.filter((path) => path.endsWith('/page.js'))
   const imports = [...(await (await fetch(`${admin}${main}`)).text()).matchAll(/from '\.\/([^']*)'/g)]
 
-  const answers = await Promise.all(imports.map(([, name]) => fetch(`${admin}${main.replace('page.js', name ?? '')}`)))
+  const responses = await Promise.all(
+    imports.map(([, name]) => fetch(`${admin}${main.replace('page.js', name ?? '')}`)),
+  )
 
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
 })
 
-test('a browser that has one is told so; one of another version gets what there is, and does not keep it', async () => {
+test('a browser that has an asset gets 304; a page of another version gets what there is, and does not keep it', async () => {
   const { admin, paths } = await boot()
   const [css = ''] = paths
   const tag = (await fetch(`${admin}${css}`)).headers.get('etag') ?? ''
@@ -58,7 +60,7 @@ test.each(['/assets/x/gateway.yaml', '/assets/', '/assets/x/..%2fregister.ts', '
   },
 )
 
-test('the page may load what is its own, and nothing else; nobody may frame or keep it', async () => {
+test('the page may load what is its own, and nothing else; no site may frame or keep it', async () => {
   const { admin } = await bootLiveGateway()
 
   const { headers } = await fetch(`${admin}/`)

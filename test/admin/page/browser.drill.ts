@@ -10,25 +10,26 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/liv
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 
-const found = await needProgram('chromium')
+const program = await needProgram('chromium')
 
-describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
+describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: found.path ?? '', args: ['--no-sandbox'] }) // as root, as which a container runs tests, it has no sandbox of its own
+    // As root, which runs the tests in a container, chromium has no sandbox of its own.
+    browser = await chromium.launch({ executablePath: program.path ?? '', args: ['--no-sandbox'] })
   })
   afterAll(() => browser.close())
 
-  interface Seen {
+  interface Visit {
     readonly page: Page
     /** What the browser complained of. */
     readonly complaints: readonly string[]
-    /** Where it asked for something. */
+    /** The origins of its requests. */
     readonly origins: ReadonlySet<string>
   }
 
   /** Opens a page, and notes what it does that it should not. */
-  const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Seen> => {
+  const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Visit> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
     onTestFinished(() => context.close())
     const page = await context.newPage()
@@ -45,22 +46,22 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     return { page, complaints, origins }
   }
 
-  /** Waits until what a script asks of the page is so. Polled from here: the policy of the page lets no script do it. */
+  /** Waits until a script in the page returns true. Polled from here: the policy of the page lets no script do it. */
   const becomes = (page: Page, script: string): Promise<void> =>
     expect.poll(() => page.evaluate(script), { timeout: 15_000, interval: 20 }).toBe(true)
 
   const isLive = (page: Page): Promise<unknown> => page.waitForSelector('#live[data-state=on]')
 
-  /** Lists what axe finds that keeps somebody from using the page. */
+  /** Lists what axe finds that keeps people from using the page. */
   const grave = async (page: Page): Promise<readonly unknown[]> => {
-    // Of what is well nothing is told: to name each of it takes most of the time.
+    // Passed rules are left out: to name each of them takes most of the time.
     const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ['violations'] }).analyze()
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => [id, nodes.map(({ html }) => html).slice(0, 3)])
   }
 
-  /** Boots a gateway with two endpoints behind risk, and one of them behind each other group. */
+  /** Boots a gateway with two endpoints for risk, and one of them for each other group. */
   const bootTwo = async (
     settings: Settings = {},
   ): Promise<LiveGateway & { readonly upstreams: readonly TestUpstream[]; readonly same: Settings }> => {
@@ -70,16 +71,16 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     return { ...(await bootLiveGateway({ ...same, ...settings })), upstreams, same }
   }
 
-  const askAll = (url: string): Promise<unknown> =>
+  const requestAll = (url: string): Promise<unknown> =>
     Promise.all(
       [...allOperations.map(({ method, path }) => [method, path] as const), ['GET', '/none/of/them'] as const].map(
         async ([method, path]) => (await fetch(url + path, { method })).arrayBuffer(),
       ),
     )
 
-  /** Has a gateway show as much as can be: traffic, what was refused, a drained endpoint, a reload that was refused. */
-  const trouble = async ({ admin, url, upstreams, edit }: Awaited<ReturnType<typeof bootTwo>>): Promise<void> => {
-    await askAll(url)
+  /** Makes a gateway show as much as can be: traffic, recent errors, a drained endpoint, a rejected reload. */
+  const fillPage = async ({ admin, url, upstreams, edit }: Awaited<ReturnType<typeof bootTwo>>): Promise<void> => {
+    await requestAll(url)
     edit('upstreams: 1\n')
     await fetch(`${admin}/reload`, { method: 'POST' })
     await fetch(`${admin}/endpoints/drain`, {
@@ -94,7 +95,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     const { admin, upstreams } = await bootTwo()
     const { page, complaints } = await visit(admin)
     await isLive(page)
-    // The page itself notes when it sees the change, and how many ticks it has had since it was told of the cause.
+    // The page itself notes when it sees the change, and how many ticks it has had since the cause.
     await page.evaluate(`
       globalThis.noted = { ticks: 0, seenAt: 0, seenAfter: 0 }
       const upstreams = document.getElementById('upstreams')
@@ -111,7 +112,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     await becomes(page, 'noted.seenAt !== 0')
     const [seenAt, seenAfter] = (await page.evaluate('[noted.seenAt, noted.seenAfter]')) as [number, number]
 
-    console.log(`an endpoint that is drained shows ${seenAt - causedAt} ms after the order was sent`)
+    console.log(`an endpoint that is drained shows ${seenAt - causedAt} ms after the command was sent`)
     // One tick may have been under way when it took effect; the next has seen it.
     expect(seenAfter - Number(ticksThen)).toBeLessThanOrEqual(2)
     expect(complaints).toEqual([])
@@ -134,9 +135,9 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     expect(await page.textContent('#announced')).toMatch(/ECONNREFUSED/)
   })
 
-  test('it loads nothing from elsewhere, breaks no policy of its own, and draws a chart for each of the nine', async () => {
+  test('it loads nothing from elsewhere, breaks no policy of its own, and draws a chart for each operation', async () => {
     const gateway = await bootTwo()
-    await trouble(gateway)
+    await fillPage(gateway)
     const { page, complaints, origins } = await visit(gateway.admin)
     await isLive(page)
     await becomes(page, 'document.querySelectorAll(".chart canvas").length === 18')
@@ -147,7 +148,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
 
   test('it is never wider than the screen', async () => {
     const gateway = await bootTwo()
-    await trouble(gateway)
+    await fillPage(gateway)
     const { page } = await visit(gateway.admin)
     await isLive(page)
     const wider: number[] = []
@@ -162,7 +163,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
 
   test('axe finds nothing serious, in light and dark, on a screen and on a phone', async () => {
     const gateway = await bootTwo()
-    await trouble(gateway)
+    await fillPage(gateway)
     const { page } = await visit(gateway.admin)
     await isLive(page)
 
@@ -180,7 +181,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
 
   test('without a script there are plain tables, and a way to load them again', async () => {
     const gateway = await bootTwo()
-    await trouble(gateway)
+    await fillPage(gateway)
     const { page } = await visit(gateway.admin, { javaScriptEnabled: false })
 
     const text = ((await page.textContent('body')) ?? '').replaceAll(/\s+/g, ' ')
@@ -196,7 +197,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     expect(await page.locator('h1').count()).toBe(1)
   })
 
-  test('by keyboard one gets past the head, and to every action', async () => {
+  test('by keyboard an operator gets past the head, and to every action', async () => {
     const { admin } = await bootTwo()
     const { page } = await visit(admin)
     await isLive(page)
@@ -229,7 +230,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
       document.querySelector('#upstreams a.action').focus()`)
     const before = await page.evaluate('[document.activeElement.id, getSelection().toString()]')
 
-    await trouble(gateway)
+    await fillPage(gateway)
     await becomes(page, `document.getElementById('upstreams').textContent.includes('draining')`)
     await becomes(page, `document.querySelectorAll('#reloads-table tbody tr').length === 2`)
     const after = await page.evaluate('[document.activeElement.id, getSelection().toString()]')
@@ -268,7 +269,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: 16 pages are kept up to date already/)
   })
 
-  test('a tab that nobody sees is not kept up to date, and is again when it is seen', async () => {
+  test('a hidden tab is not kept up to date, and is again when it is seen', async () => {
     const { admin } = await bootLiveGateway()
     const { page } = await visit(admin)
     await isLive(page)
@@ -308,7 +309,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     expect(await page.textContent('#live')).toMatch(/^live, .* of another version now: load it again$/)
   })
 
-  test('one logs in, does something after being asked, and is told when the session is over', async () => {
+  test('an operator logs in, acts after being asked, and sees when the session is over', async () => {
     const settings = { admin: { token: 'a-token-of-an-operator' } }
     const gateway = await bootTwo(settings)
     const { page, complaints } = await visit(gateway.admin)

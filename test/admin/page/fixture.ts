@@ -43,7 +43,7 @@ const two = (group: Group): UpstreamView =>
 const wave = (index: number, scale: number): number =>
   scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
 
-/** Is a page on which everything that can be seen is to be seen. */
+/** An overview with something in everything that the page can show. */
 export const fixture: Overview = {
   at,
   status: {

@@ -22,10 +22,10 @@ test('markup stands as it is, a list one behind the other, and nothing is nothin
 })
 
 test('what only looks like markup is none', () => {
-  const told = JSON.parse('{"text":"<b>"}') as Html
+  const parsed = JSON.parse('{"text":"<b>"}') as Html
 
-  expect(told instanceof Html).toBe(false)
-  expect(() => html`${told}`).toThrow()
+  expect(parsed instanceof Html).toBe(false)
+  expect(() => html`${parsed}`).toThrow()
 })
 
 test('a title is text as well', () => {

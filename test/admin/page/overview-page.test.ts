@@ -6,20 +6,18 @@ import { Principal } from '../../../src/admin/session/principal.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
 import { fixture } from './fixture.ts'
 
-type Told = Overview
-
-const nobody = (): Principal => new Principal(null, Number.POSITIVE_INFINITY)
-const written = (overview: Told = fixture): string => renderOverviewPage(overview, nobody()).toString()
-/** Is what whoever reads a part sees of it. */
-const seen = (html: string): string =>
+const anonymous = (): Principal => new Principal(null, Number.POSITIVE_INFINITY)
+const render = (overview: Overview = fixture): string => renderOverviewPage(overview, anonymous()).toString()
+/** Extracts what a reader of a part sees. */
+const visibleText = (html: string): string =>
   html
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
     .replaceAll(/\s+/g, ' ')
-const part = (name: keyof typeof pageSections, status: Partial<Told['status']> = {}): string =>
-  seen(pageSections[name]({ ...fixture, status: { ...fixture.status, ...status } }).toString())
+const part = (name: keyof typeof pageSections, status: Partial<Overview['status']> = {}): string =>
+  visibleText(pageSections[name]({ ...fixture, status: { ...fixture.status, ...status } }).toString())
 
-/** Puts another text in the place of every text of a value, keys of maps included. */
+/** Replaces every text of a value, keys of maps included. */
 const replaced = (value: unknown, text: (old: string) => string): unknown => {
   if (typeof value === 'string') return text(value)
   if (Array.isArray(value)) return value.map((each) => replaced(each, text))
@@ -28,7 +26,7 @@ const replaced = (value: unknown, text: (old: string) => string): unknown => {
 }
 
 test('whatever stands in any text of it, the page has the same tags and attributes', () => {
-  // Without those by which the page chooses what to show: nobody but the gateway writes them.
+  // Without those by which the page chooses what to show: only the gateway writes them.
   const chosen = new Set(
     JSON.stringify(fixture).match(
       /"(up|down|ejected|draining|serve|refuse|serving|waiting|open|closed|applied|refused|unchanged|shared|local|critical|warning|notice|\d{4}-[^"]*)"/g,
@@ -37,7 +35,7 @@ test('whatever stands in any text of it, the page has the same tags and attribut
   const hostile = (old: string, text: string): string => (chosen.has(JSON.stringify(old)) ? old : text)
   const skeleton = (html: string): string[] =>
     (html.match(/<[^>]*>/g) ?? []).map((tag) => tag.replaceAll(/"[^"]*"/g, '""'))
-  const plain = skeleton(written(replaced(fixture, (old) => hostile(old, 'plain')) as Told))
+  const plain = skeleton(render(replaced(fixture, (old) => hostile(old, 'plain')) as Overview))
 
   fc.assert(
     fc.property(
@@ -53,15 +51,15 @@ test('whatever stands in any text of it, the page has the same tags and attribut
         fc.string({ unit: 'binary', minLength: 1 }),
       ),
       (text) => {
-        expect(skeleton(written(replaced(fixture, (old) => hostile(old, text)) as Told))).toEqual(plain)
+        expect(skeleton(render(replaced(fixture, (old) => hostile(old, text)) as Overview))).toEqual(plain)
       },
     ),
     { numRuns: 60 },
   )
 })
 
-test('it has all nine, every endpoint of the eight, and each section under a heading of its own', () => {
-  const html = written()
+test('it has all nine operations, every endpoint of the eight groups, and each section under a heading of its own', () => {
+  const html = render()
 
   for (const { id, method, path } of allOperations)
     expect(html).toContain(`<b>${id}</b> <span class="target">${method} ${path}</span>`)
@@ -90,11 +88,11 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
   expect(upstreams).toContain(
     'risk 0 of 2 up, p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
   )
-  expect(written()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
-  expect(written()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
+  expect(render()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
+  expect(render()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
 })
 
-test('a reload says what changed, a refused one where in the file, what was expected and what was found', () => {
+test('a reload says what changed, a rejected one where in the file, what was expected and what was found', () => {
   const reloads = part('reloads')
 
   expect(reloads).toContain(
@@ -107,17 +105,17 @@ test('a reload says what changed, a refused one where in the file, what was expe
   expect(reloads).toContain('upstreams.leads.tls.verify anybody can pretend to be this upstream')
 })
 
-test('a refused request says why', () => {
+test('a recent error says why', () => {
   const refusals = part('refusals')
 
   expect(refusals).toContain('404 not-found POST to none of the nine a slash too many at the end; probably meant')
   expect(refusals).toContain('401 unauthenticated risk.asset-valuation the token has expired')
-  expect(seen(pageSections.refusals({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
+  expect(visibleText(pageSections.refusals({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
 })
 
-test('what is off or unknown is said so, and nothing is written as null or undefined', () => {
+test('what is off or unknown is said so, and nothing is rendered as null or undefined', () => {
   const { status } = fixture
-  const bare: Told = {
+  const bare: Overview = {
     ...fixture,
     operations: fixture.operations.map((each) => ({ ...each, pace: null, history: null })),
     reloads: [],
@@ -138,19 +136,19 @@ test('what is off or unknown is said so, and nothing is written as null or undef
     },
   }
 
-  expect(seen(written(bare))).not.toMatch(/null|undefined|NaN|\[object/)
-  expect(seen(written())).not.toMatch(/null|undefined|NaN|\[object/)
+  expect(visibleText(render(bare))).not.toMatch(/null|undefined|NaN|\[object/)
+  expect(visibleText(render())).not.toMatch(/null|undefined|NaN|\[object/)
 })
 
-test('whoever has a session can end it, and reads once what was done', () => {
-  const visitor = new Principal('ab12cd34', 60_000)
-  visitor.setFlash('Drained http://risk-a.internal:8080.')
+test('an operator with a session can end it, and reads once what was done', () => {
+  const principal = new Principal('ab12cd34', 60_000)
+  principal.setFlash('Drained http://risk-a.internal:8080.')
 
-  const first = renderOverviewPage(fixture, visitor).toString()
-  const second = renderOverviewPage(fixture, visitor).toString()
+  const first = renderOverviewPage(fixture, principal).toString()
+  const second = renderOverviewPage(fixture, principal).toString()
 
   expect(first).toContain('<p class="note" role="status">Drained http://risk-a.internal:8080.</p>')
   expect(second).not.toContain('Drained http')
   expect(first).toContain('<form method="post" action="/logout">')
-  expect(written()).not.toContain('<form')
+  expect(render()).not.toContain('<form')
 })

@@ -8,18 +8,18 @@ import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { type RawClient, rawClient } from '../../helpers/raw-client.ts'
 import { fixture } from './fixture.ts'
 
-const target = (admin: string): number => Number(new URL(admin).port)
+const portOf = (admin: string): number => Number(new URL(admin).port)
 
-/** Asks for the stream, and waits until it has begun. */
+/** Requests the stream, and waits until it has begun. */
 const watch = async (admin: string, fields = ''): Promise<RawClient> => {
-  const client = await rawClient(target(admin))
+  const client = await rawClient(portOf(admin))
   onTestFinished(client.close)
   client.send(`GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n${fields}\r\n`)
   await client.until((received) => received.includes('event: tick\ndata: '))
   return client
 }
 
-test('the stream begins with the whole page, and tells of a change with the next tick', async () => {
+test('the stream begins with the whole page, and has a change with the next tick', async () => {
   const { admin } = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
 
   const client = await watch(admin)
@@ -35,16 +35,16 @@ test('the stream begins with the whole page, and tells of a change with the next
   expect(received.split('event: tick').length - ticksBefore).toBeLessThanOrEqual(2) // one may have been under way
 })
 
-test('when as many watch as may, the next is told so in words', async () => {
+test('when as many watch as may, the next one reads so in words', async () => {
   const { admin } = await bootLiveGateway()
   const all = await Promise.all(Array.from({ length: maxStreams }, () => watch(admin)))
 
-  const refused = await fetchAdmin(`${admin}/events`)
+  const rejected = await fetchAdmin(`${admin}/events`)
   all[0]?.close()
 
-  expect(refused.status).toBe(503)
-  expect(refused.headers.get('content-type')).toBe('application/problem+json')
-  expect(refused.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are kept/) })
+  expect(rejected.status).toBe(503)
+  expect(rejected.headers.get('content-type')).toBe('application/problem+json')
+  expect(rejected.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are kept/) })
   await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 5000)
 })
 
@@ -78,15 +78,15 @@ test('streams do not hold up a gateway that stops', async () => {
   for (const { received } of ends) expect(received).toContain('event: tick')
 })
 
-/** Opens nothing but the stream, of frames as large as is wished. */
+/** Opens nothing but the stream, of frames of a given size. */
 const open = async (frameBytes: number) => {
   const app = fastify()
   const sockets: Socket[] = []
   app.server.on('connection', (socket) => void sockets.push(socket))
-  let looks = 0
+  let reads = 0
   const streams = new SseHub(async () => {
-    looks++
-    const file = `${looks} `.padEnd(frameBytes, 'x')
+    reads++
+    const file = `${reads} `.padEnd(frameBytes, 'x')
     return {
       ...fixture,
       status: { ...fixture.status, audit: fixture.status.audit && { ...fixture.status.audit, file } },
@@ -100,10 +100,10 @@ const open = async (frameBytes: number) => {
     await app.close()
   })
   const { port } = app.server.address() as AddressInfo
-  return { app, streams, sockets, admin: `http://127.0.0.1:${port}`, looks: () => looks }
+  return { app, streams, sockets, admin: `http://127.0.0.1:${port}`, reads: () => reads }
 }
 
-/** Lets so many seconds go by, and what came of each reach the sockets. */
+/** Lets seconds go by, and their effects reach the sockets. */
 const seconds = async (count: number): Promise<void> => {
   for (let second = 0; second < count; second++) {
     await vi.advanceTimersByTimeAsync(1000)
@@ -111,12 +111,12 @@ const seconds = async (count: number): Promise<void> => {
   }
 }
 
-test('for whoever does not read nothing gathers up, and in the end he is cut off', async () => {
+test('for a page that does not read nothing piles up, and in the end it is cut off', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const frameBytes = 8 * 1024 * 1024 // more than the kernel takes
-  const { admin, streams, sockets, looks } = await open(frameBytes)
-  const slow = await rawClient(target(admin))
+  const { admin, streams, sockets, reads } = await open(frameBytes)
+  const slow = await rawClient(portOf(admin))
   onTestFinished(slow.close)
   slow.socket.pause()
   slow.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
@@ -124,16 +124,16 @@ test('for whoever does not read nothing gathers up, and in the end he is cut off
 
   await seconds(10)
   const waiting = sockets[0]?.writableLength ?? 0
-  const looked = looks()
+  const readsThen = reads()
   await seconds(30)
 
-  expect(looked).toBeGreaterThanOrEqual(10)
+  expect(readsThen).toBeGreaterThanOrEqual(10)
   expect(waiting).toBeGreaterThan(0)
   expect(waiting).toBeLessThan(1.5 * frameBytes)
   expect(streams.size).toBe(0) // it was cut off
 })
 
-test('when the listener is left the streams end by themselves, so that it can close', async () => {
+test('when the gateway stops the streams end by themselves, so that it can close', async () => {
   const { app, admin, streams } = await open(10)
   const client = await watch(admin)
 

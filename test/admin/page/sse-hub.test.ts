@@ -14,47 +14,47 @@ interface Tick {
   readonly charts?: object
 }
 
-/** Opens streams on what a test changes as it goes, and counts how often that is looked at. */
+/** Opens streams on an overview that a test changes as it goes, and counts how often it is read. */
 const opened = () => {
-  const seen = { overview: fixture, looks: 0, fails: false }
+  const source = { overview: fixture, reads: 0, fails: false }
   const streams = new SseHub(async () => {
-    seen.looks++
-    if (seen.fails) throw new Error('the workers do not answer')
-    return seen.overview
+    source.reads++
+    if (source.fails) throw new Error('the workers do not answer')
+    return source.overview
   })
-  return { seen, streams }
+  return { source, streams }
 }
 
-/** Is a page that reads as a test has it read. */
+/** A page that reads as a test has it read. */
 const reader = (more: Partial<SseSink> = {}) => {
-  const got: string[] = []
-  const told = { takes: true, may: true, ended: null as 'well' | 'at once' | null }
+  const received: string[] = []
+  const state = { takes: true, may: true, ended: null as 'well' | 'at once' | null }
   const sink: SseSink = {
     write: (text) => {
-      got.push(text)
-      return told.takes
+      received.push(text)
+      return state.takes
     },
     end: (atOnce) => {
-      told.ended = atOnce ? 'at once' : 'well'
+      state.ended = atOnce ? 'at once' : 'well'
     },
-    isAuthorized: () => told.may,
+    isAuthorized: () => state.may,
     ...more,
   }
   const ticks = (): readonly Tick[] =>
-    got.flatMap((text) => (text.startsWith('event: tick\ndata: ') ? [JSON.parse(text.slice(18))] : []))
-  return { sink, got, told, ticks }
+    received.flatMap((text) => (text.startsWith('event: tick\ndata: ') ? [JSON.parse(text.slice(18))] : []))
+  return { sink, received, state, ticks }
 }
 
 const draining = (overview: Overview): Overview => ({ ...overview, status: { ...overview.status, state: 'draining' } })
 
-test('whoever comes gets the whole page, and then each second what has changed', async () => {
-  const { seen, streams } = opened()
+test('a new page gets everything, and then each second what has changed', async () => {
+  const { source, streams } = opened()
   const { sink, ticks } = reader()
 
   streams.open(sink)
   await vi.advanceTimersByTimeAsync(0)
   await vi.advanceTimersByTimeAsync(1000)
-  seen.overview = draining(fixture)
+  source.overview = draining(fixture)
   await vi.advanceTimersByTimeAsync(1000)
 
   const [first, second, third] = ticks()
@@ -66,22 +66,22 @@ test('whoever comes gets the whole page, and then each second what has changed',
   expect(ticks()).toHaveLength(3)
 })
 
-test('it is looked at once for all, and not at all when there is nobody', async () => {
-  const { seen, streams } = opened()
+test('the overview is collected once for all pages, and not at all when there is none', async () => {
+  const { source, streams } = opened()
   const readers = [reader(), reader(), reader()]
 
   const all = readers.map(({ sink }) => streams.open(sink))
   await vi.advanceTimersByTimeAsync(5000)
-  const looks = seen.looks
+  const reads = source.reads
   for (const stream of all) stream?.onClose()
   await vi.advanceTimersByTimeAsync(60_000)
 
-  expect(looks).toBe(6)
-  expect(seen.looks).toBe(6)
+  expect(reads).toBe(6)
+  expect(source.reads).toBe(6)
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('whoever comes while others watch gets the whole page as well', async () => {
+test('a new page gets everything while others are open as well', async () => {
   const { streams } = opened()
   const late = reader()
   streams.open(reader().sink)
@@ -95,18 +95,18 @@ test('whoever comes while others watch gets the whole page as well', async () =>
 })
 
 test('a slow reader is left out until it has read, and then gets all that has changed meanwhile, once', async () => {
-  const { seen, streams } = opened()
+  const { source, streams } = opened()
   const slow = reader()
-  slow.told.takes = false
+  slow.state.takes = false
 
   const stream = streams.open(slow.sink)
   await vi.advanceTimersByTimeAsync(0)
   for (const state of ['draining', 'serving', 'draining'] as const) {
-    seen.overview = { ...fixture, refusals: [], status: { ...fixture.status, state } }
+    source.overview = { ...fixture, refusals: [], status: { ...fixture.status, state } }
     await vi.advanceTimersByTimeAsync(1000)
   }
-  const meanwhile = slow.got.length
-  slow.told.takes = true
+  const meanwhile = slow.received.length
+  slow.state.takes = true
   stream?.onDrain()
   await vi.advanceTimersByTimeAsync(1000)
 
@@ -117,14 +117,14 @@ test('a slow reader is left out until it has read, and then gets all that has ch
 })
 
 test('what is long is sent every fifth time only, however often it changes, and as it is then', async () => {
-  const { seen, streams } = opened()
+  const { source, streams } = opened()
   const { sink, ticks } = reader()
   const [one] = fixture.refusals
   if (one === undefined) throw new Error('there is none')
 
   for (let second = 0; second < 11; second++) {
     const refusals = Array.from({ length: 100 }, (_, i) => ({ ...one, requestId: `request-${second}-${i}` }))
-    seen.overview = { ...fixture, refusals }
+    source.overview = { ...fixture, refusals }
     if (second === 0) streams.open(sink)
     await vi.advanceTimersByTimeAsync(second === 0 ? 0 : 1000)
   }
@@ -140,17 +140,17 @@ test('what is long is sent every fifth time only, however often it changes, and 
 test('one that reads nothing for half a minute is cut off, and its place is free', async () => {
   const { streams } = opened()
   const stuck = reader()
-  stuck.told.takes = false
+  stuck.state.takes = false
 
   streams.open(stuck.sink)
   await vi.advanceTimersByTimeAsync(29_000)
-  const before = stuck.told.ended
+  const before = stuck.state.ended
   await vi.advanceTimersByTimeAsync(3000)
 
   expect(before).toBeNull()
-  expect(stuck.told.ended).toBe('at once')
+  expect(stuck.state.ended).toBe('at once')
   expect(streams.size).toBe(0)
-  expect(stuck.got).toHaveLength(1)
+  expect(stuck.received).toHaveLength(1)
 })
 
 test('there are so many at most, and one that goes makes room', async () => {
@@ -166,42 +166,42 @@ test('there are so many at most, and one that goes makes room', async () => {
   expect(next).not.toBeNull()
 })
 
-test('whoever may no longer see the page is told so and sent nothing more', async () => {
-  const { seen, streams } = opened()
+test('a page that is no longer authorized is sent why, and nothing more', async () => {
+  const { source, streams } = opened()
   const [one, other] = [reader(), reader()]
   streams.open(one.sink)
   streams.open(other.sink)
   await vi.advanceTimersByTimeAsync(0)
 
-  one.told.may = false
-  seen.overview = draining(fixture)
+  one.state.may = false
+  source.overview = draining(fixture)
   await vi.advanceTimersByTimeAsync(5000)
 
-  expect(one.got.slice(1)).toEqual(['event: end\ndata: session\n\n'])
-  expect(one.told.ended).toBe('well')
-  expect(other.told.ended).toBeNull()
+  expect(one.received.slice(1)).toEqual(['event: end\ndata: session\n\n'])
+  expect(one.state.ended).toBe('well')
+  expect(other.state.ended).toBeNull()
   expect(other.ticks()).toHaveLength(6)
 })
 
-test('what cannot be told is told when it can be again', async () => {
-  const { seen, streams } = opened()
+test('what cannot be collected is sent when it can be again', async () => {
+  const { source, streams } = opened()
   const { sink, ticks } = reader()
-  seen.fails = true
+  source.fails = true
 
   streams.open(sink)
   await vi.advanceTimersByTimeAsync(3000)
   const meanwhile = ticks().length
-  seen.fails = false
+  source.fails = false
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(meanwhile).toBe(0)
   expect(Object.keys(ticks()[0]?.sections ?? {})).toHaveLength(12)
 })
 
-test('when the listener is left all end, and nobody comes any more', async () => {
+test('when the gateway stops all end, and no page is taken any more', async () => {
   const { streams } = opened()
   const [well, stuck] = [reader(), reader()]
-  stuck.told.takes = false
+  stuck.state.takes = false
   streams.open(well.sink)
   streams.open(stuck.sink)
   await vi.advanceTimersByTimeAsync(0)
@@ -209,19 +209,19 @@ test('when the listener is left all end, and nobody comes any more', async () =>
   streams.end()
   await vi.advanceTimersByTimeAsync(5000)
 
-  expect(well.got.at(-1)).toBe('event: end\ndata: leaving\n\n')
-  expect([well.told.ended, stuck.told.ended]).toEqual(['well', 'at once'])
+  expect(well.received.at(-1)).toBe('event: end\ndata: leaving\n\n')
+  expect([well.state.ended, stuck.state.ended]).toEqual(['well', 'at once'])
   expect(streams.open(reader().sink)).toBeNull()
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('what is looked at for longer than a second delays the next look, and two never overlap', async () => {
-  let under = 0
-  let most = 0
+test('a collection of more than a second delays the next one, and two never overlap', async () => {
+  let running = 0
+  let max = 0
   const streams = new SseHub(async () => {
-    most = Math.max(most, ++under)
+    max = Math.max(max, ++running)
     await new Promise((resolve) => setTimeout(resolve, 2500))
-    under--
+    running--
     return fixture
   })
   const { sink, ticks } = reader()
@@ -230,6 +230,6 @@ test('what is looked at for longer than a second delays the next look, and two n
   streams.open(reader().sink)
   await vi.advanceTimersByTimeAsync(10_100)
 
-  expect(most).toBe(1)
+  expect(max).toBe(1)
   expect(ticks()).toHaveLength(4)
 })

@@ -1,4 +1,6 @@
-/** Logging in, acting and logging out in a real browser, with scripts and without; and what a page of somebody else's can do there. */
+/**
+ * Logging in, acting and logging out in a real browser, with scripts and without; and what a foreign page can do there.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
@@ -10,22 +12,24 @@ import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts
 import { needProgram } from '../../helpers/program.ts'
 import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
 
-const found = await needProgram('chromium')
+const program = await needProgram('chromium')
 const openssl = await needProgram('openssl')
 
-describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
+describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
   let browser: Browser
   beforeAll(async () => {
-    // As root, as which a container runs tests, chromium has no sandbox.
+    // As root, which runs the tests in a container, chromium has no sandbox.
     const args = [
       '--host-resolver-rules=MAP gateway.test 127.0.0.1',
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ]
-    browser = await chromium.launch({ executablePath: found.path ?? '', args })
+    browser = await chromium.launch({ executablePath: program.path ?? '', args })
   }, 60_000)
   afterAll(() => browser.close())
 
-  /** Opens a tab that forgets all when the test has finished, and notes what it complains of and what it asks others for. */
+  /**
+   * Opens a tab that forgets all when the test has finished, and notes its errors and its requests to other origins.
+   */
   const openTab = async (live: LiveGateway, options: BrowserContextOptions = {}) => {
     const context = await browser.newContext(options)
     onTestFinished(() => context.close())
@@ -140,7 +144,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
     expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([])
   })
 
-  test.skipIf(openssl.missing)('off loopback, with TLS, one logs in as well', async () => {
+  test.skipIf(openssl.missing)('off loopback, with TLS, an operator logs in as well', async () => {
     const { right } = makeCertificates(openssl.path ?? '')
     const tls = { certificate: right.cert, key: right.key }
     const live = await bootLiveGateway({ admin: { token, host: '0.0.0.0', tls } })
@@ -151,7 +155,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
     expect(await context.cookies()).toMatchObject([{ secure: true, httpOnly: true, sameSite: 'Strict' }])
   })
 
-  test('a wrong token is said to be one, where a screen reader hears it', async () => {
+  test('a wrong token is said to be one, where a screen reader finds it', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const { page } = await openTab(live)
 
@@ -163,8 +167,8 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
     expect(await page.getByLabel('Token of the operators').inputValue()).toBe('')
   })
 
-  // The attack of all attacks: same site to the browser, since a port makes no difference, so that the cookie goes along.
-  test('a page at another port of the same host gives no order, by a form or a script, though the cookie goes along', async () => {
+  // The hardest attack: the same site to the browser, since a port makes no difference, so that the cookie goes along.
+  test('a page at another port of the same host runs no command, by a form or a script, though the cookie goes along', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const { page } = await openTab(live)
     const attacker = await serve(`<form method="post" action="${live.admin}/actions/refuse">
@@ -188,8 +192,8 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
     expect(refused).toBe('A web page of another origin may not use the operator’s listener.')
     expect(linked).toBe(refused)
     await expect.poll(() => page.locator('#operations').count()).toBe(1) // still logged in
-    const orders = live.lines.filter(({ msg }) => msg === 'admin request')
-    expect(orders.map(({ url, status }) => `${url} ${status}`).sort()).toEqual([
+    const commands = live.lines.filter(({ msg }) => msg === 'admin request')
+    expect(commands.map(({ url, status }) => `${url} ${status}`).sort()).toEqual([
       '/actions/refuse 403',
       '/actions/reload 403',
       '/login 303',
@@ -197,8 +201,8 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
       '/reload 403',
       '/rollback 403',
     ])
-    // What came with the cookie is noted with its session.
-    expect(orders.filter(({ session }) => session === undefined).map(({ url }) => url)).toEqual(['/login'])
+    // What came with the cookie is logged with its session.
+    expect(commands.filter(({ session }) => session === undefined).map(({ url }) => url)).toEqual(['/login'])
   })
 
   const serve = async (body: string): Promise<string> => {

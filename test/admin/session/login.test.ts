@@ -6,16 +6,13 @@ import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
 
 describe('a browser without a session', () => {
-  test.each(['/', '/actions/reload', '/actions/drain?group=risk'])(
-    'is sent from %s to where one logs in',
-    async (target) => {
-      const { admin } = await bootLiveGateway({ admin: { token } })
+  test.each(['/', '/actions/reload', '/actions/drain?group=risk'])('is sent from %s to the login', async (target) => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
 
-      const answer = await visitPage(`${admin}${target}`)
+    const response = await visitPage(`${admin}${target}`)
 
-      expect([answer.status, answer.location, answer.text]).toEqual([303, '/login', ''])
-    },
-  )
+    expect([response.status, response.location, response.text]).toEqual([303, '/login', ''])
+  })
 
   test('finds a form there that a password manager and a screen reader understand', async () => {
     const { admin } = await bootLiveGateway({ admin: { token } })
@@ -31,10 +28,10 @@ describe('a browser without a session', () => {
   test('gets no page for a program that does not want one', async () => {
     const { admin } = await bootLiveGateway({ admin: { token } })
 
-    const answer = await visitPage(`${admin}/`, { accept: '*/*' })
+    const response = await visitPage(`${admin}/`, { accept: '*/*' })
 
-    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
-    expect(answer.headers.get('content-type')).toBe('application/problem+json')
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
   })
 })
 
@@ -43,11 +40,11 @@ describe('the right token', () => {
     const live = await bootLiveGateway({ admin: { token } })
     const page = await visitPage(`${live.admin}/login`)
 
-    const answer = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token })
+    const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token })
 
     const { port } = new URL(live.admin)
-    expect([answer.status, answer.location]).toEqual([303, '/login?done'])
-    expect(answer.headers.getSetCookie()).toEqual([
+    expect([response.status, response.location]).toEqual([303, '/login?done'])
+    expect(response.headers.getSetCookie()).toEqual([
       expect.stringMatching(
         new RegExp(
           `^__Host-lender-gateway-${port}=[\\w-]{43}; Path=/; Max-Age=1800; Secure; HttpOnly; SameSite=Strict$`,
@@ -97,11 +94,11 @@ test.each([
   const live = await bootLiveGateway({ admin: { token } })
   const page = await visitPage(`${live.admin}/login`)
 
-  const answer = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: given })
+  const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: given })
 
-  expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
-  expect(answer.text).toContain('<p role="alert">This is not admin.token.</p>')
-  expect(hiddenFields(answer)).toEqual(hiddenFields(page))
+  expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
+  expect(response.text).toContain('<p role="alert">This is not admin.token.</p>')
+  expect(hiddenFields(response)).toEqual(hiddenFields(page))
   expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ level: 40, client: '127.0.0.1' })
 })
 
@@ -126,10 +123,10 @@ describe('a session', () => {
     const session = await logIn(live.admin)
     const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
 
-    const answer = await submitForm(`${live.admin}/logout`, { formToken: form.formToken ?? '' }, session)
+    const response = await submitForm(`${live.admin}/logout`, { formToken: form.formToken ?? '' }, session)
 
-    expect([answer.status, answer.location]).toEqual([303, '/login'])
-    expect(answer.headers.get('set-cookie')).toMatch(/^__Host-lender-gateway-\d+=; Path=\/; Max-Age=0; Secure; /)
+    expect([response.status, response.location]).toEqual([303, '/login'])
+    expect(response.headers.get('set-cookie')).toMatch(/^__Host-lender-gateway-\d+=; Path=\/; Max-Age=0; Secure; /)
     expect((await visitPage(`${live.admin}/status`, session)).status).toBe(401)
     const { session: name } = await live.line(({ msg }) => msg === 'login')
     expect(await live.line(({ msg }) => msg === 'logout')).toMatchObject({
@@ -170,9 +167,9 @@ describe('a connection that others on the network could read', () => {
   test('gets none by sending the form, though the token is right', async () => {
     const admin = await boot()
 
-    const answer = await submitForm(`${admin}/login`, { token })
+    const response = await submitForm(`${admin}/login`, { token })
 
-    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
   })
 
   test('is taken with the bearer as ever', async () => {
@@ -182,7 +179,7 @@ describe('a connection that others on the network could read', () => {
   })
 })
 
-test('the same listener offers the login to a connection by loopback, as a tunnel brings it', async () => {
+test('the same listener offers the login to a connection by loopback, as through a tunnel', async () => {
   const live = await bootLiveGateway({ admin: { token, host: '0.0.0.0', insecure: true } })
 
   const session = await logIn(live.admin)
@@ -190,7 +187,7 @@ test('the same listener offers the login to a connection by loopback, as a tunne
   expect((await visitPage(`${live.admin}/`, session)).status).toBe(200)
 })
 
-describe('nobody reads along on a connection', () => {
+describe('a connection is confidential', () => {
   test.each([
     ['with TLS', { encrypted: true, localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }],
     ['by loopback', { localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' }],
@@ -205,7 +202,7 @@ describe('nobody reads along on a connection', () => {
 
   test.each([
     ['over the network', { localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }],
-    ['that a sidecar brings to the pod’s address', { localAddress: '10.1.2.3', remoteAddress: '127.0.0.6' }],
+    ['that a sidecar passes on to the pod’s address', { localAddress: '10.1.2.3', remoteAddress: '127.0.0.6' }],
     ['that a neighbour has routed to loopback', { localAddress: '127.0.0.1', remoteAddress: '10.9.9.9' }],
     ['that is gone', {}],
   ])('unless it is one %s', (_, connection) => {

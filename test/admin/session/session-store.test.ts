@@ -5,8 +5,8 @@ import { formatSessionCookie, parseSessionCookie, SessionStore } from '../../../
 const token = 'a-token-of-an-operator'
 const host = 'localhost:9901'
 
-/** Is what a browser sends that was given the cookie of a session. */
-const with_ = (id: string) => ({ host, cookie: formatSessionCookie({ host }, id, 1000).split(';')[0] ?? '' })
+/** What a browser sends that has the cookie of a session. */
+const headersWith = (id: string) => ({ host, cookie: formatSessionCookie({ host }, id, 1000).split(';')[0] ?? '' })
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -17,11 +17,11 @@ describe('a session', () => {
     const { id, principal } = sessions.open(token)
 
     for (let minute = 0; minute < 30; minute++) {
-      expect(sessions.find(with_(id), token)).toBe(principal)
+      expect(sessions.find(headersWith(id), token)).toBe(principal)
       vi.advanceTimersByTime(60_000)
     }
 
-    expect(sessions.find(with_(id), token).session).toBeNull()
+    expect(sessions.find(headersWith(id), token).session).toBeNull()
   })
 
   test('ends when the token is another, and does not come back with the old one', () => {
@@ -31,14 +31,14 @@ describe('a session', () => {
     sessions.syncToken('another-token-of-operators')
     sessions.syncToken(token)
 
-    expect(sessions.find(with_(id), token).session).toBeNull()
+    expect(sessions.find(headersWith(id), token).session).toBeNull()
   })
 
   test('is one of 64 at most: the oldest makes room', () => {
     const sessions = new SessionStore()
     const opened = Array.from({ length: 65 }, () => sessions.open(token))
 
-    const alive = opened.map(({ id, principal }) => sessions.find(with_(id), token) === principal)
+    const alive = opened.map(({ id, principal }) => sessions.find(headersWith(id), token) === principal)
 
     expect(alive).toEqual(opened.map((_, i) => i > 0))
   })
@@ -47,8 +47,8 @@ describe('a session', () => {
     const sessions = new SessionStore()
     const { principal } = sessions.open(token)
 
-    expect(sessions.find(with_(principal.session ?? ''), token).session).toBeNull()
-    expect(sessions.find(with_(principal.csrfToken), token).session).toBeNull()
+    expect(sessions.find(headersWith(principal.session ?? ''), token).session).toBeNull()
+    expect(sessions.find(headersWith(principal.csrfToken), token).session).toBeNull()
   })
 
   test('has 256 bits at random in its cookie', () => {

@@ -100,7 +100,7 @@ test('what is written where it could not be read counts as not written, and goes
   expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 2 }] })
 })
 
-test('whoever else writes to the file is noticed before the chain is broken, and it goes on when that is undone', async () => {
+test('a second writer to the file is noticed before the chain is broken, and it goes on when that is undone', async () => {
   const { config, file, read } = place()
   const { auditLog, begin, lines } = open()
   await begin(config)

@@ -32,7 +32,7 @@ const callbacks = {
 }
 
 /**
- * Lists what is wrong, as the section says it; what is told apart by numbers and times only is the same.
+ * Lists what is wrong, as the section says it; findings that differ in numbers and times only are the same.
  * @returns {ReadonlyMap<string, string>}
  */
 export const findings = () =>

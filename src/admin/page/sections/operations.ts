@@ -3,7 +3,7 @@ import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../compon
 import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
-/** Renders the nine operations: how often they are called, how that goes, and how long it takes. */
+/** Renders the operations: how often they are called, how that goes, and how long it takes. */
 export const operationsSection = ({ at, operations }: Overview): Html =>
   htmlSection(
     'operations',
