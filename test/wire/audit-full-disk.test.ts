@@ -50,7 +50,7 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       await expect.poll(ask).toBe(200) // workers are told a moment later
       for (let n = 0; n < 5; n++) afterwards.add(await ask())
       const readyAfterwards = await ready()
-      await expect.poll(async () => (await audit()).audit?.count).toBeGreaterThan(asked + 25) // with the line that begins it
+      await expect.poll(async () => (await audit()).audit?.count).toBeGreaterThan(asked + 25) // and the first line
       const text = readFileSync(`${inside}/audit.log`)
       served.signal('SIGTERM')
       await served.ended

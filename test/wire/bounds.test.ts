@@ -379,7 +379,8 @@ describe('an answer that comes before the request is complete', () => {
   test.each<readonly [string, (socket: Socket) => void]>([
     ['stays', (socket) => void socket.write(answer)],
     ['ends', (socket) => void socket.end(answer)],
-    // With input unread, the kernel resets the connection: the answer must be read before the failure of the next write.
+    // With input unread, the kernel resets the connection: the answer must be read before the failure of the next
+    // write.
     ['closes at once', (socket) => void socket.write(answer, () => socket.destroy())],
     ['resets', (socket) => void socket.write(answer, () => socket.resetAndDestroy())],
   ])('reaches the client, and ends the connection (the upstream %s)', async (_, respond) => {

@@ -305,7 +305,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await fetchAdmin(`${other.admin}/cache`, 'DELETE')
     answer()
     await got
-    await get(one, '/market/insights') // from its memory: nobody has told it
+    await get(one, '/market/insights') // from its memory: it has not been notified
     const again = get(other, '/market/insights')
     await expect.poll(() => held.requests.length).toBe(2)
     answer()

@@ -4,7 +4,10 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, eventually, fieldValues, type WireResponse } from '../helpers/wire.ts'
 
-/** Opens an upstream that answers whoever asks without a condition with what is stale already, and nobody else, and a gateway that has stored some. */
+/**
+ * Opens an upstream that answers only unconditional requests, with responses that are stale already, and a gateway that
+ * has stored some.
+ */
 const boot = async (fields: readonly string[]) => {
   const held: ServerResponse[] = []
   const upstream = await httpUpstream(({ rawHeaders, url }, response) => {

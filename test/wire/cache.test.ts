@@ -22,7 +22,7 @@ const cached = (upstream: string, cache: unknown = true) =>
 
 const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 
-/** Says that it was good until a second ago: nobody has to wait for it to become stale. */
+/** Answers with a response that was fresh until a second ago: no test has to wait for it to become stale. */
 const stale = ['Cache-Control', 'max-age=60', 'Age', '61', 'ETag', '"a"']
 
 const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join()

@@ -9,7 +9,7 @@ const secret = 'a'.repeat(43)
 const sha256 = hash('sha256', secret)
 const ids = allOperations.map(({ id }) => id)
 
-/** Is what a client may do, as the file says it. */
+/** What a client may do, as the file says it. */
 interface Row {
   readonly operations: 'all' | readonly OperationId[]
   readonly disabled: boolean

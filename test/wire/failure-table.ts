@@ -9,7 +9,7 @@ import {
 import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 
-/** Is where failures are provoked: a gateway, one with a bug, and what misbehaves behind the first. */
+/** The place where failures are provoked: a gateway, one with a bug, and what misbehaves behind the first. */
 export interface Stage {
   readonly port: number
   /** Every handle of this gateway throws. */
@@ -17,7 +17,7 @@ export interface Stage {
   readonly upstream: MisbehavingUpstream
 }
 
-/** Is what a client heard. */
+/** What a client got. */
 export interface Heard {
   readonly received: string
   readonly how: 'answered' | 'end' | 'reset' | 'left'
@@ -39,8 +39,8 @@ export interface FailureRow {
 }
 
 /**
- * Lists the kinds that other tests provoke: they take more than one request (`unavailable.test.ts`), a configuration of their own (`auth.test.ts`), or a server besides
- * (`tokens.test.ts`).
+ * Lists the kinds that other tests provoke: they take more than one request (`unavailable.test.ts`), a configuration of
+ * their own (`auth.test.ts`), or a server besides (`tokens.test.ts`).
  */
 export const provokedElsewhere: readonly FailureKind[] = [
   'unauthenticated',
@@ -57,7 +57,7 @@ export const provokedElsewhere: readonly FailureKind[] = [
 const briefMs = 250
 const brief = `${briefMs}ms`
 
-/** Is everything behind the gateway of a {@link Stage}. */
+/** Everything behind the gateway of a {@link Stage}. */
 export interface Backstage {
   readonly upstream: MisbehavingUpstream
   readonly settings: Settings
@@ -123,7 +123,10 @@ const sayUntilEnd = async (port: number, bytes: string): Promise<Heard> => {
   return client.ended()
 }
 
-/** Sends bytes, waits until the request has reached the upstream (or, when the gateway is late, has been answered), and leaves. */
+/**
+ * Sends bytes, waits until the request has reached the upstream (or, when the gateway is late, has been answered), and
+ * leaves.
+ */
 const sayAndLeave = async ({ port, upstream }: Stage, id: string, bytes: string): Promise<Heard> => {
   const client = await rawClient(port)
   client.send(bytes)

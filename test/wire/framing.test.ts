@@ -32,7 +32,10 @@ interface Row {
   readonly forwarded: number
   /** Whether the client ends its side after the bytes. */
   readonly fin: boolean
-  /** Whether the next request waits for the answer: Node reads over what is in one packet with an upgrade that is not taken. */
+  /**
+   * Whether the next request waits for the answer: Node reads over what is in one packet with an upgrade that is not
+   * taken.
+   */
   readonly apart: boolean
   /** The method of the first request, when it is one whose answer has no body. */
   readonly method: string
@@ -41,7 +44,7 @@ interface Row {
 const rows: Row[] = []
 type More = Partial<Pick<Row, 'ends' | 'forwarded' | 'fin' | 'apart' | 'method'>>
 
-/** Is refused: one answer, nothing forwarded. The connection ends unless `more` says otherwise. */
+/** A rejection: one response, nothing forwarded. The connection ends unless `more` says otherwise. */
 const refused = (status: number, rfc: string, name: string, bytes: string, more: More = {}): void =>
   void rows.push({
     name,
@@ -56,7 +59,7 @@ const refused = (status: number, rfc: string, name: string, bytes: string, more:
     ...more,
   })
 
-/** Is forwarded: one 200, and the connection goes on unless `more` says otherwise. */
+/** A forwarded request: one 200, and the connection goes on unless `more` says otherwise. */
 const served = (rfc: string, name: string, bytes: string, more: More = {}): void =>
   void rows.push({
     name,
@@ -71,7 +74,7 @@ const served = (rfc: string, name: string, bytes: string, more: More = {}): void
     ...more,
   })
 
-/** Is a row of several answers. */
+/** A row of several responses. */
 const several = (answers: readonly number[], rfc: string, name: string, bytes: string, more: More): void =>
   void rows.push({
     name,

@@ -1,4 +1,4 @@
-/** Restarts gateways behind a real HAProxy, under load: nobody notices. */
+/** Restarts gateways behind a real HAProxy, under load: no client notices. */
 import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
 import { Agent, createServer, type IncomingMessage, request } from 'node:http'
@@ -17,7 +17,7 @@ import { type ServeProcess, serve, waitForListening } from '../helpers/serve-pro
 
 const haproxy = await needProgram('haproxy')
 
-/** Is a gateway that is restarted on the same ports. */
+/** A gateway that is restarted on the same ports. */
 interface Instance {
   readonly name: string
   readonly host: string
@@ -28,8 +28,8 @@ interface Instance {
   readonly processes: ServeProcess[]
 }
 
-// What HAProxy does is documented, and documented is what is run here. The checks are ten times as frequent, so that a restart takes
-// about a second.
+// What HAProxy does is documented, and documented is what is run here. The checks are ten times as frequent, so that a
+// restart takes about a second.
 const documented = /^```haproxy\n(backend .*?)^```/ms.exec(
   readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8'),
 )?.[1]
@@ -64,8 +64,8 @@ const openEcho = async (): Promise<string> => {
 }
 
 /**
- * Writes the file of an instance. Each has a loopback address of its own: while it is down, nobody else in the whole suite is given its
- * ports.
+ * Writes the file of an instance. Each has a loopback address of its own: while it is down, no other process of the
+ * suite is given its ports.
  */
 const instance = async (name: string, host: string, upstream: string, wait: string): Promise<Instance> => {
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -131,7 +131,7 @@ const restart = async (old: Instance, balancer: Haproxy) => {
   return ended
 }
 
-/** Is what became of the requests of a load. */
+/** What became of the requests of a load. */
 interface Tally {
   /** Answered as they should be, by the instance that answered. */
   readonly by: Map<string, number>
@@ -139,7 +139,7 @@ interface Tally {
   readonly failures: string[]
 }
 
-/** Is a client that sends one request after another until it is told to stop. */
+/** A client that sends one request after another until it is stopped. */
 interface Client {
   /** Keeps a connection alive; otherwise each request has one of its own. */
   readonly keepAlive: boolean
@@ -149,8 +149,8 @@ interface Client {
   readonly bodyMs: number
 }
 
-// The slow ones often have a request under way when the wait is over, which is then finished. The pauses leave connections of HAProxy's to
-// the gateways idle, for the gateway to close and for HAProxy to use again.
+// The slow ones often have a request under way when the wait is over, which is then finished. The pauses leave
+// connections of HAProxy's to the gateways idle, for the gateway to close and for HAProxy to use again.
 const clients: readonly Client[] = [
   ...Array<Client>(8).fill({ keepAlive: true, paceMs: 20, bodyMs: 0 }),
   ...Array<Client>(4).fill({ keepAlive: false, paceMs: 20, bodyMs: 0 }),
@@ -226,8 +226,9 @@ const send = (head: Head, body: string, chunked: boolean, bodyMs: number): Promi
 const brokenRequests = ({ log }: Haproxy): string[] => log.filter((line) => line.startsWith('request '))
 
 describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries nothing twice', () => {
-  // HAProxy stops using an instance when `fall` checks in a row have failed, so at worst `fall` × `inter` after SIGTERM, and the time that
-  // a check takes: 200 ms here. `shutdown.wait` is longer than that, with something to spare for a busy machine.
+  // HAProxy stops using an instance when `fall` checks in a row have failed, so at worst `fall` × `inter` after
+  // SIGTERM, and the time that a check takes: 200 ms here. `shutdown.wait` is longer than that, with something to spare
+  // for a busy machine.
   test('two instances are each restarted five times under load, and no request fails', {
     timeout: 240_000,
   }, async () => {

@@ -170,7 +170,9 @@ const messages: Row[] = [
 const deaf = 'nghttp2 ignores it, as it may have been on its way when the stream closed, and tells Node of nothing'
 const noPriorities = 'nghttp2 reads no priorities any more, which RFC 9113 §5.3 deprecates'
 
-/** docs/security.md lists these. A newer Node that conforms makes their tests fail: then they are rows like the others. */
+/**
+ * docs/security.md lists these. A newer Node that conforms makes their tests fail: then they are rows like the others.
+ */
 const exceptions: Exception[] = [
   ['5.1', 'DATA behind a reset', [post(), reset(1), data(1)], streamError(closed), '', deaf],
   ['5.1', 'HEADERS behind a reset', [post(), reset(1), head(1)], streamError(closed), '', deaf],

@@ -437,7 +437,7 @@ describe.skipIf(missing !== null)('what goes upstream', () => {
     expect(fieldValues(upstream.requests[0]?.rawHeaders ?? [], 'cookie')).toEqual(['a=1; b=2; c=3'])
   })
 
-  // nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request refused; nobody is told of it.
+  // nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request rejected; the server gets no event.
   test.each(['b\r\nc: d', 'b\0', ' b', 'b\t'])('has no field whose value is %j', async (value) => {
     const upstream = await httpUpstream()
     const { port } = await bootHttp2({ upstream: upstream.url })

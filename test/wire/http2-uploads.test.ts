@@ -27,8 +27,8 @@ const counting = async () => {
 const isWidening = ({ type, payload }: Frame): boolean => type === 4 && payload.length === 6
 
 /**
- * Opens a gateway before an upstream that reads (valuation) and one with room for a single request, which it has (risk); and a connection
- * whose windows are wide.
+ * Opens a gateway before an upstream that reads (valuation) and one with room for a single request, which it has
+ * (risk); and a connection whose windows are wide.
  */
 const widened = async (obeys = true) => {
   const reading = await counting()

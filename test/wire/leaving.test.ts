@@ -44,8 +44,8 @@ describe('a client that leaves cancels the call', () => {
     ['while upload and answer stream', `${chunkedHead}3\r\nabc\r\n`, streaming],
   ]
 
-  // A client that closes sends what one sends that waits for its answer: only what is written to it next tells them apart. So its leaving
-  // is noticed at once until the head of the answer is out, and then with the next piece.
+  // A client that closes sends what one sends that waits for its answer: only what is written to it next tells them
+  // apart. So its leaving is noticed at once until the head of the answer is out, and then with the next piece.
   const departures = forms.flatMap((form) =>
     (form[2] === '' || form[0].includes('upload')
       ? (['destroy', 'resetAndDestroy'] as const)
@@ -240,7 +240,7 @@ describe('with a pool of eight', () => {
     const took = performance.now() - startedAt
 
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    expect(took).toBeLessThan(8000) // below every timeout of the gateway's, on a machine with much else to do: nothing was waited for
+    expect(took).toBeLessThan(8000) // below every timeout of the gateway's: nothing was waited for
   }
 
   test('a thousand clients that leave during an answer leave nothing behind', async () => {

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { allOperations } from '../../src/operations.ts'
 
-/** Is a request line that somebody might try: strings are latin1, a byte a character. */
+/** A request line that a client might try: strings are latin1, a byte a character. */
 export interface Mutation {
   readonly method: string
   readonly target: string

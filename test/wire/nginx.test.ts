@@ -10,7 +10,7 @@ import { serve, waitForListening } from '../helpers/serve-process.ts'
 const nginx = await needProgram('nginx')
 const shipped = readFileSync(new URL('../../config/gateway.yaml', import.meta.url), 'utf8')
 
-/** Is what one of the nine was answered. */
+/** The response to one of the nine operations. */
 interface Told {
   readonly id: string
   readonly status: number

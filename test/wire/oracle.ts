@@ -2,11 +2,12 @@ import { METHODS } from 'node:http'
 import { isIPv6 } from 'node:net'
 
 /**
- * Says what DESIGN §1 says of a request line with a version of 1.1 and one valid Host. Written from the table and the RFCs alone, a
- * character at a time, and apart from src/: the two must agree by being right, not by being the same.
+ * Says what the table of operations says of a request line with a version of 1.1 and one valid Host. Written from the
+ * table and the RFCs alone, a character at a time, and apart from src/: the two must agree by being right, not by being
+ * the same.
  */
 
-/** Is what must come of it. `url` is what the upstream must see; null: nothing may reach it. */
+/** What must come of it. `url` is what the upstream must see; null: nothing may reach it. */
 export interface Verdict {
   readonly status: number
   readonly allow: string | null
@@ -59,7 +60,10 @@ export const verdictOn = (method: string, target: string, maxTarget: number, bas
   return { status: 200, allow: null, url: found[1] + rest.slice(path.length), ends: false }
 }
 
-/** Tells what has the outline of a target for Node's parser, which ends the connection on all else: `/…`, `*…`, `letters://authority…`. */
+/**
+ * Tells what has the outline of a target for Node's parser, which ends the connection on all else: `/…`, `*…`,
+ * `letters://authority…`.
+ */
 const parses = (target: string): boolean => {
   if (target.startsWith('/') || target.startsWith('*')) return true
   const at = target.indexOf('://')
@@ -75,7 +79,10 @@ const connects = (target: string): boolean => {
   return [...authority].every((char) => `${unreserved}${subDelims}%:@[]`.includes(char))
 }
 
-/** Tells a host that http can mean, with or without a port, and without userinfo (RFC 9110 §4.2.1, §4.2.4; RFC 3986 §3.2.2). */
+/**
+ * Tells a host that http can mean, with or without a port, and without userinfo (RFC 9110 §4.2.1, §4.2.4; RFC 3986
+ * §3.2.2).
+ */
 const isAuthority = (authority: string): boolean => {
   const close = authority.lastIndexOf(']')
   const colon = authority.indexOf(':', close + 1)
@@ -90,7 +97,7 @@ const isAuthority = (authority: string): boolean => {
       const digits = host.slice(i + 1, i + 3)
       if (digits.length < 2 || [...digits].some((digit) => !'0123456789abcdefABCDEF'.includes(digit))) return false
       i += 2
-    } else if (char === ',' || !`${unreserved}${subDelims}`.includes(char)) return false // the comma: two Host lines that were joined
+    } else if (char === ',' || !`${unreserved}${subDelims}`.includes(char)) return false // two Host lines, joined
   }
   return true
 }

@@ -4,7 +4,10 @@ import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-/** What Node's parser decides before the gateway sees a request: docs/decisions/009. A Node that behaves otherwise is noticed here. */
+/**
+ * What Node's parser decides before the gateway sees a request: docs/decisions/009. A Node that behaves otherwise is
+ * noticed here.
+ */
 describe('a limit of Node’s parser', () => {
   test.each(['RTSP/1.0', 'RTSP/1.1'])('a request line that ends in %s cannot be told from HTTP', async (version) => {
     const upstream = await httpUpstream()

@@ -1,4 +1,7 @@
-/** What of a request was wrong, in the bounded word of its access line: over real sockets, because Node's parser says most of it. */
+/**
+ * What of a request was wrong, in the bounded word of its access line: over real sockets, because Node's parser says
+ * most of it.
+ */
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'

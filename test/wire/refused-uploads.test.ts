@@ -50,7 +50,10 @@ afterAll(async () => {
 // Node's sockets otherwise write nothing more once the other side has ended.
 const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1', allowHalfOpen: true })
 
-/** Says what a client came to that writes all of its upload before it reads anything: a status, or how its writing failed. */
+/**
+ * Says what a client came to that writes all of its upload before it reads anything: a status, or how its writing
+ * failed.
+ */
 const upload = async (socket: Socket, target: string): Promise<number | string> => {
   let failed = ''
   socket.on('error', (error: NodeJS.ErrnoException) => {

@@ -96,7 +96,10 @@ test('when every request fails, a fifth more is sent, at most', async () => {
 })
 
 describe.skipIf(openssl.missing !== null)('a POST that could not be sent', () => {
-  /** Opens an HTTPS upstream that drops the first so many connections before the handshake, and answers with what it got. */
+  /**
+   * Opens an HTTPS upstream that drops the first so many connections before the handshake, and answers with what it
+   * got.
+   */
   const dropping = async (drops: number) => {
     const made = makeCertificates(openssl.path ?? '')
     const server = createHttpsServer(made.right, async (request, response) => {

@@ -1,4 +1,6 @@
-/** Gateways that count clients together in a real Redis, whichever of its credentials a client shows to which of them. */
+/**
+ * Gateways that count clients together in a real Redis, whichever of its credentials a client shows to which of them.
+ */
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'

@@ -34,7 +34,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await redis.kill()
   })
 
-  /** Limits by that Redis, and counts with nobody else. */
+  /** Limits by that Redis, and shares its counts with no other gateway. */
   const limits = ({ url } = redis, more: object = patient) => ({
     address: { rate: '1/min', burst: 200 },
     redis: { url, prefix: `test-${nth}`, ...more },
@@ -95,7 +95,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await load.stop()
 
     expect(load.answers.filter((status) => status !== 200 && status !== 429)).toEqual([])
-    // It has served nobody: it knows by Redis, which may be late once on a busy machine.
+    // It has served no request yet: it knows by Redis, which may be late once on a busy machine.
     await expect.poll(() => ask(other)).toBe(429)
   })
 

@@ -27,7 +27,8 @@ const drained = (socket: Duplex): Promise<{ readonly received: string; readonly 
     socket.once('close', () => resolve({ received, how }))
   })
 
-// A 408 that no request has asked for is taken for the answer to the next one: RFC 9110 §15.5.9 leaves it open whether to send one.
+// A 408 that no request has asked for is taken for the answer to the next one: RFC 9110 §15.5.9 leaves it open whether
+// to send one.
 describe('a client that sends nothing of a request in time', () => {
   test('is told nothing on a connection on which it has never sent a byte', async () => {
     const { port, lines } = await bootGateway({ listen: { timeouts } })

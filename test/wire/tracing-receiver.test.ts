@@ -1,4 +1,7 @@
-/** What becomes of spans, and of clients, when the receiver is not there, is another one, or is sent spans by several processes. */
+/**
+ * What becomes of spans, and of clients, when the receiver is not there, is another one, or is sent spans by several
+ * processes.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -3,7 +3,10 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues, pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
 
-/** Asks a gateway twice, before an upstream that answers each request with these bytes; `ends` closes the connection behind them. */
+/**
+ * Asks a gateway twice, before an upstream that answers each request with these bytes; `ends` closes the connection
+ * behind them.
+ */
 const answered = async (bytes: string, { ends = false } = {}) => {
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => (ends ? socket.end(bytes) : socket.write(bytes))),
