@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
 
-// The attack: whoever reaches the operator's listener opens connections and leaves them open. They take the process's descriptors, and it is
-// the clients on the public listener who are turned away.
+// The attack: a client that reaches the admin listener opens connections and leaves them open. They take the process's
+// descriptors, and it is the clients on the public listener who are turned away.
 const many = 400
 
 /** Opens as many connections; `act` is done with each that is not turned away. */

@@ -4,7 +4,8 @@ import { findProblemFault } from '../helpers/raw-response.ts'
 import { roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes into one they do.
+// The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes
+// into one they do.
 const aliases = [
   '/%76aluation/score',
   '/valuation/%73core',

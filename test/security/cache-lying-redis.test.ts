@@ -1,4 +1,7 @@
-/** Attack: a Redis that lies. Whatever it says, requests are answered by the upstream, and nothing of what it says reaches a client. */
+/**
+ * Attack: a Redis that lies. Whatever it says, requests are answered by the upstream, and nothing of what it says
+ * reaches a client.
+ */
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { findScript, renewScript, storeScript } from '../../src/layers/cache/redis/scripts.ts'

@@ -4,7 +4,9 @@ import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues } from '../helpers/wire.ts'
 
-/** Boots a gateway before an upstream that says in its answer what it finds in one field of the request, and no Vary. */
+/**
+ * Boots a gateway before an upstream that says in its answer what it finds in one field of the request, and no Vary.
+ */
 const boot = async (name: string, trustedProxies: readonly string[] = []) => {
   const upstream = await httpUpstream((arrived, response) => {
     response.setHeader('Cache-Control', 'public, max-age=60')
@@ -22,7 +24,8 @@ const boot = async (name: string, trustedProxies: readonly string[] = []) => {
   return { ask, upstream }
 }
 
-// The attack: a field that the upstream goes by, and that is not in the key. What it answers is stored, and everybody else is answered with it.
+// The attack: a field that the upstream goes by, and that is not in the key. Its response is stored, and every other
+// client is answered with it.
 describe('what a client says is asked for, in the stead of the request', () => {
   test.each([
     ['X-Original-URL', '/leads/pipeline'],
@@ -67,7 +70,8 @@ test('a trusted proxy that names each client in Forwarded does not keep them fro
   expect(upstream.requests).toHaveLength(1)
 })
 
-// The attack: the upstream knows its clients by what a mesh or an authenticating proxy writes, and the gateway asks nobody.
+// The attack: the upstream knows its clients by what a mesh or an authenticating proxy writes, and the gateway asks for
+// no credential.
 test.each(['X-Forwarded-Client-Cert', 'X-Forwarded-User', 'X-Forwarded-Email', 'X-Forwarded-Access-Token'])(
   'who is named in %s is not answered with what is stored, and nothing of theirs is stored',
   async (name) => {

@@ -11,7 +11,8 @@ const openssl = await needProgram('openssl')
 const mebibyte = 1024 * 1024
 const clients = 40
 
-// The attack: many ask over TLS for what is stored, and read none of it. In memory it stands but once; encrypted it would stand there for each of them.
+// The attack: many ask over TLS for what is stored, and read none of it. In memory it stands but once; encrypted it
+// would stand there for each of them.
 test.skipIf(openssl.missing)('clients that do not read what is stored take no copies of it', async () => {
   const { right } = makeCertificates(openssl.path ?? '')
   const body = Buffer.alloc(8 * mebibyte, 'a')

@@ -29,7 +29,8 @@ const whose = (shown: X509Certificate): unknown => {
   }
 }
 
-// The attack: a client with a good certificate has the authority write another client's name into it beside its own, or something like it.
+// The attack: a client with a good certificate has the authority write another client's name into it beside its own, or
+// something like it.
 test('a certificate with the names of two clients is of neither', () => {
   expect(whose(certificate('DNS:bank-a.example, DNS:bank-b.example'))).toBe('its certificate is of several clients')
   expect(whose(certificate('DNS:bank-a.example', 'pinned'))).toBe('its certificate is of several clients')

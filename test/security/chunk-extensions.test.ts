@@ -4,7 +4,8 @@ import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.t
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
-// The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that bounds bodies alone reads them for ever.
+// The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that bounds bodies
+// alone reads them for ever.
 const head = 'POST /inventory/sync HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 const KiB = 1024
 

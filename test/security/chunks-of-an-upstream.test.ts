@@ -4,8 +4,8 @@ import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, renderHead } from '../helpers/wire.ts'
 
-// The attack: an upstream answers in chunks of a byte. Each handed on, framed and written by itself, they kept the gateway busy for longer
-// than the time-outs of everyone else: 256 KiB of them for half a minute.
+// The attack: an upstream answers in chunks of a byte. Each handed on, framed and written by itself, they kept the
+// gateway busy for longer than the time-outs of everyone else: 256 KiB of them for half a minute.
 const chunks = 64 * 1024
 
 test('a body in chunks of a byte reaches the client in few pieces, and another client is served meanwhile', async () => {

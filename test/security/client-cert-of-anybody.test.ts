@@ -8,8 +8,9 @@ import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
 
-// The attack: the certificate of a client is no secret, so anybody can write it into the field by which a proxy tells of it, beside that of the proxy
-// too; or write one of his own with a client's name in it, and let a proxy that believes everybody pass it on.
+// The attack: the certificate of a client is no secret, so any client can write it into the field by which a proxy
+// tells of it, beside that of the proxy too; or write one of his own with a client's name in it, and let a proxy that
+// believes everybody pass it on.
 describe.skipIf(openssl.missing)('Client-Cert', () => {
   let made: Certificates
   beforeAll(() => {

@@ -3,8 +3,8 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: a CGI-like back end reads X_Api_Key and X-Api-Key as one variable. What the operator sets, a client then adds to or
-// overrides; what the operator removes, a client sends under the other name.
+// The attack: a CGI-like back end reads X_Api_Key and X-Api-Key as one variable. What the operator sets, a client then
+// adds to or overrides; what the operator removes, a client sends under the other name.
 const get = (fields: string): string => `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields}\r\n`
 
 const boot = async (request: unknown) => {

@@ -3,7 +3,8 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: `Connection: X-Forwarded-For` makes a careless proxy drop what it has just set itself, or what guards the upstream.
+// The attack: `Connection: X-Forwarded-For` makes a careless proxy drop what it has just set itself, or what guards the
+// upstream.
 const get = (fields: string): string => `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields}\r\n`
 
 describe('a client that names fields in Connection', () => {

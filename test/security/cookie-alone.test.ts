@@ -3,7 +3,8 @@ import { logIn, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 
-// The attack: whatever has an operator's browser send a request has it send the cookie too. So a cookie by itself must change nothing, under whatever spelling.
+// The attack: a page that makes an operator's browser send a request makes it send the cookie too. So a cookie by
+// itself must change nothing, under whatever spelling.
 const orders = [
   ['POST', '/reload', ''],
   ['POST', '/reload?force', ''],

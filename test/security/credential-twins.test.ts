@@ -2,8 +2,9 @@ import { expect, test } from 'vitest'
 import { bootApiKeyGateway, key } from '../helpers/api-key-gateway.ts'
 import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
-// The attack: beside a key of its own, which is checked here, a client sends another's under a name that a CGI-like back end reads as the same
-// field. It would get past the gateway unchecked: in place of the key that is stripped, or before the one that is forwarded.
+// The attack: beside a key of its own, which is checked here, a client sends another's under a name that a CGI-like
+// back end reads as the same field. It would get past the gateway unchecked: in place of the key that is stripped, or
+// before the one that is forwarded.
 test.each([
   ['strip', []],
   ['forward', [key]],

@@ -6,8 +6,9 @@ import { loadInThread } from '../../src/config/load/load-in-thread.ts'
 import { readStatStamp } from '../../src/config/load/source-files.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
-// The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must not stay unseen: the
-// gateway would run what the file no longer says, for ever where contents are not polled. Nothing here is polled.
+// The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must
+// not stay unseen: the gateway would run what the file no longer says, for ever where contents are not polled. Nothing
+// here is polled.
 vi.mock('../../src/config/load/load-in-thread.ts', async (original) => {
   const { loadInThread: load } = await original<typeof import('../../src/config/load/load-in-thread.ts')>()
   return { loadInThread: vi.fn(load) }
@@ -31,7 +32,7 @@ const afterReading = (act: () => Promise<void> | void): void => {
   })
 }
 
-/** Resolves when somebody else who watches the file has noticed that it is no longer `text`. */
+/** Resolves when another watcher of the file has noticed that it is no longer `text`. */
 const noticed = (file: string, text: string): Promise<void> =>
   new Promise((resolve) => {
     const changed = async () => readFileSync(file, 'utf8') !== text

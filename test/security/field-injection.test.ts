@@ -3,7 +3,7 @@ import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
-// The attack: what ends a line for one hop and not for another. Behind it stands a field that nobody has checked.
+// The attack: what ends a line for one hop and not for another. Behind it stands a field that no hop has checked.
 const injected = 'X-Injected: 1'
 const breaks: readonly [name: string, bytes: string][] = [
   ['CR', '\r'],

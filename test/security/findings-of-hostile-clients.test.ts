@@ -6,7 +6,8 @@ import { audience, issuer, jwks, signingKey } from '../helpers/tokens.ts'
 
 const marker = 'h0stile'
 
-// Whoever could write on the operator's page could have an operator do something: a sentence there holds nothing that a client has written.
+// The attack: a client that could write on the operator's page could make an operator do something. A sentence there
+// holds nothing that a client has written.
 test('what clients send does not stand in a finding, and no number of them makes more of them', async () => {
   const key = signingKey('ES256', 'elliptic')
   const live = await bootLiveGateway({

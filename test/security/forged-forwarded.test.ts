@@ -3,7 +3,8 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: a client that says it is another, to the gateway's log and limits or to what the upstream allows by address.
+// The attack: a client that says it is another, to the gateway's log and limits or to what the upstream allows by
+// address.
 const forged = [
   ...[
     'Forwarded: for=6.6.6.6;proto=https;host=evil',

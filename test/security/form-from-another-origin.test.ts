@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: a page of another origin sends a form, with all that it could come to know. One at another port of the same host is the same site to a browser: it
-// sends the cookie along, SameSite or not.
+// The attack: a page of another origin sends a form, with all that it could come to know. One at another port of the
+// same host is the same site to a browser: it sends the cookie along, SameSite or not.
 const foreign: readonly Readonly<Record<string, string>>[] = [
   { origin: 'http://attacker.example' },
   { origin: 'http://127.0.0.1:1' },

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: who may log in himself puts the token of a form of his own into one that he has another operator's browser send: the order is then recorded as
-// the other's. Or he takes the one that everybody finds in the login form.
+// The attack: an operator puts the token of a form of his own into one that he makes another operator's browser send:
+// the command is then recorded as the other's. Or he takes the one that everybody finds in the login form.
 test('the token of a form is good in its session alone', async () => {
   const live = await bootLiveGateway({ admin: { token } })
   const [one, another] = [await logIn(live.admin), await logIn(live.admin)]

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: another page has an operator's browser send a form here. The browser may add the cookie; what it cannot add is the token that stands in the
-// forms of the operator's own pages.
+// The attack: another page makes an operator's browser send a form here. The browser may add the cookie; what it cannot
+// add is the token that stands in the forms of the operator's own pages.
 const forms = [
   ['/actions/refuse', { operation: 'market.insights' }],
   ['/actions/serve', { operation: 'market.insights' }],

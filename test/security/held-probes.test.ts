@@ -4,8 +4,9 @@ import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
-// The attack: a breaker that is half-open lets a few requests through and waits for how they end. Clients that begin to upload then, and
-// send a byte now and again, would be those few for as long as they like, and the group would be shut to everybody else.
+// The attack: a breaker that is half-open lets a few requests through and waits for how they end. Clients that begin to
+// upload then, and send a byte now and again, would be those few for as long as they like, and the group would be shut
+// to everybody else.
 const upload = 'POST /risk/asset-valuation HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n'
 
 test('a client that never ends its upload does not keep a circuit breaker half-open', async () => {

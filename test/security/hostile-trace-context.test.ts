@@ -4,8 +4,8 @@ import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues } from '../helpers/wire.ts'
 
-// The attack: a client writes a trace context that breaks whoever reads it, that comes out otherwise than it went in, or that carries text to where only ids
-// belong.
+// The attack: a client writes a trace context that breaks its reader, that comes out otherwise than it went in, or that
+// carries text to where only ids belong.
 const traceId = fc.stringMatching(/^[0-9a-f]{32}$/)
 const spanId = fc.stringMatching(/^[0-9a-f]{16}$/)
 const nearly = fc
@@ -29,7 +29,7 @@ let [on, off]: TestGateway[] = []
 
 beforeAll(async () => {
   upstream = await openHttpUpstream((_, response) => response.end())
-  // Nobody is there, which is nobody's concern.
+  // No receiver is there, which no test here depends on.
   on = await openGateway({ upstream: upstream.url, tracing: { otlp: 'http://127.0.0.1:9/v1/traces', sample: '50%' } })
   off = await openGateway({ upstream: upstream.url })
 })

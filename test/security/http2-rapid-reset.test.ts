@@ -5,7 +5,8 @@ import { rawUpstream } from '../helpers/upstream.ts'
 
 const cancel = (stream: number): Buffer => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))
 
-// CVE-2023-44487: each request is given up at once, so there are never too many under way, and the gateway works for nobody.
+// CVE-2023-44487: each request is given up at once, so there are never too many under way, and the gateway works in
+// vain.
 test.skipIf(missing !== null).each<[string, (first: number) => Buffer[]]>([
   ['in the same packet', (first) => [head(first), cancel(first), head(first + 2), cancel(first + 2)]],
   ['one packet later', (first) => [head(first + 2), cancel(Math.max(1, first - 2)), head(first)].reverse()],
@@ -20,7 +21,8 @@ test.skipIf(missing !== null).each<[string, (first: number) => Buffer[]]>([
   expect(grownBytes).toBeLessThan(maxGrowthBytes)
 })
 
-// CVE-2025-8671: the client has the gateway reset its requests, for trailers that are too many here, which is counted by nobody else.
+// CVE-2025-8671: the client has the gateway reset its requests, for trailers that are too many here, which no other
+// part counts.
 test.skipIf(missing !== null)('requests that the gateway has to reset end their connection as well', async () => {
   const upstream = await rawUpstream(() => {})
   const { port, line } = await bootHttp2({ upstream: upstream.url })
@@ -44,7 +46,7 @@ test.skipIf(missing !== null)('requests that the gateway has to reset end their 
   expect(upstream.accepted()).toBeLessThan(500)
 })
 
-// Each code takes a way of its own through Node, and none may end in an error that nobody listens to.
+// Each code takes a way of its own through Node, and none may end in an error without a listener.
 test.skipIf(missing !== null).each([0, 1, 2, 8, 11])(
   'a body that is broken off with code %i leaves the connection as it is',
   async (code) => {

@@ -6,7 +6,10 @@ import { eventually } from '../helpers/wire.ts'
 // The attack: as over HTTP/1.1, an upload of a byte a second; here a hundred of them share a connection.
 afterEach(() => void vi.useRealTimers())
 
-/** Opens a gateway that asks for 10 bytes a second, and a client whose uploads bring a piece a second, each when the one before has arrived. */
+/**
+ * Opens a gateway that asks for 10 bytes a second, and a client whose uploads bring a piece a second, each when the one
+ * before has arrived.
+ */
 const begin = async (piece: string) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   let arrived = 0

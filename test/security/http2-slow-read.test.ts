@@ -48,7 +48,10 @@ const endless = (socket: Socket): void => {
   more()
 }
 
-/** Opens a gateway that asks for so much, and a client that has asked for an endless answer and taken the first window of it. */
+/**
+ * Opens a gateway that asks for so much, and a client that has asked for an endless answer and taken the first window
+ * of it.
+ */
 const reader = async (minRate: string) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const upstream = await rawUpstream((socket) => onRequest(socket, () => endless(socket)))

@@ -8,8 +8,8 @@ import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
 const streams = Array.from({ length: 100 }, (_, n) => 2 * n + 1)
 const byte = Buffer.concat(streams.map((stream) => frame(0, 0, stream, Buffer.from('a'))))
 
-// The attack: bodies that are read whole before they are sent on, a byte a frame, on as many streams as there may be. A byte costs the client ten; kept as it
-// came, it would cost the gateway more than two hundred.
+// The attack: bodies that are read whole before they are sent on, a byte a frame, on as many streams as there may be. A
+// byte costs the client ten; kept as it came, it would cost the gateway more than two hundred.
 test.skipIf(missing !== null)('bodies of a byte a frame fill no memory', async () => {
   const { attacker, statuses, grownBytes } = await runAttack(async (attacker) => {
     const fields = [...get('/valuation/score', 'POST'), 'content-length', '65536']

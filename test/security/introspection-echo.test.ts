@@ -26,7 +26,8 @@ const echoing = async (echo: Echo): Promise<string> => {
 
 const oneLine = (asked: string): string => asked.replaceAll(/[\r\n]+/g, ' ')
 
-// The attack: an authorization server, or whoever broke into it, answers with what it was told, so that it stands in the log of the gateway.
+// The attack: an authorization server, or an attacker who broke into it, answers with what it was sent, so that it
+// stands in the log of the gateway.
 test.each<readonly [string, Echo]>([
   ['as its status line', (asked) => `HTTP/1.1 400 ${oneLine(asked)}\r\nContent-Length: 0\r\n\r\n`],
   ['as a field', (asked) => `HTTP/1.1 302 Found\r\nLocation: /${oneLine(asked)}\r\nContent-Length: 0\r\n\r\n`],

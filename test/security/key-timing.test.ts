@@ -4,8 +4,9 @@ import { apiKeyAuthenticator } from '../../src/layers/auth/api-key.ts'
 import { getClientRegistry } from '../../src/layers/auth/client-registry.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 
-// The attack: whoever is refused measures how long that took, many times, and learns which ids there are, and how much of a secret is right. A
-// comparison that stops at the first difference, or that is left out for an id that nobody has, takes less.
+// The attack: a client measures how long its rejections take, many times, and learns which ids there are, and how much
+// of a secret is right. A comparison that stops at the first difference, or that is left out for an id of no client,
+// takes less.
 const secret = 'A'.repeat(43)
 const tries = 20_000
 

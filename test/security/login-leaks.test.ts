@@ -4,8 +4,8 @@ import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/fo
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { secretEncodings } from '../helpers/secret-leaks.ts'
 
-// The attack: a token, a cookie or the token of a form comes out where others read: the log, the audit log, an answer. Whoever has mistyped the token by a letter has written
-// most of it.
+// The attack: a token, a cookie or the token of a form comes out where others read: the log, the audit log, an answer.
+// An operator who has mistyped the token by a letter has written most of it.
 const mistyped = 'a-token-of-an-operatro'
 
 test('no token and no cookie stands in a log, in the audit log, or in an answer', async () => {

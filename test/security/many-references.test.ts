@@ -4,8 +4,9 @@ import { loadConfig } from '../../src/config/load/load.ts'
 import { groups } from '../../src/operations.ts'
 import { folderWith } from '../config/helper.ts'
 
-// The attack: a file of a megabyte has room for forty thousand references. What they lead to is compared every few seconds, and whenever
-// somebody asks for /status, in the thread that serves: three seconds each time in which no request moved.
+// The attack: a file of a megabyte has room for forty thousand references. What they lead to is compared every few
+// seconds, and whenever an operator asks for /status, in the thread that serves: three seconds each time in which no
+// request moved.
 const load = (referTo: (group: string, i: number) => string) => {
   const setOf = (group: string) =>
     Object.fromEntries(Array.from({ length: times }, (_, i) => [`X-Key-${i}`, `file:${referTo(group, i)}`]))

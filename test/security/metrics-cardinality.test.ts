@@ -6,18 +6,18 @@ import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { type PipelinedRequest, sendPipelined } from '../helpers/pipelined-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: each request brings a path, a method, a Host, an id or a key that has never been there, so that whoever counts by any of them
-// keeps a series for each, until the gateway, or Prometheus, has no memory left.
+// The attack: each request brings a path, a method, a Host, an id or a key that has never been there, so that a counter
+// labelled with any of them keeps a series for each, until the gateway, or Prometheus, has no memory left.
 const requests = 100_000
 const perBatch = 50
 
-/** Is in all that they bring. */
+/** The marker in all that they send. */
 const mark = 'hostile'
 
 const paths = allOperations.map(({ path }) => path)
 const methods = METHODS.filter((method) => method !== 'CONNECT')
 
-/** Names nobody's method, path, Host, id or key but this one's. */
+/** Returns a request whose method, path, Host, id and key no other one has. */
 const hostile = (n: number): { readonly method: string; readonly bytes: string } => {
   const own = `${mark}-${n}`
   const path = paths[n % paths.length] as string

@@ -10,7 +10,8 @@ import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { spanReceiver } from '../helpers/span-receiver.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: spans go to another system, whose readers are others. Whoever reads them there hopes for a credential, or for anything that a client wrote.
+// The attack: spans go to another system with other readers. An attacker among them looks for a credential, or for
+// anything that a client wrote.
 const planted = {
   query: 'planted-in-the-query',
   body: 'planted-in-the-body',

@@ -13,8 +13,9 @@ import { secretEncodings } from '../helpers/secret-leaks.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: an archive that is sent to whoever is to help is read by whoever gets hold of it. So there is a credential in every place that
-// can hold one, requests are refused for each of them, an edit with two more is refused, and none may be found again.
+// The attack: an archive that is sent to a helper is read by an attacker who gets hold of it. So there is a credential
+// in every place that can hold one, requests are refused for each of them, an edit with two more is refused, and none
+// may be found again.
 const planted = {
   header: 'planted-in-a-field',
   bearer: 'planted-in-a-token',
@@ -36,7 +37,7 @@ const planted = {
   url: 'planted-in-the-url-of-an-upstream',
 } as const
 
-/** Has `tail` print what was refused up to now, as many lines at least. */
+/** Makes `tail` print the recent rejections, as many lines at least. */
 const lastRefused = async (file: string, most: number): Promise<string> => {
   const args = ['src/main.ts', 'tail', '--refused', '--since', '1h', '--config', file]
   const child = spawn(process.execPath, args)

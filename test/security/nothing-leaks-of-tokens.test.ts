@@ -9,8 +9,8 @@ import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../helpers/tokens.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: whoever reads the log hopes for a token that is good, or for what one says; or for what a worker had in its hands when it
-// crashed. The audit log goes to standard output here, among the other lines.
+// The attack: a reader of the log looks for a token that is good, or for its claims; or for what a worker had in its
+// hands when it crashed. The audit log goes to standard output here, among the other lines.
 const planted = {
   claim: 'planted-in-a-claim',
   kid: 'planted-in-a-kid',
@@ -97,7 +97,7 @@ test('nothing of a token that is good or refused comes out of a worker, of one t
   expect(all).toContain('"client":"bank-a","method":"jwt"')
   expect(all).toContain('"cause":')
   const secrets = Object.entries(planted)
-  // What a token says, in whatever part of it, and its signature, as they are and as whoever decodes them would write them.
+  // What a token says, in whatever part of it, and its signature, as they are and decoded.
   for (const [what, bearer] of Object.entries({ good, ...bad })) {
     const [header = '', payload = '', signature = ''] = bearer.split('.')
     secrets.push([`header ${what}`, header], [`payload ${what}`, payload], [`signature ${what}`, signature])

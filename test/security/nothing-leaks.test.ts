@@ -12,8 +12,8 @@ import { crashOnSignal, secretEncodings } from '../helpers/secret-leaks.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: whoever reads the log, an error, or a page of the operator hopes for a credential in it. So there is one in every place that
-// can hold any, and none may be found again, in whatever spelling.
+// The attack: a reader of the log, an error, or a page of the operator looks for a credential in it. So there is one in
+// every place that can hold any, and none may be found again, in whatever spelling.
 const planted = {
   field: 'planted-in-a-field',
   cookie: 'planted-in-a-cookie',

@@ -4,7 +4,8 @@ import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
-// The attack: something that is too large, or does not end, sent for as long as anybody reads it. Each is refused before it has been kept.
+// The attack: something that is too large, or does not end, sent for as long as a server reads it. Each is rejected
+// before it has been stored.
 const MiB = 1024 * 1024
 let upstream: TestUpstream
 let booted: TestGateway

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: a link to a page of an action says markup where it should say a name, and the page runs it; or a file, an endpoint, an edit does.
+// The attack: a link to a page of an action says markup where it should say a name, and the page runs it; or a file, an
+// endpoint, an edit does.
 const markup = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
 const encoded = encodeURIComponent(markup)
 

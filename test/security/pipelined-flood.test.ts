@@ -5,8 +5,8 @@ import { closesConnection, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
-// The attack: requests are short, and may be sent without waiting for answers. A connection is one of ten thousand, but a hundred thousand
-// requests on it, behind one that takes its time, cost six hundred megabytes and a second.
+// The attack: requests are short, and may be sent without waiting for answers. A connection is one of ten thousand, but
+// a hundred thousand requests on it, behind one that takes its time, cost six hundred megabytes and a second.
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
 test('of a flood of requests on one connection few are forwarded, and their answers come in order, the last of them said to be', async () => {

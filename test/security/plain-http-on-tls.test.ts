@@ -8,7 +8,8 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-// The attack: whoever reads along has a client leave out TLS. Nothing is served in the clear, and the client is told so in words that it understands.
+// The attack: an eavesdropper makes a client leave out TLS. Nothing is served in the clear, and the client gets an
+// error in plain HTTP.
 describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
   let made: Certificates
   beforeAll(() => {

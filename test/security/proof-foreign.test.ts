@@ -26,7 +26,8 @@ const send = (port: number, scheme: string, shown: string, proofs: readonly stri
   requestWithFields(port, [`Authorization: ${scheme} ${shown}`, ...proofs.map((proof) => `DPoP: ${proof}`)], method)
 const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
 
-// The attack: whoever has got hold of a token brings a proof of his own, or one that its owner made for something else.
+// The attack: an attacker who has got hold of a token sends a proof of his own, or one that its owner made for
+// something else.
 test.each<readonly [what: string, prove: () => Promise<string>, cause: string]>([
   ['another key', () => other.prove({ token, htu: boundTargetUrl }), 'the proof is of another key'],
   [

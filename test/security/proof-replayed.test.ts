@@ -19,13 +19,14 @@ beforeAll(async () => {
   token = boundToken(key, { jkt: holder.jkt })
 })
 
-/** Writes a request that somebody has seen, with its token and its proof. */
+/** Writes a request that an attacker has seen, with its token and its proof. */
 const seen = async (): Promise<readonly string[]> => [
   `Authorization: DPoP ${token}`,
   `DPoP: ${await holder.prove({ token, htu: boundTargetUrl })}`,
 ]
 
-// The attack: whoever has seen a request sends it again, token, proof and all. That it is for this very target and a few seconds old does not help.
+// The attack: an attacker who has seen a request sends it again, token, proof and all. That it is for this very target
+// and a few seconds old does not help.
 test('a proof is good once', async () => {
   const { port, line } = await bootGateway(tokenBindingSettings(key))
   const [first, second] = [await seen(), await seen()]

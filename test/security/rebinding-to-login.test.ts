@@ -3,8 +3,9 @@ import { token } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 
-// The attack: a web page has its own name resolve to the operator's machine (DNS rebinding). Its requests are of its own origin then, so it can read the login form and
-// guess at the token from the operator's browser, or read pages that ask for no login.
+// The attack: a web page has its own name resolve to the operator's machine (DNS rebinding). Its requests are of its
+// own origin then, so it can read the login form and guess at the token from the operator's browser, or read pages that
+// ask for no login.
 const body = `token=${token}`
 
 test.each([

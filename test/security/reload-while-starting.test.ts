@@ -7,8 +7,8 @@ import type { Gateway } from '../../src/gateway.ts'
 import type { LogSink } from '../../src/observe/log.ts'
 import { configText, logInMemory } from '../helpers/gateway.ts'
 
-// The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit, and does not start it
-// again. `systemctl reload` sends one to whatever it has just started.
+// The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit,
+// and does not start it again. `systemctl reload` sends one to whatever it has just started.
 const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
 vi.mock('../../src/gateway.ts', () => ({ startGateway }))
 vi.mock('../../src/observe/log.ts', async (original) => ({

@@ -6,7 +6,8 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-// The attack (CVE-2011-1473): a client that asks for handshake after handshake on one connection has the gateway do the expensive half of each.
+// The attack (CVE-2011-1473): a client that asks for handshake after handshake on one connection has the gateway do the
+// expensive half of each.
 describe.skipIf(openssl.missing)('renegotiation', () => {
   let made: Certificates
   beforeAll(() => {

@@ -11,8 +11,9 @@ import type { Poison } from './desync/poison.ts'
 import { seconds, usual } from './desync/seconds.ts'
 import { atOnce, filled, inPieces, inTwo, settled, stage, turns } from './desync/stage.ts'
 
-// The attack: an upstream, or what an attacker makes of it, writes more, less or other bytes than its framing says. Then one client could
-// be given what was another's (RFC 9112 §11.1, response splitting; §9.2, responses that nothing was asked for).
+// The attack: an upstream, or what an attacker makes of it, writes more, less or other bytes than its framing says.
+// Then one client could be given what was another's (RFC 9112 §11.1, response splitting; §9.2, responses that nothing
+// was asked for).
 
 const openssl = await needProgram('openssl')
 const pair = openssl.path === null ? null : makeCertificates(openssl.path).right
@@ -133,7 +134,9 @@ describe('in the moment in which the next request goes out,', () => {
 const padded = (bytes: string): string =>
   bytes.replace('X-Own', `X-Padding: ${'x'.repeat(2 ** 14 - bytes.length - 'X-Padding: \r\n'.length)}\r\nX-Own`)
 
-/** Has two clients wait for the connection while the first is answered; `busy` is called in the turn in which it is. */
+/**
+ * Makes two clients wait for the connection while the first is answered; `busy` is called in the turn in which it is.
+ */
 const whileOthersWait = async (
   { poisoned, others, inLine }: ReturnType<typeof stage>,
   poison: Poison,

@@ -7,7 +7,8 @@ import { bootTlsGateway, certificateEntry } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-// The attack: a client is revoked, and the edit brings a mistake elsewhere. Whoever rolls back in a hurry would let the client in again.
+// The attack: a client is revoked, and the edit has a mistake elsewhere. An operator who rolls back in a hurry would
+// let the client in again.
 describe.skipIf(openssl.missing)('a rollback', () => {
   let made: Certificates
   beforeAll(() => {

@@ -6,8 +6,9 @@ import { bootTlsGateway, certificateEntry } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-// The attack: whoever has a session of yesterday resumes it. Nobody looks at a certificate then: what was found out about it stands in the ticket, and
-// TLS 1.3 takes the session itself for a proof of who is there. So a client that has been revoked since, or that never had to show anything, would come in.
+// The attack: a client resumes a session of yesterday. Its certificate is not checked then: what was found out about it
+// stands in the ticket, and TLS 1.3 takes the session itself for a proof of the client's identity. So a client that has
+// been revoked since, or that never had to show anything, would come in.
 describe.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)(
   'a session that is resumed over %s',
   (version) => {

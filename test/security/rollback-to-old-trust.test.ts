@@ -25,7 +25,7 @@ const rolledBack = async (...edits: readonly ((folder: string) => Settings)[]) =
   return live
 }
 
-// The attack: whoever has stolen a key of the issuer waits until somebody rolls back a bad edit.
+// The attack: an attacker who has stolen a key of the issuer waits until an operator rolls back a bad edit.
 test('a rollback does not bring back a key of the issuer that was removed from its file', async () => {
   const [good, stolen] = [signingKey('ES256', 'good'), signingKey('ES256', 'stolen')]
   const settings = (text: string, level: string) => (folder: string) => {
@@ -58,7 +58,8 @@ test('but it does undo a mistake in where the keys are', async () => {
   expect(await requestWithFields(gateway.address.port, [`Authorization: Bearer ${signToken(key)}`])).toBe(200)
 })
 
-// The attack: clients have begun to be known by names, from an authority; without it anybody writes a name into a certificate of his own.
+// The attack: clients have begun to be known by names, from an authority; without it any client writes a name into a
+// certificate of his own.
 describe.skipIf(openssl.missing)('certificates behind a proxy', () => {
   test('a rollback does not believe anybody who writes the name of a client', async () => {
     const made = makeCertificates(openssl.path ?? '')

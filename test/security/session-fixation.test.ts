@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: who can plant a cookie in an operator's browser (a program at another port of localhost can) plants the id of a session, waits until the operator has
-// logged in, and uses it as well.
+// The attack: an attacker who can plant a cookie in an operator's browser (a program at another port of localhost can)
+// plants the id of a session, waits until the operator has logged in, and uses it as well.
 test('a login never takes over an id that the browser came with', async () => {
   const live = await bootLiveGateway({ admin: { token } })
   const { port } = new URL(live.admin)

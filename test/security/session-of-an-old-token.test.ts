@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { logIn, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: an operator has gone, or his token is known to others; it is replaced in the file. Whoever has logged in with it goes on by the cookie.
+// The attack: an operator has gone, or his token is known to others; it is replaced in the file. A session that it
+// opened goes on by the cookie.
 const next = 'another-token-of-operators'
 const bearer = { headers: { Authorization: `Bearer ${token}` } }
 

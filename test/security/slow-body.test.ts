@@ -4,13 +4,17 @@ import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
 import { eventually, renderHead } from '../helpers/wire.ts'
 
-// The attack: an upload of a byte a second. No gap in it is long, so nothing ends it, and it holds a connection to the upstream for days.
+// The attack: an upload of a byte a second. No gap in it is long, so nothing ends it, and it holds a connection to the
+// upstream for days.
 afterEach(() => void vi.useRealTimers())
 
 const post = (...framing: readonly string[]): string =>
   renderHead({ method: 'POST', target: '/risk/asset-valuation', fields: [...framing, 'Connection', 'keep-alive'] })
 
-/** Opens a gateway that asks for 10 bytes a second, and a client that sends pieces of its upload, each a second after the other. */
+/**
+ * Opens a gateway that asks for 10 bytes a second, and a client that sends pieces of its upload, each a second after
+ * the other.
+ */
 const begin = async (head: string, piece: (nth: number) => string) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   let arrived = ''

@@ -5,8 +5,8 @@ import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { dial } from '../helpers/wire.ts'
 
-// The attack: a crowd of clients that ask for much and read nothing of it, or that send much to a back end which is slow to take it. Each is
-// one of ten thousand; what is held for it must not be what it asked for.
+// The attack: a crowd of clients that ask for much and read nothing of it, or that send much to a back end which is
+// slow to take it. Each is one of ten thousand; what is held for it must not be what it asked for.
 const crowd = 40
 const bytes = 16 * 1024 * 1024
 
@@ -28,7 +28,7 @@ const pump = (socket: Socket): (() => number) => {
   return () => written - socket.writableLength
 }
 
-/** Waits until nobody has got rid of anything for a while, and tells how much all of them have. */
+/** Waits until no client has sent anything for a while, and returns how much all of them have sent. */
 const stalled = async (writers: readonly (() => number)[]): Promise<number> => {
   for (let before = -1; ; ) {
     const now = writers.reduce((sum, taken) => sum + taken(), 0)
@@ -65,5 +65,5 @@ test('a crowd that reads nothing, clients and upstreams, costs a bounded amount 
 
   const { residentBytes } = await gateway.census()
   expect(residentBytes - before.residentBytes).toBeLessThan(mostBytes)
-  expect(taken).toBeLessThan(crowd * bytes) // or nobody was slow
+  expect(taken).toBeLessThan(crowd * bytes) // or no client was slow
 })

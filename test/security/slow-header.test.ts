@@ -4,8 +4,8 @@ import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
-// The attack (Slowloris): many clients begin a request, and add a field to it now and then. Each is one of ten thousand connections, and a
-// server that waits for the end of a head for ever has soon none left.
+// The attack (Slowloris): many clients begin a request, and add a field to it now and then. Each is one of ten thousand
+// connections, and a server that waits for the end of a head for ever has soon none left.
 const crowd = 100
 const headersMs = 500
 

@@ -4,8 +4,8 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { dial, eventually } from '../helpers/wire.ts'
 
-// The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand, and it need do
-// nothing more to keep it. Nobody streams to it by then: the answers are complete, only not taken.
+// The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand,
+// and it need do nothing more to keep it. No upstream streams to it by then: the responses are complete, only not read.
 const gapMs = 200
 const bytes = 60_000 // read whole from the upstream, and written in one piece
 const some = 95 // together more than the system takes for a client that does not read

@@ -3,8 +3,9 @@ import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
-// The attack: a client begins to upload and pauses, until the back end loses patience and cuts the connection. What looks like an endpoint
-// that resets is the client's doing: a handful of such uploads to a quiet group would have its endpoints taken out, or its breaker opened.
+// The attack: a client begins to upload and pauses, until the back end loses patience and cuts the connection. What
+// looks like an endpoint that resets is the client's doing: a handful of such uploads to a quiet group would have its
+// endpoints taken out, or its breaker opened.
 const upload = 'POST /risk/asset-valuation HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n'
 
 test('uploads that pause until the back end cuts them take no endpoint out, and open no breaker', async () => {

@@ -6,8 +6,8 @@ import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openHttpUpstream } from '../helpers/upstream.ts'
 
-// The attack as others make it: Debian's slowhttptest. `SLOW_CONNECTIONS=1000 SLOW_SECONDS=25 npm run test:drills -- slowhttptest`
-// is the large one, and prints its figures.
+// The attack as others make it: Debian's slowhttptest.
+// `SLOW_CONNECTIONS=1000 SLOW_SECONDS=25 npm run test:drills -- slowhttptest` is the large one, and prints its figures.
 const connections = Number(process.env.SLOW_CONNECTIONS ?? 100)
 const seconds = Number(process.env.SLOW_SECONDS ?? 2)
 const run = promisify(execFile)
@@ -87,7 +87,7 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
         console.log(`${shown}, median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}\n${told.slice(-700)}`)
       }
       expect([...statuses]).toEqual([200])
-      expect(sockets).toBeGreaterThan('maxConnectionsPerAddress' in more ? few / 2 : connections / 2) // or there was no crowd
+      expect(sockets).toBeGreaterThan('maxConnectionsPerAddress' in more ? few / 2 : connections / 2) // a crowd
       expect(most - before).toBeLessThan(mostBytes(times.length))
     },
     120_000,

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 
-// The attack: a request whose end two hops see in different places, so that what one takes for a body the other takes for a request.
+// The attack: a request whose end two hops see in different places, so that what one takes for a body the other takes
+// for a request.
 const site = gatewayForAll()
 
 const hidden = 'GET /leads/pipeline?smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -12,7 +13,10 @@ const te = 'Transfer-Encoding: chunked'
 
 const last = 'GET /market/insights?last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 
-/** Sends bytes and waits for the gateway to end the connection; tells the answers, and what the upstream got before another request. */
+/**
+ * Sends bytes and waits for the gateway to end the connection; tells the answers, and what the upstream got before
+ * another request.
+ */
 const attack = async (bytes: string): Promise<{ statuses: string[]; urls: string[] }> => {
   const before = site.upstream.requests.length
   const client = await rawClient(site.port)

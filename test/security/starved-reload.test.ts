@@ -8,8 +8,9 @@ import { haveFilesChanged } from '../../src/config/load/source-files.ts'
 import { slowFile } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 
-// The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again. `new Worker` then
-// throws on the spot, and a rejection that nobody hears of ends the process. Or the file takes too long to read, and is mended meanwhile.
+// The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again.
+// `new Worker` then throws on the spot, and a rejection without a handler ends the process. Or the file takes too long
+// to read, and is mended meanwhile.
 vi.mock('node:worker_threads', async (original) => {
   const { Worker: real, ...more } = await original<typeof import('node:worker_threads')>()
   return { ...more, Worker: vi.fn(real) }

@@ -4,8 +4,9 @@ import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.t
 import { rawUpstream } from '../helpers/upstream.ts'
 import { eventually, renderHead } from '../helpers/wire.ts'
 
-// The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that streams is not read before
-// there is one, so no gap in it is timed and the request is never complete: whoever comes next with one waited for ever.
+// The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that
+// streams is not read before there is one, so no gap in it is timed and the request is never complete: the next client
+// with an upload waited for ever.
 const deadlineMs = 200
 const post = (...framing: readonly string[]): string =>
   renderHead({ method: 'POST', target: '/valuation/score', fields: [...framing, 'Connection', 'keep-alive'] })

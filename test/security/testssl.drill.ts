@@ -9,14 +9,15 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const [openssl, testssl] = [await needProgram('openssl'), await needProgram('testssl')]
 
-/** Is one thing that testssl.sh has found out. */
+/** One thing that testssl.sh has found out. */
 interface Found {
   readonly id: string
   readonly severity: string
   readonly finding: string
 }
 
-// Protocols, suites, forward secrecy and every weakness that it knows of (ROBOT, CRIME, Heartbleed, renegotiation, …), asked by somebody else’s program.
+// Protocols, suites, forward secrecy and every weakness that it knows of (ROBOT, CRIME, Heartbleed, renegotiation, …),
+// asked by an independent program.
 describe.skipIf(openssl.missing ?? testssl.missing)('testssl.sh', () => {
   test('finds nothing above LOW', { timeout: 300_000 }, async () => {
     const { port } = await bootTlsGateway(makeCertificates(openssl.path ?? '').right)

@@ -15,7 +15,8 @@ const post = 'POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nTransfer-Enco
 const preface = [Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)]
 const upload = [head(1, get('/valuation/score', 'POST'), false), frame(0, 0, 1, Buffer.from('abc'))]
 
-// The attack: whoever stands in between writes into a connection, or its client does. Nothing more can be said on it, and nobody waits on it for an answer.
+// The attack: a machine in the middle writes into a connection, or its client does. Nothing more can be sent on it, and
+// no client waits on it for a response.
 describe.skipIf(openssl.missing)('what is no TLS, in the middle of a connection', () => {
   let made: Certificates
   beforeAll(() => {

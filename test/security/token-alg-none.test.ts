@@ -2,7 +2,7 @@ import { test } from 'vitest'
 import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { claims, encodePart } from '../helpers/tokens.ts'
 
-// RFC 8725 §2.1: a token that says of itself that nobody signed it.
+// RFC 8725 §2.1: a token that says of itself that it is unsigned.
 test('a token without a signature is none, however it spells that', async () => {
   const { expectRejected: refuses, key } = await bootJwtGateway()
   const unsigned = (alg: string): string =>

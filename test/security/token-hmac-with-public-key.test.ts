@@ -4,7 +4,7 @@ import { problemsOf, sandbox } from '../config/helper.ts'
 import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { claims, encodePart } from '../helpers/tokens.ts'
 
-// RFC 8725 §2.1: whoever has the public key, which is everybody, signs with it as if it were a secret.
+// RFC 8725 §2.1: an attacker has the public key, as every client has, and signs with it as if it were a secret.
 test('what is public is no secret', async () => {
   const { expectRejected: refuses, rsa, key } = await bootJwtGateway()
   const secrets = [rsa, key].flatMap(({ publicKey }) => [

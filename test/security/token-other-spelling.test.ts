@@ -4,8 +4,8 @@ import { signToken } from '../helpers/tokens.ts'
 
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-// The attack: whoever has a token spells it anew, and has it verified and remembered as another: the last character of a signature has bits that
-// say nothing (RFC 4648 §3.5).
+// The attack: a client spells its token anew, and has it verified and remembered as another: the last character of a
+// signature has bits that say nothing (RFC 4648 §3.5).
 test('a token that is spelled anew is none', async () => {
   const { key, rsa, expectRejected: refuses } = await bootJwtGateway()
 

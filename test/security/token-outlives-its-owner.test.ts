@@ -8,7 +8,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 const key = signingKey('ES256', 'issuer')
 const bankA = { id: 'bank-a', claims: { client_id: 'bank-a' }, operations: 'all' }
 
-// The attack: a token that was good is remembered as such. Whoever has lost his entitlement shows it again.
+// The attack: a token that was good is remembered as such. A client that has lost its entitlement presents it again.
 test.each<readonly [string, Settings, number]>([
   ['is removed', { clients: [] }, 403],
   ['is disabled', { clients: [{ ...bankA, disabled: true }] }, 403],

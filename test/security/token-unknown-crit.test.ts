@@ -2,7 +2,7 @@ import { test } from 'vitest'
 import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { claims, signToken } from '../helpers/tokens.ts'
 
-// RFC 7515 §4.1.11: whoever does not understand what is critical must not take the token.
+// RFC 7515 §4.1.11: a recipient that does not understand a critical header parameter must reject the token.
 test('what a token calls critical is not understood here', async () => {
   const { expectRejected: refuses, key } = await bootJwtGateway()
 

@@ -13,7 +13,8 @@ import { signingKey } from '../helpers/tokens.ts'
 const openssl = await needProgram('openssl')
 const key = signingKey('ES256', 'issuer')
 
-// The attack: a client of the same gateway, with a good certificate of its own, has got hold of a token that was issued to another (RFC 8705 §3).
+// The attack: a client of the same gateway, with a good certificate of its own, has got hold of a token that was issued
+// to another (RFC 8705 §3).
 describe.skipIf(openssl.missing)('a token that is bound to a certificate', () => {
   let made: Certificates
   let token: string

@@ -4,8 +4,8 @@ import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.t
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
-// The attack: fields behind the body. They come when all checks are over, and a back end that merges them into the head takes a length, an
-// authorization or a client's address from there. Or they have no end.
+// The attack: fields behind the body. They come when all checks are over, and a back end that merges them into the head
+// takes a length, an authorization or a client's address from there. Or they have no end.
 const post = (trailers: string): string =>
   `POST /inventory/sync HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n${trailers}`
 

@@ -2,8 +2,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 
-// The attack: an order that changes something leaves no trace of who gave it, because he does not stay for the answer; or leaves too much,
-// because he wrote his token into the target.
+// The attack: an order that changes something leaves no trace of who gave it, because he does not stay for the answer;
+// or leaves too much, because he wrote his token into the target.
 const token = 'a-token-of-an-operator'
 const post = (target: string, body = ''): string =>
   `POST ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`

@@ -9,8 +9,8 @@ import { needProgram } from '../helpers/program.ts'
 
 const openssl = await needProgram('openssl')
 
-// The attack: a certificate and a key that belong together, and that TLS does not take all the same: a key that is too short, a chain that is
-// cut off. `check` called the file sound, and a gateway that restarted with it did not start.
+// The attack: a certificate and a key that belong together, and that TLS does not take all the same: a key that is too
+// short, a chain that is cut off. `check` called the file sound, and a gateway that restarted with it did not start.
 describe.skipIf(openssl.missing)('a pair that TLS does not take', () => {
   let pairs: Readonly<Record<string, { readonly certificate: string; readonly key: string }>> = {}
   beforeAll(() => {

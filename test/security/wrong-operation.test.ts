@@ -4,8 +4,8 @@ import { rawClient } from '../helpers/raw-client.ts'
 
 const fields = `Host: gateway\r\nX-Api-Key: ${key}\r\nConnection: close\r\n`
 
-// The attack: a client that may call one operation asks for another, plainly, in another spelling, or by naming it where a back end or a
-// framework may look for what was meant.
+// The attack: a client that may call one operation asks for another, plainly, in another spelling, or by naming it
+// where a back end or a framework may look for what was meant.
 test.each([
   ['the operation itself', 'GET /leads/pipeline', '', 403],
   ['its absolute form', 'GET http://gateway/leads/pipeline', '', 403],

@@ -3,7 +3,10 @@ import { badBody, badHead, head, own, type Poison, second, sound, strayMark } fr
 const body = own
 const said = (length: string, name = 'Content-Length'): string => head([`${name}: ${length}`])
 
-/** Bodies that are longer or shorter than their head says, with and without another response in their place (RFC 9112 §6.3). */
+/**
+ * Bodies that are longer or shorter than their head says, with and without another response in their place (RFC 9112
+ * §6.3).
+ */
 const wrongLengths: readonly Poison[] = [
   sound('a body that is a byte longer than said', said('12') + body, { stray: 's' }),
   sound('a body that is much longer than said', said('12') + body, { stray: strayMark.repeat(50_000) }),

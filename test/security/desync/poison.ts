@@ -6,8 +6,9 @@ export interface Poison {
   /** What follows the end of the response: no client may be given a byte of it. */
   readonly stray: string
   /**
-   * Where it cannot be read any more. `nowhere`: the client is given it whole. `head`: the client is given 502. `body`: the client is given 502,
-   * or a part and the end of its connection. `undecided`: any of these, as RFC 9112 leaves it to the reader.
+   * Where it cannot be read any more. `nowhere`: the client is given it whole. `head`: the client is given 502. `body`:
+   * the client is given 502, or a part and the end of its connection. `undecided`: any of these, as RFC 9112 leaves it
+   * to the reader.
    */
   readonly breaks: 'nowhere' | 'head' | 'body' | 'undecided'
   /** The status and the body that a client is given, if it is given it whole. */
@@ -46,5 +47,5 @@ export const undecided = (name: string, bytes: string, more: Partial<Poison> = {
 export const head = (lines: readonly string[], start = 'HTTP/1.1 200 OK'): string =>
   [start, `X-Own: ${own}`, ...lines, '', ''].join('\r\n')
 
-/** A response to nobody, which smells of a success. */
+/** A response to no request, which looks like a success. */
 export const second = `HTTP/1.1 200 OK\r\nX-Stray: ${strayMark}\r\nContent-Length: ${strayMark.length}\r\n\r\n${strayMark}`

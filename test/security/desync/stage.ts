@@ -10,7 +10,10 @@ import { type Asked, type PoisonedUpstream, poisonedUpstream } from './upstream.
 
 type Fault = string | null
 
-/** Has an upstream, a gateway with one connection to it and three clients serve all tests of a `describe`; `tls`: with TLS between the two. */
+/**
+ * Opens an upstream, a gateway with one connection to it and three clients for all tests of a `describe`; `tls`: with
+ * TLS between the two.
+ */
 export const stage = (tls: Pair | null = null) => {
   let upstream: PoisonedUpstream
   let close: () => Promise<unknown> = async () => {}
@@ -36,7 +39,7 @@ export const stage = (tls: Pair | null = null) => {
     await close()
   })
 
-  /** Has the first client send a request, which `play` answers. */
+  /** Sends a request from the first client, which `play` answers. */
   const poisoned = async (play: (asked: Asked, client: Client) => Promise<void>, request = getOf) => {
     const marker = newMarker()
     const [client] = clients
@@ -56,17 +59,20 @@ export const stage = (tls: Pair | null = null) => {
     return faultOfSound(marker, await client.given())
   }
 
-  /** Has all three ask for sound answers, one after the other, the first one last. Names what is wrong with each. */
+  /**
+   * Sends a request from each of the three, one after the other, the first one last. Names what is wrong with each
+   * response.
+   */
   const others = async (): Promise<readonly Fault[]> => [
     await askWith(clients[1]),
     await askWith(clients[2]),
     await askWith(clients[0]),
   ]
 
-  /** Has the second and the third ask at once. */
+  /** Sends a request from the second and one from the third at once. */
   const inLine = (): Promise<readonly Fault[]> => Promise.all([askWith(clients[1]), askWith(clients[2])])
 
-  /** Has the second ask, with something else that happens in the same moment, before it or after. */
+  /** Sends a request from the second, with something else that happens in the same moment, before it or after. */
   const inTheMoment = (request: typeof getOf, happen: () => void, before: boolean): Promise<Fault> => {
     if (before) happen()
     return askWith(clients[1], request, before ? undefined : happen)

@@ -15,7 +15,7 @@ type Play = (asked: Asked) => void
 
 export interface PoisonedUpstream {
   readonly url: string
-  /** Has the request with this marker answered so; every other one has a sound answer that carries its marker. */
+  /** Answers the request with this marker so; every other one gets a sound response that carries its marker. */
   plan(marker: string, play: Play): void
   accepted(): number
   close(): Promise<unknown>
