@@ -4,7 +4,7 @@ import { httpUpstream, type TestUpstream } from './upstream.ts'
 
 const secret = 'A'.repeat(43)
 
-/** Is the key of the only client. */
+/** The key of the only client. */
 export const key = `key.${secret}`
 
 /** Boots a gateway that knows one client, bank-a, by {@link key}, before an upstream that records what it gets. */

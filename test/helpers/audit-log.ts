@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { verifyAuditLog } from '../../src/cli/commands/audit-verify.ts'
 import type { OnTestEnd } from './editable-file.ts'
 
-/** Is a line, parsed. */
+/** A line, parsed. */
 export interface AuditLine {
   readonly [field: string]: unknown
   readonly event: string
@@ -37,7 +37,7 @@ export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
       .filter((name) => name.startsWith('audit.log'))
       .map((name) => join(folder, name))
       .sort((one, other) => order(one) - order(other))
-  // Whoever renames a file calls it what he likes.
+  // A renamed file may have any name.
   const order = (name: string): number => Number(/"seq":(\d+)/.exec(readFileSync(name, 'utf8'))?.[1])
   const text = (): string =>
     files()

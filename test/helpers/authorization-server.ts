@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 
-/** Is a real authorization server on the loopback, with one client that may get tokens for itself. */
+/** A real authorization server on the loopback, with one client that may get tokens for itself. */
 export interface AuthorizationServer {
   readonly url: string
   /** Gets a token: a JWT for a resource, or an opaque one without. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Is a key and its certificate, as PEM. */
+/** A key and its certificate, as PEM. */
 export interface Pair {
   readonly key: string
   readonly cert: string
@@ -24,17 +24,17 @@ export interface Certificates {
   readonly wrongName: Pair
   /** Names the right host, until the year 2021. */
   readonly expired: Pair
-  /** Names the right host, signed by nobody else. */
+  /** Names the right host, self-signed. */
   readonly selfSigned: Pair
   /** Names no host: what a client shows for itself. */
   readonly client: Pair
-  /** Is another client's, and good for an hour. */
+  /** Another client's, good for an hour. */
   readonly brief: Pair
-  /** Is of a client that is known by `dns:bank-a.example`, and what it is as a URI. */
+  /** Of a client that is known by `dns:bank-a.example`, with its URI. */
   readonly bankA: Pair
-  /** Names what `bankA` does, and nobody has signed it. */
+  /** Names what `bankA` does, and is self-signed. */
   readonly forgedA: Pair
-  /** The authority's list of revoked certificates: with nobody on it, and with `client`. */
+  /** The authority's list of revoked certificates: empty, and with `client`. */
   readonly noneRevoked: string
   readonly clientRevoked: string
 }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-/** Is a load of several lanes, each of which asks anew as soon as it has its answer. */
+/** A load of several lanes, each of which asks anew as soon as it has its answer. */
 export interface ClosedLoopLoad<T> {
   /** What came of each request so far. */
   readonly answers: readonly T[]
@@ -10,7 +10,7 @@ export interface ClosedLoopLoad<T> {
   stop(): Promise<void>
 }
 
-/** Has eight lanes ask until they are stopped; `ask` is given the number of its lane. */
+/** Sends requests on eight lanes until they are stopped; `ask` is given the number of its lane. */
 export const startClosedLoop = <T>(ask: (lane: number) => Promise<T>): ClosedLoopLoad<T> => {
   const answers: T[] = []
   let stopped = false

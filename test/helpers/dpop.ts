@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 
-/** Is a client that holds a key and proves it. */
+/** A client that holds a key and proves it. */
 export interface DpopClient {
   readonly jwk: JWK
   /** The thumbprint of its key, as `cnf.jkt` has it. */

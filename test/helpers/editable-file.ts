@@ -7,9 +7,9 @@ import { join } from 'node:path'
 /** Does something when a test has finished: the test's own `onTestFinished`, since tests run beside each other here. */
 export type OnTestEnd = (work: () => void | Promise<void>) => void
 
-/** Is a file that can be edited in one way. It is not there before it is first written. */
+/** A file that can be edited in one way. It is not there before it is first written. */
 export interface EditableFile {
-  /** What it is, for whoever reads the figures. */
+  /** Its name in the figures. */
   readonly name: string
   /** The file that the gateway is started on. */
   readonly file: string
@@ -40,7 +40,9 @@ export const fileReplacedByRename = (onEnd: OnTestEnd): EditableFile => {
   return { name: 'renamed', file, commandPrefix: [], write }
 }
 
-/** Does what a kubelet does with a ConfigMap: a new folder, a link to it renamed over `..data`, the old folder removed. */
+/**
+ * Does what a kubelet does with a ConfigMap: a new folder, a link to it renamed over `..data`, the old folder removed.
+ */
 export const fileSwappedBySymlink = (onEnd: OnTestEnd): EditableFile => {
   const mount = folder(onEnd)
   const file = join(mount, 'gateway.yaml')
@@ -58,8 +60,8 @@ export const fileSwappedBySymlink = (onEnd: OnTestEnd): EditableFile => {
 }
 
 /**
- * Writes a file that is bind-mounted by itself over the gateway's, in a mount namespace of the gateway's own. Where that is not
- * permitted, both are names of one file: that tells a watcher of the folder as little.
+ * Writes a file that is bind-mounted by itself over the gateway's, in a mount namespace of the gateway's own. Where
+ * that is not permitted, both are names of one file: that tells a watcher of the folder as little.
  */
 export const fileBindMounted = (onEnd: OnTestEnd): EditableFile => {
   const [outside, inside] = [join(folder(onEnd), 'gateway.yaml'), join(folder(onEnd), 'gateway.yaml')]
@@ -76,7 +78,10 @@ export const fileBindMounted = (onEnd: OnTestEnd): EditableFile => {
 
 const mountAndRun = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
 
-/** Finds out how to run a command in a mount namespace of its own: followed by what is mounted, where, and the command; null: not here. */
+/**
+ * Finds out how to run a command in a mount namespace of its own: followed by what is mounted, where, and the command;
+ * null: not here.
+ */
 const mountNamespace = (onEnd: OnTestEnd): readonly string[] | null => {
   const file = join(folder(onEnd), 'probe')
   writeFileSync(file, '')

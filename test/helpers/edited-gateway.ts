@@ -12,13 +12,13 @@ import type { EditableFile, OnTestEnd } from './editable-file.ts'
 import type { LogLine } from './gateway.ts'
 import { fetchAdmin } from './live-gateway.ts'
 
-/** Is what the heap of a process holds after two forced collections. */
+/** What the heap of a process holds after two forced collections. */
 export interface Heap {
   readonly usedBytes: number
   readonly residentBytes: number
 }
 
-/** Is what these tests read of /status. */
+/** What these tests read of /status. */
 export interface Status {
   readonly config: {
     readonly hash: string
@@ -57,7 +57,8 @@ export const bootEditedGateway = async (
   const [command = '', ...args] = [...commandPrefix, ...node, 'serve', '--config', file]
   const child = spawn(command, args, {
     cwd: root,
-    // A reload compiles the modules of the thread that reads. Hundreds of them are half as long with what is compiled kept on disk.
+    // A reload compiles the modules of the thread that reads. Hundreds of them are half as long with what is compiled
+    // kept on disk.
     env: { ...process.env, NODE_COMPILE_CACHE: cache },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })

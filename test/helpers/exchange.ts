@@ -1,11 +1,11 @@
 import { Exchange, type ExchangeInit, type Handler, type ProxyResponse, type RequestBody } from '../../src/exchange.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
-/** Is a request body that a test moves along by hand. */
+/** A request body that a test moves along by hand. */
 export interface FakeBody extends RequestBody {
   received: boolean
   started: boolean
-  /** Says that somebody reads it. */
+  /** Marks it as being read. */
   begin(): void
   /** Says that the whole of it has arrived. */
   complete(): void

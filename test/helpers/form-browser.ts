@@ -1,9 +1,12 @@
-/** A browser without scripts, as far as the pages of the operator's listener need one: forms, cookies and redirects, over real sockets. */
+/**
+ * A browser without scripts, as far as the pages of the operator's listener need one: forms, cookies and redirects,
+ * over real sockets.
+ */
 import { expect } from 'vitest'
 
 export const token = 'a-token-of-an-operator'
 
-/** Is an answer as a browser gets it; redirects are not followed. */
+/** An answer as a browser gets it; redirects are not followed. */
 export interface PageResponse {
   readonly status: number
   readonly headers: Headers

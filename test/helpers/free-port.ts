@@ -2,9 +2,9 @@ import { createServer } from 'node:net'
 import { listenOnReservedPort, promisedPorts } from './reserved-port.ts'
 
 /**
- * Finds a loopback TCP port that was free a moment ago, of those that the system gives to nobody by itself: a test beside this one does not
- * get it by asking for any, nor does anything else of this process. A test in another process may choose the same one: whoever starts a
- * program on it tries again with another.
+ * Finds a loopback TCP port that was free a moment ago, of those that the system never gives out by itself: a test
+ * beside this one does not get it by asking for any, nor does anything else of this process. A test in another process
+ * may choose the same one: a caller that starts a program on it tries again with another.
  */
 export const freePort = async (): Promise<number> => {
   const server = createServer()

@@ -1,4 +1,7 @@
-/** Runs a gateway in a process of its own and answers what a test asks of it: `node gateway-child.ts FILE`, with an IPC channel. */
+/**
+ * Runs a gateway in a process of its own and answers what a test asks of it: `node gateway-child.ts FILE`, with an IPC
+ * channel.
+ */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { startGateway } from '../../src/gateway.ts'

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { configText, type Settings } from './gateway.ts'
 
-/** Is what a process holds at a moment. */
+/** What a process holds at a moment. */
 export interface ProcessCensus {
   /** What each open descriptor is: `socket`, `pipe`, a file. */
   readonly descriptors: readonly string[]
@@ -26,14 +26,17 @@ export interface GatewayProcess {
   readonly port: number
   /** Every handle of the gateway at this port throws. */
   readonly brokenPort: number
-  /** The process's stdout, which nobody reads until the test does. Throws when it was given a descriptor instead. */
+  /** The process's stdout, unread until the test reads it. Throws when it was given a descriptor instead. */
   readonly stdout: () => Readable
   census(): Promise<ProcessCensus>
   /** Asks it to close everything, and waits until it has ended of itself. */
   close(): Promise<number | null>
 }
 
-/** Boots a gateway in a process of its own, and kills that when the test has finished. Its log goes to `stdout`, a descriptor. */
+/**
+ * Boots a gateway in a process of its own, and kills that when the test has finished. Its log goes to `stdout`, a
+ * descriptor.
+ */
 export const bootGatewayProcess = async (
   settings: Settings,
   stdout: 'pipe' | number = 'pipe',

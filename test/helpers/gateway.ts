@@ -15,7 +15,7 @@ export type { LogLine } from './log-lines.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
-/** Is what differs from the defaults; `upstream` stands behind every group that `upstreams` does not name. */
+/** What differs from the defaults; `upstream` stands behind every group that `upstreams` does not name. */
 export interface Settings {
   readonly upstream?: unknown
   readonly upstreams?: Tree
@@ -38,7 +38,7 @@ export interface Settings {
   readonly workers?: number
 }
 
-/** Is a gateway under test, in this process, on a free port, with its log in memory. */
+/** A gateway under test, in this process, on a free port, with its log in memory. */
 export interface TestGateway {
   readonly gateway: OpenedGateway
   readonly port: number
@@ -49,7 +49,7 @@ export interface TestGateway {
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
 }
 
-/** Is what most tests need of a gateway. */
+/** What most tests need of a gateway. */
 export type OpenedGateway = Pick<Gateway, 'address' | 'close'>
 
 /** Writes the configuration that a test asks for, as YAML would be written (JSON is YAML). */
@@ -64,7 +64,7 @@ export const configText = ({
   JSON.stringify({
     listen: { host: '127.0.0.1', port: 0, ...listen },
     admin: { port: 0, ...admin },
-    reload: { preflight: 'none', ...reload }, // most endpoints here are names that nobody has
+    reload: { preflight: 'none', ...reload }, // most endpoints here are names that do not resolve
     upstreams: { ...Object.fromEntries(groups.map((group) => [group, upstream])), ...upstreams },
     ...rest,
   })
@@ -115,7 +115,10 @@ export const openGateway = async (
   }
 }
 
-/** Has one gateway, before an upstream that answers, serve all tests of a file or of a `describe`. Both are there once the tests run. */
+/**
+ * Opens one gateway, before an upstream that answers, for all tests of a file or of a `describe`. Both are there once
+ * the tests run.
+ */
 export const gatewayForAll = (): { readonly port: number; readonly upstream: TestUpstream } => {
   let upstream: TestUpstream
   let booted: TestGateway

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 
-/** Is a row of HAProxy's statistics: a server's, or `FRONTEND` or `BACKEND`, by the names of its columns. */
+/** A row of HAProxy's statistics: a server's, or `FRONTEND` or `BACKEND`, by the names of its columns. */
 export type StatRow = Readonly<Record<string, string>>
 
 export interface Haproxy {
@@ -23,9 +23,9 @@ export interface Haproxy {
 }
 
 /**
- * Starts HAProxy on a free loopback port, with the lines of a `backend` section of which there is one. It keeps connections alive on
- * both sides and reuses them as it does by default, but tries nothing twice: no request that fails is hidden. Throws with what HAProxy
- * said when it does not start.
+ * Starts HAProxy on a free loopback port, with the lines of a `backend` section of which there is one. It keeps
+ * connections alive on both sides and reuses them as it does by default, but tries nothing twice: no request that fails
+ * is hidden. Throws with what HAProxy said when it does not start.
  */
 export const startHaproxy = async (path: string, backend: string): Promise<Haproxy> => {
   for (let attempt = 1; ; attempt++) {

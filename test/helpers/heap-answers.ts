@@ -1,4 +1,7 @@
-/** Answers every message with what the heap holds after two forced collections: `node --expose-gc --import heap-answers.ts …`, with an IPC channel. */
+/**
+ * Answers every message with what the heap holds after two forced collections:
+ * `node --expose-gc --import heap-answers.ts …`, with an IPC channel.
+ */
 import type { Heap } from './edited-gateway.ts'
 
 process.on('message', () => {

@@ -4,7 +4,7 @@ import { bootGatewayProcess } from './gateway-process.ts'
 import { dialHttp2, type FrameClient, frameClient, listenHttp2, requestHttp2 } from './http2.ts'
 import { httpUpstream } from './upstream.ts'
 
-/** Is what an attack on one connection did. */
+/** What an attack on one connection did. */
 export interface AttackResult {
   readonly attacker: FrameClient
   /** What another client was answered meanwhile, and once more after it. */
@@ -55,5 +55,5 @@ export const flood = async (
 /** Repeats a frame. */
 export const repeatFrame = (count: number, each: Buffer): Buffer[] => Array.from({ length: count }, () => each)
 
-/** Is far more than any of these attacks may cost, and far less than what they send would. */
+/** Far more than any of these attacks may cost, and far less than what they send would. */
 export const maxGrowthBytes = 100 * 1024 * 1024

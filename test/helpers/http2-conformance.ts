@@ -53,7 +53,10 @@ export const unanswered = settings(4, 0)
 
 const isEnd = ({ type, flags, stream }: Frame): boolean => stream === 1 && type <= 1 && (flags & endStream) === 1
 
-/** Sends what a row says, and tells what came of it: `reset CODE` of each stream, `goaway CODE`, `closed`, `answered`; or nothing. */
+/**
+ * Sends what a row says, and tells what came of it: `reset CODE` of each stream, `goaway CODE`, `closed`, `answered`;
+ * or nothing.
+ */
 export const play = async (client: FrameClient, steps: readonly Step[], answers: boolean): Promise<string[]> => {
   for (const step of steps) {
     if (step === 'answer') await client.frame(isEnd)

@@ -35,7 +35,7 @@ export const dialHttp2 = (port: number, pair: Partial<Pair> = {}): ClientHttp2Se
   return session
 }
 
-/** Is what came back on a stream. */
+/** What came back on a stream. */
 export interface Http2StreamResponse {
   readonly status: number
   /** Flat, as on the wire, without the pseudo-fields. */
@@ -79,7 +79,7 @@ export const requestHttp2 = (
   return heard
 }
 
-/** Is one frame (RFC 9113 §4.1). */
+/** One frame (RFC 9113 §4.1). */
 export interface Frame {
   readonly type: number
   readonly flags: number
@@ -122,7 +122,7 @@ export const get = (path = '/market/insights', method = 'GET'): string[] => [
 export const head = (stream: number, fields: readonly string[] = get(), end = true): Buffer =>
   frame(1, end ? 5 : 4, stream, block(...fields))
 
-/** Is a connection on which a test writes frames of its own choosing. The preface and empty SETTINGS have been sent. */
+/** A connection on which a test writes frames of its own choosing. The preface and empty SETTINGS have been sent. */
 export interface FrameClient {
   readonly socket: TLSSocket
   readonly frames: readonly Frame[]

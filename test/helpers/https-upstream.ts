@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Pair } from './certificates.ts'
 
-/** Opens an HTTPS server that counts what it is asked, and answers with the name that was indicated and the Host that was sent. */
+/**
+ * Opens an HTTPS server that counts what it is asked, and answers with the name that was indicated and the Host that
+ * was sent.
+ */
 export const httpsUpstream = async ({ key, cert }: Pair, options: ServerOptions = {}) => {
   let requests = 0
   const server: Server = createServer({ key, cert, ...options }, (request, response) => {

@@ -1,7 +1,7 @@
 /** Load whose every request has an id of its own, so that each can be looked for afterwards. */
 import { Agent, request } from 'node:http'
 
-/** Is what came of it. */
+/** What came of it. */
 export interface IdentifiedLoadResult {
   /** The ids of those that were answered. */
   readonly answered: readonly string[]

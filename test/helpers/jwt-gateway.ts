@@ -3,7 +3,7 @@ import { bootGateway, type TestGateway } from './gateway.ts'
 import { audience, claims, issuer, type SigningKey, signingKey, signToken } from './tokens.ts'
 import { openHttpUpstream } from './upstream.ts'
 
-/** Is a gateway that takes tokens of `key` from bank-a, and all that came through to its upstream. */
+/** A gateway that takes tokens of `key` from bank-a, and all that came through to its upstream. */
 export interface JwtGateway {
   readonly gateway: TestGateway
   /** What the issuer signs with: it is in the set that the gateway was given. */
@@ -12,7 +12,7 @@ export interface JwtGateway {
   /** The paths that upstreams were asked for. */
   readonly reached: readonly string[]
   ask(shown: string, path?: string): Promise<Response>
-  /** Checks that a token is refused like any other, that the log says why, and that nobody learns what was shown. */
+  /** Checks that a token is rejected like any other, that the log says why, and that the token stands nowhere. */
   expectRejected(shown: string, cause: string): Promise<void>
 }
 

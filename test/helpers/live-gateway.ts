@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { configText, type LogLine, logInMemory, type Settings } from './gateway.ts'
 
-/** Is a gateway whose file can be edited while it runs. */
+/** A gateway whose file can be edited while it runs. */
 export interface LiveGateway {
   readonly gateway: Gateway
   readonly file: string
@@ -23,7 +23,7 @@ export interface LiveGateway {
   edit(settings: Settings | string): void
 }
 
-/** Is an answer of the admin listener. */
+/** An answer of the admin listener. */
 export interface AdminJsonResponse {
   readonly status: number
   readonly headers: Headers

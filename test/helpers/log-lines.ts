@@ -1,6 +1,6 @@
 export type LogLine = { readonly [field: string]: unknown; readonly msg: string }
 
-/** Keeps the lines of a log, and whoever waits for one of them. */
+/** Keeps the lines of a log, and the callers that wait for one of them. */
 export const logLines = () => {
   const lines: LogLine[] = []
   const waiting = new Set<() => void>()

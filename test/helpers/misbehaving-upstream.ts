@@ -64,7 +64,7 @@ export const openMisbehavingUpstream = async (): Promise<MisbehavingUpstream> =>
   }
 }
 
-/** Is an address where connections are never accepted. */
+/** An address where connections are never accepted. */
 export interface FullBacklog {
   readonly port: number
   close(): Promise<void>

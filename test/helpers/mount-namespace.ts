@@ -1,4 +1,7 @@
-/** Runs a command with file systems of its own, as a container has them: nobody else sees them, and they end with it. */
+/**
+ * Runs a command with file systems of its own, as a container has them: no other process sees them, and they end with
+ * it.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +21,7 @@ const mounting = (script: string, ...args: readonly string[]): readonly string[]
 export const onSmallDisk = (folder: string): readonly string[] =>
   mounting('mount -t tmpfs -o size=96k none "$0"; head -c 65536 /dev/zero > "$0/filler"', folder)
 
-/** Has it find the names of `hosts` and no others. Both are files; what is written to them while it runs is seen by it. */
+/** Lets it find the names of `hosts` and no others. Both are files; it sees what is written to them while it runs. */
 export const withHostsFile = (hosts: string, nsswitch: string): readonly string[] =>
   mounting('mount --bind "$0" /etc/hosts; mount --bind "$1" /etc/nsswitch.conf; shift', hosts, nsswitch)
 

@@ -28,8 +28,9 @@ export interface Nginx {
 }
 
 /**
- * Starts nginx on a free loopback port. Each of the nine answers 200 with `nginx METHOD TARGET` as its body and its operation in
- * `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. Throws with what nginx said when it does not start.
+ * Starts nginx on a free loopback port. Each of the nine answers 200 with `nginx METHOD TARGET` as its body and its
+ * operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. Throws with what nginx said when
+ * it does not start.
  */
 export const startNginx = async (path: string): Promise<Nginx> => {
   for (let attempt = 1; ; attempt++) {
@@ -78,7 +79,7 @@ const serves = async (child: ChildProcess, origin: string): Promise<boolean> => 
   for (let tries = 0; tries < 200; tries++) {
     if (failed || child.exitCode !== null || child.signalCode !== null) return false
     const answer = await fetch(`${origin}/up`).catch(() => null)
-    // Somebody else may be listening there: only the page of this configuration counts.
+    // Another server may be listening there: only the page of this configuration counts.
     if ((await answer?.text()) === `nginx ${child.pid}`) return true
     await sleep(25)
   }
@@ -109,8 +110,9 @@ export const tempPaths = (directory: string): string =>
     .join(' ')
 
 /**
- * Writes the configuration. One process, so that its id is all there is to end. nginx reads a request body only on behalf of a
- * proxy: each of the nine is passed on to an inner server over a UNIX socket, and the record carries the body.
+ * Writes the configuration. One process, so that its id is all there is to end. nginx reads a request body only on
+ * behalf of a proxy: each of the nine is passed on to an inner server over a UNIX socket, and the record carries the
+ * body.
  */
 const config = (directory: string, port: number): string => `
 daemon off;

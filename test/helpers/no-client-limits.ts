@@ -1,6 +1,6 @@
 import type { ClientLimits } from '../../src/runtime/resources/client-limits.ts'
 
-/** Bounds nobody. */
+/** Limits no client. */
 export const noClientLimits: ClientLimits = {
   rateLimitedCount: 0,
   concurrencyLimitedCount: 0,

@@ -7,7 +7,10 @@ import { Endpoint } from '../../src/upstream/endpoints/endpoint.ts'
 import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
 import { upstreamConfig } from './upstream-config.ts'
 
-/** Opens an upstream with endpoints at these origins, every policy off unless `more` says otherwise; it is cut when the test has finished. */
+/**
+ * Opens an upstream with endpoints at these origins, every policy off unless `more` says otherwise; it is cut when the
+ * test has finished.
+ */
 export const openTestUpstream = (
   origins: string | readonly string[],
   more: Partial<UpstreamConfig> = {},

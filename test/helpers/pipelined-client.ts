@@ -1,7 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { closesConnection, parseResponse, type RawResponse } from './raw-response.ts'
 
-/** Is one request for a lane: its bytes (latin1), its method, and what shall be done with the answer (null: the connection ended instead). */
+/**
+ * One request for a lane: its bytes (latin1), its method, and what shall be done with the answer (null: the connection
+ * ended instead).
+ */
 export interface PipelinedRequest {
   readonly bytes: string
   readonly method: string
@@ -9,8 +12,9 @@ export interface PipelinedRequest {
 }
 
 /**
- * Sends batches of pipelined requests over one connection, and connects anew when an answer was the last of the old one. It waits for the
- * end that such an answer promises; what it leaves unanswered is told null. Rejects when more comes than was asked for.
+ * Sends batches of pipelined requests over one connection, and connects anew when an answer was the last of the old
+ * one. It waits for the end that such an answer promises; what it leaves unanswered is told null. Rejects when more
+ * comes than was asked for.
  */
 export class PipelinedClient {
   readonly #port: number

@@ -42,8 +42,8 @@ const packages: Readonly<Record<string, string>> = {
 const installTimeoutMs = 300_000
 
 /**
- * Finds a program, installing its package where that is possible (as root, with apt-get). Takes seconds to minutes when it
- * installs: await it at the top of a test file, where vitest sets no time limit.
+ * Finds a program, installing its package where that is possible (as root, with apt-get). Takes seconds to minutes when
+ * it installs: await it at the top of a test file, where vitest sets no time limit.
  */
 export const program = (name: string, machine: Machine = thisMachine()): Promise<Program> =>
   provide(name, packages[name] ?? name, () => find(name, machine.directories), machine)
@@ -77,8 +77,9 @@ const provide = async (
 }
 
 /**
- * Finds a program for a test file: `const nginx = await needProgram('nginx')`, then `describe.skipIf(nginx.missing)(…)`. Prints the
- * line that says what is missing; throws it when `CI` is `true`, where a skipped test would hide that nothing was shown.
+ * Finds a program for a test file: `const nginx = await needProgram('nginx')`, then
+ * `describe.skipIf(nginx.missing)(…)`. Prints the line that says what is missing; throws it when `CI` is `true`, where
+ * a skipped test would hide that nothing was shown.
  */
 export const needProgram = async (name: string, machine: Machine = thisMachine()): Promise<Program> =>
   requireFound(await program(name, machine), machine)
@@ -114,9 +115,9 @@ const isThere = (path: string, mode: number): Promise<boolean> =>
   )
 
 /**
- * Installs without starting a service: Debian's maintainer scripts ask policy-rc.d, and one that is there already is left alone. The
- * package lists are fetched only when the lists at hand do not do. Runs under flock, so that parallel test workers take turns and a
- * worker that dies leaves no lock behind.
+ * Installs without starting a service: Debian's maintainer scripts ask policy-rc.d, and one that is there already is
+ * left alone. The package lists are fetched only when the lists at hand do not do. Runs under flock, so that parallel
+ * test workers take turns and a worker that dies leaves no lock behind.
  */
 const script = `
 set -eu

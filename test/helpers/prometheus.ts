@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
 import { freePort } from './free-port.ts'
 
-/** Is one series at a moment. */
+/** One series at a moment. */
 export interface Point {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -28,7 +28,7 @@ const read = (name: string): string => readFileSync(join(examples, name), 'utf8'
 
 // A machine that is busy with other tests takes its time over an answer, and one that comes later than that is none.
 const interval = '1s'
-/** Is the window that an expression needs to see a rate. */
+/** The window that an expression needs to see a rate. */
 export const window = '6s'
 
 /** Starts it on what listens for operators at a port; `more` is what the example has as comments. */

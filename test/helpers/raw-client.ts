@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** Is a connection on which a test writes bytes of its own choosing. Strings are latin1. */
+/** A connection on which a test writes bytes of its own choosing. Strings are latin1. */
 export interface RawClient {
   readonly socket: Socket
   /** Everything received so far. */

@@ -1,4 +1,4 @@
-/** Is one answer taken off a connection's bytes. Strings are latin1. */
+/** One answer taken off a connection's bytes. Strings are latin1. */
 export interface RawResponse {
   readonly status: number
   readonly reason: string
@@ -17,8 +17,9 @@ export const closesConnection = (answer: RawResponse): boolean =>
   headerValues(answer, 'connection').some((value) => value.toLowerCase() === 'close')
 
 /**
- * Takes the first answer off what was received, interim ones apart: that one, and how much of the text it was. Null: it is not whole
- * yet. `method` is that of the request: an answer to HEAD has no body. Throws when the bytes are no answer at all.
+ * Takes the first answer off what was received, interim ones apart: that one, and how much of the text it was. Null: it
+ * is not whole yet. `method` is that of the request: an answer to HEAD has no body. Throws when the bytes are no answer
+ * at all.
  */
 export const parseResponse = (text: string, method: string): { answer: RawResponse; taken: number } | null => {
   const end = text.indexOf('\r\n\r\n')
@@ -58,7 +59,10 @@ const parseChunked = (
   }
 }
 
-/** Takes every whole answer off a text; `methods` are those of the requests, in order. What is left over stands in `rest`. */
+/**
+ * Takes every whole answer off a text; `methods` are those of the requests, in order. What is left over stands in
+ * `rest`.
+ */
 export const parseResponses = (text: string, methods: readonly string[]): { answers: RawResponse[]; rest: string } => {
   const answers: RawResponse[] = []
   let rest = text
@@ -86,8 +90,8 @@ const titles: Readonly<Record<number, readonly [title: string, code: string]>> =
 }
 
 /**
- * Names what is wrong with an answer that should be the gateway's own refusal (DESIGN §8, RFC 9457), or null. `code` is looked up
- * here, apart from the table under test.
+ * Names what is wrong with an answer that should be the gateway's own refusal (DESIGN §8, RFC 9457), or null. `code` is
+ * looked up here, apart from the table under test.
  */
 export const findProblemFault = (answer: RawResponse, status: number, method = 'GET'): string | null => {
   if (answer.status !== status) return `status ${answer.status}, not ${status}`

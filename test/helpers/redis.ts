@@ -7,16 +7,19 @@ import { freePort } from './free-port.ts'
 export interface Redis {
   readonly port: number
   readonly url: string
-  /** Ends it at once, as a crash would; whoever connects is refused. */
+  /** Ends it at once, as a crash would; later connections are refused. */
   readonly kill: () => Promise<void>
   /** Starts it again where it was, empty. */
   readonly restart: () => Promise<void>
-  /** Has it answer nobody, though its connections stay open. */
+  /** Stops its answers, though its connections stay open. */
   readonly freeze: () => void
   readonly thaw: () => void
 }
 
-/** Starts Redis on a free loopback port; it keeps nothing on disk. `more` are options as on its command line, `{port}` in them its port. */
+/**
+ * Starts Redis on a free loopback port; it keeps nothing on disk. `more` are options as on its command line, `{port}`
+ * in them its port.
+ */
 export const startRedis = async (
   path: string,
   more: readonly string[] = [],

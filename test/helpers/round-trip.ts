@@ -2,7 +2,7 @@ import { exchangeRaw } from './raw-client.ts'
 import { parseResponses, type RawResponse } from './raw-response.ts'
 import type { ReceivedRequest, TestUpstream } from './upstream.ts'
 
-/** Is the whole of a raw request as sent, answered, and as it arrived. */
+/** A raw request as it was sent, as it was answered, and as it arrived. */
 export interface RoundTrip {
   readonly answer: RawResponse
   /** What reached the upstream in the meantime. */

@@ -19,7 +19,7 @@ export interface ParsedResponse {
   why: string
 }
 
-/** Has the gateway's parser read a response, cut at these places. `ends`: behind it the connection ends. */
+/** Runs the gateway's parser over a response, cut at these places. `ends`: behind it the connection ends. */
 export const runResponseParser = (
   bytes: Buffer,
   cuts: readonly number[] = [],

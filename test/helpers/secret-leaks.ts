@@ -9,8 +9,8 @@ export const secretEncodings = (secret: string): readonly string[] => [
 ]
 
 /**
- * Writes a module that has the process throw an error which nobody catches, at SIGPIPE. What a bug of a library's may hand to whoever catches nothing: Node's
- * own errors carry the bytes that they are about.
+ * Writes a module that makes the process throw an uncaught error at SIGPIPE. What a bug of a library's may leave in an
+ * uncaught error: Node's own errors carry the bytes that they are about.
  */
 export const crashOnSignal = (secret: string): string => `process.on('SIGPIPE', () => {
   const bytes = Buffer.from('${secret}')

@@ -8,7 +8,7 @@ import type { LogLine } from './gateway.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Is how the process ended. */
+/** How the process ended. */
 export interface ProcessExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -29,7 +29,10 @@ export interface ServeProcess {
   readonly ended: Promise<ProcessExit>
 }
 
-/** Starts the command and kills it, and whoever took over from it, when the test has finished. It is not listening yet: see {@link waitForListening}. `env` is added to its environment, and `through` becomes it. */
+/**
+ * Starts the command and kills it, and its successor, when the test has finished. It is not listening yet: see {@link
+ * waitForListening}. `env` is added to its environment, and `through` becomes it.
+ */
 export const serve = (
   file: string,
   env: Readonly<Record<string, string>> = {},
@@ -41,8 +44,8 @@ export const serve = (
 }
 
 /**
- * Starts the command as the README does, by a real npm, in a process group of its own as a terminal gives it, and kills the group when the test
- * has finished. `env` becomes its environment.
+ * Starts the command as the README does, by a real npm, in a process group of its own as a terminal gives it, and kills
+ * the group when the test has finished. `env` becomes its environment.
  */
 export const npmStart = (npm: string, file: string, env: Readonly<Record<string, string>>): ServeProcess => {
   const args = ['--silent', 'start', '--', '--config', file]

@@ -11,8 +11,9 @@ export interface LinkOptions {
   /** Bytes a second in each direction. Default: unbounded. */
   readonly bytesPerSecond?: number
   /**
-   * Bytes that may be on their way in one direction before the sender is held back. Default: what the rate moves in a round trip, and
-   * 64 KiB; for an unbounded rate 4 MiB, to which Linux lets a send buffer grow. The kernel's buffers at both ends come on top.
+   * Bytes that may be on their way in one direction before the sender is held back. Default: what the rate moves in a
+   * round trip, and 64 KiB; for an unbounded rate 4 MiB, to which Linux lets a send buffer grow. The kernel's buffers
+   * at both ends come on top.
    */
   readonly windowBytes?: number
 }
@@ -24,7 +25,10 @@ export interface SlowLink {
   close(): Promise<void>
 }
 
-/** Opens a link on a free port of the loopback. Data, half-closes and resets are passed on, in the order in which they came. */
+/**
+ * Opens a link on a free port of the loopback. Data, half-closes and resets are passed on, in the order in which they
+ * came.
+ */
 export const slowLink = async (options: LinkOptions): Promise<SlowLink> => {
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {

@@ -11,7 +11,7 @@ root.resolvePath = (_, target) => join(folder, target)
 root.loadSync('opentelemetry/proto/collector/trace/v1/trace_service.proto')
 const service = root.lookupType('opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest')
 
-/** Is a span as a receiver sees it. Ids are hex, times are milliseconds. */
+/** A span as a receiver sees it. Ids are hex, times in milliseconds. */
 export interface Span {
   readonly traceId: string
   readonly spanId: string
@@ -45,7 +45,10 @@ export interface SpanReceiver {
   close(): Promise<void>
 }
 
-/** Opens a receiver of OTLP/HTTP, which reads what comes with the published protobufs, and closes it when the test has finished. */
+/**
+ * Opens a receiver of OTLP/HTTP, which reads what comes with the published protobufs, and closes it when the test has
+ * finished.
+ */
 export const spanReceiver = async (): Promise<SpanReceiver> => {
   const spans: Span[] = []
   const bodies: Buffer[] = []

@@ -8,10 +8,10 @@ import type { OnTestEnd } from './editable-file.ts'
 import { PipelinedClient } from './pipelined-client.ts'
 import { closesConnection, type RawResponse } from './raw-response.ts'
 
-/** Is what was found out about a load. */
+/** What was found out about a load. */
 export interface SteadyLoadResult {
   readonly requests: number
-  /** Requests that were not answered as they should be, whoever answered. */
+  /** Requests that were not answered as they should be, by whichever server. */
   readonly failed: readonly string[]
   /** Requests answered by a server other than the one that /status had shown when they were sent. */
   readonly misrouted: readonly string[]
@@ -31,7 +31,7 @@ export interface SteadyLoad {
   stop(): Promise<SteadyLoadResult>
 }
 
-/** Is a request, and what the right answer says after the number of the server. */
+/** A request, and what the right answer says after the number of the server. */
 interface Asked {
   readonly bytes: string
   readonly method: string
@@ -79,7 +79,10 @@ const requests: readonly Asked[] = allOperations.map(({ method, path }, n) => {
   return { bytes: head + framed, method, echo: ` ${method} ${path}?n=${n} ${digest}` }
 })
 
-/** Keeps several connections busy, one request at a time on each. The gateway routes to server 0 at first, then 1, 0, 1, … */
+/**
+ * Keeps several connections busy, one request at a time on each. The gateway routes to server 0 at first, then 1, 0, 1,
+ * …
+ */
 export const steadyLoad = (
   port: number,
   onEnd: OnTestEnd,

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 
-/** Is a connection over TLS, or why there is none. */
+/** A connection over TLS, or why there is none. */
 export interface TlsHandshake {
   readonly socket: TLSSocket
   /** The reason that the client has for its failure; null: the handshake is done, as far as the client knows. */
@@ -18,7 +18,7 @@ export const tlsHandshake = (port: number, options: ConnectionOptions = {}): Pro
     socket.once('close', () => resolve({ socket, failure: 'closed' }))
   })
 
-/** Is what a request over TLS came to. */
+/** The outcome of a request over TLS. */
 export interface TlsResponse {
   /** The status; 0: there was no answer. */
   readonly status: number

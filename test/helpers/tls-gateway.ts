@@ -8,7 +8,7 @@ import { bootLiveGateway, type LiveGateway } from './live-gateway.ts'
 /** Writes a pair as `listen.tls.certificates` has it. */
 export const certificateEntry = ({ cert, key }: Pair) => ({ certificate: cert, key })
 
-/** Is a gateway that speaks TLS with what stands in files beside its configuration. */
+/** A gateway that speaks TLS with what stands in files beside its configuration. */
 export interface TlsGateway extends LiveGateway {
   readonly port: number
   /** Replaces the first pair. */

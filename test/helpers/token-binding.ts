@@ -2,7 +2,7 @@ import type { Settings } from './gateway.ts'
 import { exchangeRaw, parseStatus } from './raw-client.ts'
 import { audience, claims, issuer, jwks, type SigningKey, signToken } from './tokens.ts'
 
-/** Is where clients believe the gateway to be. */
+/** The origin under which clients know the gateway. */
 export const publicUrl = 'https://gateway.example/base'
 export const boundTargetUrl = `${publicUrl}/market/insights`
 

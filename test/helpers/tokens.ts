@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
-/** Is a pair of keys of an issuer, with its public half as a JWKS would list it. */
+/** A pair of keys of an issuer, with its public half as a JWKS would list it. */
 export interface SigningKey {
   readonly kid: string
   readonly alg: string
@@ -24,7 +24,7 @@ export const signingKey = (alg: 'ES256' | 'PS256' | 'RS256' | 'EdDSA', kid: stri
 /** Writes a JWK Set. */
 export const jwks = (...keys: readonly SigningKey[]): string => JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })
 
-/** Is who makes the tokens of tests, and for whom. */
+/** The issuer and the audience of the tokens of tests. */
 export const issuer = 'https://issuer.example'
 export const audience = 'https://gateway.example'
 
@@ -38,7 +38,10 @@ export const claims = (other: Readonly<Record<string, unknown>> = {}): Readonly<
 export const encodePart = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** Signs a token by hand, whatever it says: libraries refuse to make most of those that are attacks. A payload that is text is taken as it is. */
+/**
+ * Signs a token by hand, whatever it says: libraries refuse to make most of those that are attacks. A payload that is
+ * text is taken as it is.
+ */
 export const signToken = (
   key: SigningKey,
   payload: unknown = claims(),

@@ -2,7 +2,10 @@ import type { UpstreamConfig } from '../../src/config/config.ts'
 
 const none = { set: [], remove: [] }
 
-/** Makes the configuration of an upstream: one endpoint at `origin` (or those of `more`), every policy off that can be, bounds short. */
+/**
+ * Makes the configuration of an upstream: one endpoint at `origin` (or those of `more`), every policy off that can be,
+ * bounds short.
+ */
 export const upstreamConfig = (
   origin: string | readonly string[],
   more: Partial<UpstreamConfig> = {},

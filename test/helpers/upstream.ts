@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Is a request as it reached an upstream. */
+/** A request as it reached an upstream. */
 export interface ReceivedRequest {
   readonly method: string
   readonly url: string
@@ -36,7 +36,10 @@ const ok: Responder = ({ sha256, body }, response) => {
   response.end(JSON.stringify({ sha256, bytes: body.length }))
 }
 
-/** Opens a well-behaved HTTP upstream that records what arrives and answers as told (200 with the body's SHA-256 unless). */
+/**
+ * Opens a well-behaved HTTP upstream that records what arrives and answers as told (200 with the body's SHA-256
+ * unless).
+ */
 export const httpUpstream = async (answering: Responder = ok): Promise<TestUpstream> => {
   const upstream = await openHttpUpstream(answering)
   onTestFinished(() => upstream.close())

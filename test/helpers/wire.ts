@@ -2,13 +2,16 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Is a request to be written byte by byte. Strings are latin1. */
+/** A request to be written byte by byte. Strings are latin1. */
 export interface WireRequest {
   readonly method?: string
   /** Path and query. */
   readonly target?: string
   readonly version?: '1.0' | '1.1'
-  /** Flat; `Connection: close` is added unless one is among them, and Host unless the version is 1.0 or one is among them. */
+  /**
+   * Flat; `Connection: close` is added unless one is among them, and Host unless the version is 1.0 or one is among
+   * them.
+   */
   readonly fields?: readonly string[]
   readonly body?: Buffer
   /** Sends the body chunked, each chunk of this many bytes; by length unless. */
@@ -17,7 +20,7 @@ export interface WireRequest {
   readonly trailers?: string
 }
 
-/** Is a head as it stood on the wire. */
+/** A head as it stood on the wire. */
 export interface WireHead {
   readonly version: string
   readonly status: number
@@ -26,7 +29,7 @@ export interface WireHead {
   readonly fields: readonly string[]
 }
 
-/** Is everything that came back on a connection, taken apart. */
+/** Everything that came back on a connection, parsed. */
 export interface WireResponse extends WireHead {
   readonly interim: readonly WireHead[]
   readonly framing: 'length' | 'chunked' | 'close' | 'none'
