@@ -1,4 +1,6 @@
-/** Starts servers of other makes as back ends, each of which closes a connection that has been idle for so many seconds. */
+/**
+ * Starts servers of other makes as back ends, each of which closes a connection that has been idle for so many seconds.
+ */
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { LabRequestHead } from './read-requests.ts'
 
-/** Is an endpoint's turn with a request. */
+/** An endpoint's turn with a request. */
 export interface Turn {
   readonly socket: Socket
   readonly head: LabRequestHead
@@ -14,7 +14,7 @@ export interface Turn {
   done(): void
 }
 
-/** Is what an endpoint does with its connections and requests. */
+/** What an endpoint does with its connections and requests. */
 export interface EndpointBehaviour {
   readonly onAccept?: (socket: Socket) => void
   /** At the head of a request, its body perhaps still to come. */
@@ -25,7 +25,7 @@ export interface EndpointBehaviour {
   readonly cutsIdle?: boolean
 }
 
-/** Is what an endpoint that answers says of the request: what arrived, and where. */
+/** What an endpoint that answers says of the request: what arrived, and where. */
 export interface Echo {
   readonly id: string
   readonly endpoint: string
@@ -60,14 +60,14 @@ export const respond = ({ status = 200, latencyMs = 0, fields = '' }: ResponseOp
   },
 })
 
-/** Is a behaviour that keeps requests waiting. */
+/** A behaviour that keeps requests waiting. */
 export interface HoldingBehaviour extends EndpointBehaviour {
   waiting(): number
   /** Answers all that wait, and from then on at once. */
   release(): void
 }
 
-/** Answers nobody until it is told to. */
+/** Answers no request until it is released. */
 export const holdRequests = (): HoldingBehaviour => {
   const waiting: Turn[] = []
   let released = false
@@ -136,7 +136,7 @@ export const unsolicitedContinue = writeBytes(
   'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
 )
 
-/** Is what nobody asked for, and nobody may be given. */
+/** A response that no client asked for, and no client may be given. */
 export const extraResponseMark = 'of somebody else'
 
 const extraResponseBytes = `HTTP/1.1 200 OK\r\nContent-Length: ${extraResponseMark.length}\r\n\r\n${extraResponseMark}`

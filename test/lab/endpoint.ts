@@ -7,10 +7,10 @@ import { type EndpointBehaviour, respond, type Turn } from './endpoint-behaviour
 import { Ledger, type LedgerEntry } from './ledger.ts'
 import { type LabRequestHead, readRequests } from './read-requests.ts'
 
-/** Is how a server goes: tells what comes next that it is the last (`finish`), or cuts what is idle (`cut`). */
+/** How a server stops: marks the next response as the last (`finish`), or cuts what is idle (`cut`). */
 export type ShutdownMode = 'finish' | 'cut'
 
-/** Is a real server on the loopback whose behaviour is changed while it runs. */
+/** A real server on the loopback whose behaviour is changed while it runs. */
 export interface LabEndpoint {
   readonly name: string
   readonly port: number
@@ -43,7 +43,7 @@ interface Options {
   readonly onEnd?: OnTestEnd
 }
 
-/** Is a connection, and whether a request is on it. */
+/** A connection, and whether a request is on it. */
 interface Line {
   readonly socket: Socket
   busy: boolean
@@ -151,8 +151,8 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
       if (!(await tryListen(server, port))) throw new Error(`somebody has taken port ${port}`)
     },
     async shutDown(how) {
-      // After everything that is ready now: a connection that the gateway has seen come about has been accepted then. One that still waits to
-      // be is reset by the kernel, which no server can help.
+      // After everything that is ready now: a connection that the gateway has seen come about has been accepted then.
+      // One that still waits to be is reset by the kernel, which no server can help.
       await new Promise((resolve) => setImmediate(resolve))
       leaving = how
       const lastClosed = new Promise<void>((resolve) => {
@@ -169,8 +169,8 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
 }
 
 /**
- * Cuts what is idle. In this one process the gateway would hear of it before it sent anything more, so every other one is left until the
- * next request is on its way: as over a network, where the two cross.
+ * Cuts what is idle. In this one process the gateway would hear of it before it sent anything more, so every other one
+ * is left until the next request is on its way: as over a network, where the two cross.
  */
 const cutIdle = (lines: ReadonlySet<Line>): void => {
   let nth = 0

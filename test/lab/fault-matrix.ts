@@ -1,4 +1,7 @@
-/** What every fault is shown on: one endpoint that has it, beside none, one and two sound ones, and with retries, for GET and POST. */
+/**
+ * What every fault is shown on: one endpoint that has it, beside none, one and two sound ones, and with retries, for
+ * GET and POST.
+ */
 import type { TlsOptions } from 'node:tls'
 import type { Group } from '../../src/operations.ts'
 import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
@@ -7,7 +10,7 @@ import * as does from './endpoint-behaviour.ts'
 import { firstOperationOf, type LabOutcome, newId, sendToGroup, waitUntil } from './lab.ts'
 import { Ledger } from './ledger.ts'
 
-/** Is what clients are told when an endpoint goes wrong in one way. */
+/** What clients get when an endpoint goes wrong in one way. */
 export interface Fault {
   /** How it goes on: "an endpoint that …". */
   readonly fault: string
@@ -20,7 +23,7 @@ export interface Fault {
   readonly reused?: true
 }
 
-/** Is a group of the laboratory: how many endpoints it has, of which the first goes wrong. */
+/** A group of the laboratory: how many endpoints it has, of which the first goes wrong. */
 interface Setting {
   readonly group: Group
   readonly count: number
@@ -44,7 +47,7 @@ const settings: readonly Setting[] = [
 const maxConnections = 2
 const maxPending = 2
 
-/** Is a setting with its servers. */
+/** A setting with its servers. */
 export interface FaultSetup extends Setting {
   readonly faulty: LabEndpoint
   readonly sound: readonly LabEndpoint[]
@@ -90,7 +93,10 @@ const hashes: ReadonlySet<string | null | undefined> = new Set([...bodies, Buffe
 
 const waves = 3
 
-/** Sends as many requests at once as a bench has connections, again and again, and tells what is wrong with what became of them. */
+/**
+ * Sends as many requests at once as a bench has connections, again and again, and tells what is wrong with what became
+ * of them.
+ */
 export const checkFault = async (port: number, fault: Fault, bench: FaultSetup): Promise<readonly string[]> => {
   const { group, count } = bench
   const posts = firstOperationOf(group).method === 'POST'
@@ -131,8 +137,8 @@ const findFlaw = (fault: Fault, bench: FaultSetup, { id, said, body }: LabOutcom
 const isRetried = (said: string | null): boolean => said !== null && /reset-before-headers|bad-answer/.test(said)
 
 /**
- * Has endpoints that are sound again hold as many requests as they may have connections, and answer all: no connection and no place in
- * line was lost. Tells what is wrong.
+ * Makes endpoints that are sound again hold as many requests as they may have connections, and answer all: no
+ * connection and no place in line was lost. Tells what is wrong.
  */
 export const checkRecovery = async (
   port: number,
@@ -144,7 +150,7 @@ export const checkRecovery = async (
     endpoint.behave(behaviour)
     return behaviour
   })
-  // As many as there is room for: whoever is full gets no more, so that it does not matter whose turn it is.
+  // As many as there is room for: a full endpoint gets no more, so that it does not matter whose turn it is.
   const room = endpoints.length * (maxConnections + maxPending)
   const asked = Promise.all(Array.from({ length: room }, () => sendToGroup(port, bench.group, newId())))
   await waitUntil(() => held.every(({ waiting }) => waiting() === maxConnections))

@@ -6,7 +6,7 @@ import * as does from './endpoint-behaviour.ts'
 import { checkFault, checkRecovery, type Fault, openFaultSetups, toUpstreams } from './fault-matrix.ts'
 import { bootLab, fetchGroupStatus, newId, sendToGroup, waitUntil } from './lab.ts'
 
-/** Is a fault of one that can be connected to. */
+/** A fault of one that can be connected to. */
 interface Misbehaves extends Fault {
   readonly behaviour: does.EndpointBehaviour
   /** Whether it takes a timeout to notice. */

@@ -1,5 +1,5 @@
 /**
- * Has the gateway's parser and llhttp read mutated responses, and counts in what they differ:
+ * Runs the gateway's parser and llhttp over mutated responses, and counts in what they differ:
  * `node test/lab/fuzz-responses.ts [COUNT] [FIRST]`; 1,000,000 from 0 on take a minute or two. Ends with 1 when a
  * difference is none of those that are known (test/upstream/http1/fuzz/differences.ts).
  */

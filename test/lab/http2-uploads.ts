@@ -1,6 +1,7 @@
 /**
- * Measures uploads over HTTP/2: what 10 MiB take at a round trip of 50 ms (or as many as said), and what a thousand streams that are
- * stalled have the gateway hold: `node test/lab/http2-uploads.ts [ROUND_TRIP_MS]`. Wants Debian's openssl.
+ * Measures uploads over HTTP/2: what 10 MiB take at a round trip of 50 ms (or as many as said), and what a thousand
+ * streams that are stalled have the gateway hold: `node test/lab/http2-uploads.ts [ROUND_TRIP_MS]`. Wants Debian's
+ * openssl.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -3,7 +3,7 @@ import type { Settings } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { call, type WireRequest } from '../helpers/wire.ts'
 
-/** Is what a client heard of a request. */
+/** What a client got for a request. */
 export interface LabOutcome {
   readonly id: string
   /** The status, with the code when the gateway itself has answered; `cut`: not a whole answer. */
@@ -47,7 +47,7 @@ export const summarize = (status: number, body: string): string => {
   return code === undefined ? String(status) : `${status} ${code}`
 }
 
-/** Boots a gateway whose groups stand in front of what `upstreams` says; what nobody asks goes to the sandbox. */
+/** Boots a gateway whose groups stand in front of what `upstreams` says; groups without a request go to the sandbox. */
 export const bootLab = (
   upstreams: Settings['upstreams'],
   more: Settings = {},
@@ -57,7 +57,7 @@ export const bootLab = (
     port: live.gateway.address.port,
   }))
 
-/** Is a group in /status, as far as these tests read it. */
+/** A group in /status, as far as these tests read it. */
 export interface GroupStatus {
   readonly inFlight: number
   readonly breaker: { readonly state: string } | null

@@ -1,4 +1,4 @@
-/** Is a request that reached an endpoint, as far as it came. */
+/** A request that reached an endpoint, as far as it came. */
 export interface LedgerEntry {
   readonly id: string
   readonly method: string
@@ -7,7 +7,10 @@ export interface LedgerEntry {
   sha256: string | null
 }
 
-/** Counts what the endpoints of one laboratory see, by the id that the client gave: what is seen twice may be processed twice. */
+/**
+ * Counts what the endpoints of one laboratory see, by the id that the client gave: what is seen twice may be processed
+ * twice.
+ */
 export class Ledger {
   readonly #byId = new Map<string, LedgerEntry[]>()
   #count = 0
@@ -26,7 +29,7 @@ export class Ledger {
     return this.#byId.get(id) ?? []
   }
 
-  /** Forgets where a request was seen: for whoever runs for longer than a list of all would fit. */
+  /** Forgets where a request was seen: for a run that is longer than a list of all would fit. */
   forget(id: string): void {
     this.#byId.delete(id)
   }

@@ -1,7 +1,7 @@
 /**
- * Has clients go on and on after their refusal, a few bytes every second, and tells what they cost: `node test/lab/lingering-clients.ts [CLIENTS]
- * [SECONDS]`. Meanwhile another client asks for a small answer, again and again. Ends with 1 when any of its answers is not the one due,
- * or when attackers are left that should have been cut.
+ * Lets clients go on and on after their rejection, a few bytes every second, and prints what they cost:
+ * `node test/lab/lingering-clients.ts [CLIENTS] [SECONDS]`. Meanwhile another client asks for a small answer, again and
+ * again. Ends with 1 when any of its answers is not the one due, or when attackers are left that should have been cut.
  */
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'

@@ -1,4 +1,6 @@
-/** Steady load on a gateway: lanes that ask again as soon as they are answered, so that what is behind it sets the rate. */
+/**
+ * Steady load on a gateway: lanes that ask again as soon as they are answered, so that what is behind it sets the rate.
+ */
 import { onTestFinished } from 'vitest'
 import type { Group, Operation } from '../../src/operations.ts'
 import { PipelinedClient } from '../helpers/pipelined-client.ts'
@@ -7,11 +9,13 @@ import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
 import type { Echo } from './endpoint-behaviour.ts'
 import { firstOperationOf, newId, summarize } from './lab.ts'
 
-/** Is what became of one request of a load. */
+/** What became of one request of a load. */
 export interface Result {
   readonly id: string
   readonly method: string
-  /** The status, with the code of the gateway's own; `damaged`: 200, but not what was sent; `cut`: the connection ended. */
+  /**
+   * The status, with the code of the gateway's own; `damaged`: 200, but not what was sent; `cut`: the connection ended.
+   */
   readonly said: string
   readonly sentAt: number
   readonly ms: number
@@ -37,7 +41,7 @@ interface Wanted {
   readonly maxBodyBytes?: number
 }
 
-/** Is a body as it is sent, and what its SHA-256 is. */
+/** A body as it is sent, and what its SHA-256 is. */
 export interface Body {
   readonly framed: string
   readonly bytes: number

@@ -1,7 +1,7 @@
 /**
- * Has the upstreams of a real gateway fail under load, and looks each second whether everything that an operator reads names the cause:
- * `node test/lab/outage.ts [SECONDS] [WORKERS]` (90 s of each fault, one process). Two groups, one with `retry` and one without, both with a
- * circuit breaker, are asked 12 times a second each.
+ * Makes the upstreams of a real gateway fail under load, and checks each second whether everything that an operator
+ * reads names the cause: `node test/lab/outage.ts [SECONDS] [WORKERS]` (90 s of each fault, one process). Two groups,
+ * one with `retry` and one without, both with a circuit breaker, are asked 12 times a second each.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +47,7 @@ const close = (server: Server | TlsServer): void => {
 
 const well: RequestListener = (_, response) => void response.end('{}')
 
-/** Is an endpoint that is gone. */
+/** An endpoint that is gone. */
 export const deadEndpoint: Fault = {
   name: 'dead',
   async open(onEnd) {
@@ -61,7 +61,7 @@ export const deadEndpoint: Fault = {
   severity: 'critical',
 }
 
-/** Is one of two that is gone. */
+/** One of two that is gone. */
 export const oneOfTwoDead: Fault = {
   ...deadEndpoint,
   name: 'one of two dead',
@@ -124,7 +124,7 @@ const expiring = (openssl: string): Fault => ({
   severity: 'critical',
 })
 
-/** Is what was seen of a fault: of how many looks, lines and refusals it was named in how many. */
+/** What was seen of a fault: of how many looks, lines and refusals it was named in how many. */
 export interface OutageResult {
   readonly looks: number
   readonly status: number
@@ -147,7 +147,7 @@ interface Options {
   readonly breaker?: object
 }
 
-/** Has the upstreams of two groups fail, and looks. */
+/** Makes the upstreams of two groups fail, and looks. */
 export const runOutage = async (
   fault: Fault,
   { seconds, workers = 1, breaker = {} }: Options,

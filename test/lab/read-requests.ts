@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 
-/** Is the head of a request as an endpoint reads it. */
+/** The head of a request as an endpoint reads it. */
 export interface LabRequestHead {
   readonly method: string
   readonly target: string
@@ -18,10 +18,12 @@ export interface RequestHandlers {
   whole(head: LabRequestHead, sha256: string): void
 }
 
-/** Is a body that is being read: takes bytes, and tells what is left over once it is at its end. */
+/** A body that is being read: takes bytes, and returns what is left over once it is at its end. */
 type Reader = (bytes: Buffer) => Buffer | null
 
-/** Reads requests off a connection: bodies by length or chunked. It is no judge: what is malformed ends the connection. */
+/**
+ * Reads requests off a connection: bodies by length or chunked. It is no judge: what is malformed ends the connection.
+ */
 export const readRequests = (socket: Socket, listener: RequestHandlers): void => {
   let kept: Buffer = Buffer.alloc(0)
   let reading: { readonly head: LabRequestHead; readonly body: Reader; readonly digest: () => string } | null = null

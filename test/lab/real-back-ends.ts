@@ -1,9 +1,11 @@
 /**
- * Sends requests of all sizes through the gateway to servers of twelve makes, each of which closes idle connections before the gateway does,
- * and compares every byte both ways: `node test/lab/real-back-ends.ts [--requests 2000] [--only NAME,…] [--around]`. Pauses
- * are half a second shorter than the server keeps what is idle, and longer by enough for all of them to have closed it; with `--around`, in the very
- * moment, when a POST can be lost (`test/lab/stale-posts.ts` counts those). Wants Debian's nginx, apache2,
- * lighttpd, caddy, haproxy, python3, gunicorn, uvicorn, golang-go, php-cli and a JDK. Takes ten minutes. Ends with 1 when anything is wrong.
+ * Sends requests of all sizes through the gateway to servers of twelve makes, each of which closes idle connections
+ * before the gateway does, and compares every byte both ways:
+ * `node test/lab/real-back-ends.ts [--requests 2000] [--only NAME,…] [--around]`. Pauses are half a second shorter than
+ * the server keeps what is idle, and longer by enough for all of them to have closed it; with `--around`, in the very
+ * moment, when a POST can be lost (`test/lab/stale-posts.ts` counts those). Wants Debian's nginx, apache2, lighttpd,
+ * caddy, haproxy, python3, gunicorn, uvicorn, golang-go, php-cli and a JDK. Takes ten minutes. Ends with 1 when
+ * anything is wrong.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

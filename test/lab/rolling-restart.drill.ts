@@ -24,7 +24,7 @@ const rollingRestart = async (how: ShutdownMode) => {
   const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
   const upstream = {
     endpoints: endpoints.map(({ url }) => url),
-    // What nobody uses any more is gone soon, and who is back soon has traffic again.
+    // Resources without a user are freed soon, and an endpoint that is back soon has traffic again.
     keepAlive: '300ms',
     outlier: { ejectionTime: '200ms' },
     slowStart: 'none',

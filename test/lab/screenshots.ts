@@ -1,6 +1,7 @@
 /**
- * Takes the pictures of the page that the README shows: of a real gateway of two workers, with a load and with faults, after as many minutes as
- * the charts are to show (15 unless said): `node test/lab/screenshots.ts [MINUTES] [FOLDER]`. Wants Debian's chromium and pngquant.
+ * Takes the pictures of the page that the README shows: of a real gateway of two workers, with a load and with faults,
+ * after as many minutes as the charts are to show (15 unless said): `node test/lab/screenshots.ts [MINUTES] [FOLDER]`.
+ * Wants Debian's chromium and pngquant.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { hash } from 'node:crypto'

@@ -1,7 +1,8 @@
 /**
- * Counts the POSTs that meet an idle connection just being closed: bursts of them at the idle timeout of four servers of other makes,
- * through this gateway and through nginx in the same run. `node test/lab/stale-posts.ts [POSTS] [SECONDS]`: so many for each back end
- * and proxy (2000), at an idle timeout of so many seconds (2). Wants Debian's nginx, gunicorn, uvicorn and golang-go.
+ * Counts the POSTs that meet an idle connection just being closed: bursts of them at the idle timeout of four servers
+ * of other makes, through this gateway and through nginx in the same run.
+ * `node test/lab/stale-posts.ts [POSTS] [SECONDS]`: so many for each back end and proxy (2000), at an idle timeout of
+ * so many seconds (2). Wants Debian's nginx, gunicorn, uvicorn and golang-go.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'

@@ -87,7 +87,8 @@ describe('of several endpoints', () => {
 
     const times = await ejections(live)
     expect(times).toBeGreaterThan(4)
-    // Five in a row the first time for each group, one each time afterwards; and those that were on their way meanwhile.
+    // Five in a row the first time for each group, one each time afterwards; and those that were on their way
+    // meanwhile.
     expect(results.filter(isFailed).length).toBeLessThanOrEqual(2 * 5 + times * (1 + lanes))
   })
 

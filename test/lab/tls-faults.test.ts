@@ -8,7 +8,7 @@ import { bootLab, fetchGroupStatus } from './lab.ts'
 
 const openssl = await needProgram('openssl')
 
-/** Is a fault of one that speaks TLS. */
+/** A fault of one that speaks TLS. */
 interface Mistrusted extends Fault {
   readonly tls: (made: Certificates) => TlsOptions
 }

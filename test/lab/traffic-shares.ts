@@ -1,9 +1,9 @@
 /**
  * Shows which share of the traffic an endpoint gets that is fast because it is wrong, that fails, or that is slow, at
- * 1, 4 and 64 requests on their way: `node test/lab/traffic-shares.ts [--real] [--seconds N] [TREE...]`. Without `--real` time
- * is simulated, so that the figures are the same on every machine; with it, a gateway runs in front of servers. A tree
- * is the folder of another version, with its node_modules, which is measured in the same way; the last of several
- * figures is this one's.
+ * 1, 4 and 64 requests on their way: `node test/lab/traffic-shares.ts [--real] [--seconds N] [TREE...]`. Without
+ * `--real` time is simulated, so that the figures are the same on every machine; with it, a gateway runs in front of
+ * servers. A tree is the folder of another version, with its node_modules, which is measured in the same way; the last
+ * of several figures is this one's.
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'

@@ -1,7 +1,8 @@
 /**
- * Counts the answers that are lost when an upload is refused before it has been read, through a link of 50 ms and three rates, by clients
- * of Debian's, at the gateway and at nginx: `node test/lab/uploads.ts [--count N] [--rates 500000,5000000,0] [--only NAME,…] [--no-nginx]`.
- * Takes a quarter of an hour. Ends with 1 when the gateway has lost any.
+ * Counts the answers that are lost when an upload is refused before it has been read, through a link of 50 ms and three
+ * rates, by clients of Debian's, at the gateway and at nginx: `node test/lab/uploads.ts [--count N] [--rates
+ * 500000,5000000,0] [--only NAME,…] [--no-nginx]`. Takes a quarter of an hour. Ends with 1 when the gateway has lost
+ * any.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,7 +46,7 @@ if (!values['no-nginx'])
 const residentMiB = ({ pid }: RejectingServer): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
 
-/** Has a client upload over and over, and says what it heard: how often each status, and what failed. */
+/** Makes a client upload over and over, and returns what it got: how often each status, and what failed. */
 const measure = async (client: UploadClient, refuser: RejectingServer, speech: 'plain' | 'tls', rate: number) => {
   const links = await Promise.all(
     refuser[speech].map(async ({ port, paths }) => {

@@ -1,4 +1,7 @@
-/** Starts servers of many makes, each of which closes a connection that has been idle for `idleSeconds`, less than the gateway keeps it. */
+/**
+ * Starts servers of many makes, each of which closes a connection that has been idle for `idleSeconds`, less than the
+ * gateway keeps it.
+ */
 import { execFile } from 'node:child_process'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -51,7 +51,8 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
     const gateway = await startGateway(
       JSON.stringify({
         upstreams: Object.fromEntries(groups.map((group) => [group, upstream])),
-        // As nginx's client_header_timeout: a machine with much else to do is slow with handshakes, which are not measured.
+        // As nginx's client_header_timeout: a machine with much else to do is slow with handshakes, which are not
+        // measured.
         listen: { port: 0, timeouts: { headers: '60s' }, ...listen },
         admin: { port: 0 },
         reload: { preflight: 'none' },
