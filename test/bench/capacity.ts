@@ -1,4 +1,7 @@
-/** Tells what becomes of an upstream's capacity when three times as much is asked of it, with a bound of what is in flight and without. */
+/**
+ * Tells what becomes of an upstream's capacity when three times as much is asked of it, with a bound of what is in
+ * flight and without.
+ */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +19,7 @@ import { median, quantile } from './stats.ts'
 import { table } from './table.ts'
 import { get } from './workload.ts'
 
-/** Is the upstream: 1,000 requests a second. */
+/** The upstream: 1,000 requests a second. */
 const places = 50
 const serviceMs = 50
 
@@ -41,7 +44,7 @@ export interface CapacityReport {
   readonly levels: readonly Level[]
 }
 
-/** Is one bound, and what came of each offer, one turn a round. */
+/** One limit, and what came of each offer, one turn a round. */
 interface Level {
   readonly concurrency: number | null
   readonly turns: ReadonlyMap<number, readonly Turn[]>
@@ -173,7 +176,9 @@ const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Omit<Turn,
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
-/** Writes the result: a row for each bound and offer, and in how many turns what the project holds itself to is kept. */
+/**
+ * Writes the result: a row for each bound and offer, and in how many turns what the project holds itself to is kept.
+ */
 export const renderCapacity = ({ date, machine: where, levels }: CapacityReport): string => {
   // The upstream's, whatever bound found it: one that is too low never shows what it keeps away.
   const peak = Math.max(

@@ -22,10 +22,10 @@ export const clientsList = (count: number, more: object = {}): readonly object[]
 /** Writes so many clients as JSON. */
 export const clientsText = (count: number, more: object = {}): string => JSON.stringify(clientsList(count, more))
 
-/** Is what each says where its address and its rate are looked at as well; nobody reaches that bound. */
+/** The entry of each where its address and its rate are checked as well; no client reaches that limit. */
 export const clientChecks = { addresses: ['127.0.0.0/8'], rate: '1000000/s', burst: 1_000_000 }
 
-/** Has every operation ask for a key but the one by which a gateway is seen to serve: whoever asks that has none. */
+/** Makes every operation ask for a key but the one by which a gateway is seen to serve: its client has none. */
 export const apiKeyAuth = 'auth: { methods: [apiKey] }\noperations: { analysis.esg-grant: { auth: none } }\n'
 
 /** Names the file of clients in the directory of a gateway. */

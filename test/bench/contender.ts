@@ -24,7 +24,10 @@ export interface Contender {
   readonly quiet: boolean
 }
 
-/** Says what a peer is, and why it was not measured or why its figures do not count; no problem for a peer that is compared. */
+/**
+ * Says what a peer is, and why it was not measured or why its figures do not count; no problem for a peer that is
+ * compared.
+ */
 export interface PeerNote {
   readonly peer: string
   readonly description: string

@@ -21,8 +21,8 @@ export const readCpu = (pid: number): CpuReading => {
 }
 
 /**
- * Tells the CPU time between two readings in nanoseconds: the exact one, unless a thread or child that ended in between took its
- * share with it, which shows as more than three ticks of difference.
+ * Tells the CPU time between two readings in nanoseconds: the exact one, unless a thread or child that ended in between
+ * took its share with it, which shows as more than three ticks of difference.
  */
 export const cpuBetween = (before: CpuReading, after: CpuReading): number => {
   const live = after.liveNs - before.liveNs
@@ -38,13 +38,13 @@ export const processTree = (pid: number): readonly number[] => {
   return [pid, ...children.flatMap(processTree)]
 }
 
-/** Is what the processors' time has gone to since the machine started, in ticks. */
+/** What the processors' time has gone to since the machine started, in ticks. */
 export interface StolenReading {
   readonly stolen: number
   readonly all: number
 }
 
-/** Reads how much of the processors' time the host gave to others while somebody here waited for it. */
+/** Reads how much of the processors' time the host gave to others while a process here waited for it. */
 export const readStolen = (): StolenReading => {
   // user nice system idle iowait irq softirq steal guest guest_nice; what guests take is in user's already.
   const spent = read('/proc/stat').split('\n', 1)[0]?.split(/ +/).slice(1, 9).map(Number) ?? []
@@ -71,7 +71,8 @@ const threadsNs = (pid: number): number =>
 
 const ticks = (pid: number): number => {
   const stat = read(`/proc/${pid}/stat`)
-  // The command's name is in parentheses and may hold blanks. After it: state is field 3, utime 14, stime 15, cutime 16, cstime 17.
+  // The command's name is in parentheses and may hold blanks. After it: state is field 3, utime 14, stime 15, cutime
+  // 16, cstime 17.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
 }

@@ -1,4 +1,7 @@
-/** Compares latency at one rate for all: half of what the gateway can take, so that no peer is judged while it is saturated. */
+/**
+ * Compares latency at one rate for all: half of what the gateway can take, so that no peer is judged while it is
+ * saturated.
+ */
 import { program } from '../helpers/program.ts'
 import { type Contender, resetContender } from './contender.ts'
 import { connectionsFor, rateLoad } from './h2load.ts'
@@ -39,7 +42,10 @@ const compared: readonly Pick<P99Difference, 'over' | 'atMost'>[] = [
   { over: 'httpxy', atMost: null },
 ]
 
-/** Measures GETs at the rate that --rate sets, or half of what the gateway served in `closed`, the loop that saturates; null without either. */
+/**
+ * Measures GETs at the rate that --rate sets, or half of what the gateway served in `closed`, the loop that saturates;
+ * null without either.
+ */
 export const measureAtRate = async (
   stage: Stage,
   contenders: readonly Contender[],

@@ -9,8 +9,9 @@ import { quantile } from './stats.ts'
 import type { Workload } from './workload.ts'
 
 /**
- * Bounds what one connection carries a second. h2load's rate is each connection's own, its timer ticks no faster than 100 times a
- * second, and a request waits there for the one before it, unseen: so few that this happens only when an answer takes 20 ms.
+ * Bounds what one connection carries a second. h2load's rate is each connection's own, its timer ticks no faster than
+ * 100 times a second, and a request waits there for the one before it, unseen: so few that this happens only when an
+ * answer takes 20 ms.
  */
 const perConnection = 49
 
@@ -34,7 +35,9 @@ export const rateLoad = (path: string, directory: string, rate: number): Load =>
 /** Requests in flight on one connection of HTTP/2. */
 const streams = 8
 
-/** Makes a closed loop over HTTP/2: as many requests in flight as it is asked for connections, eight on each connection. */
+/**
+ * Makes a closed loop over HTTP/2: as many requests in flight as it is asked for connections, eight on each connection.
+ */
 export const streamsLoad = async (directory: string): Promise<Load> => {
   const { path, missing } = await program('h2load')
   if (missing !== null) throw new Error(missing)
@@ -75,7 +78,8 @@ export const requestsAt = async (
   { to: { port, speaks }, workload: { operation, target, fields, body }, seconds, connections, watch }: Sending,
 ): Promise<{ readonly requests: readonly Logged[]; readonly part: Part }> => {
   if (operation.method !== 'GET' || body !== '') throw new Error('h2load is used for GET only')
-  // One connection after the other, no faster than requests: begun together they would all send in the same millisecond for ever.
+  // One connection after the other, no faster than requests: begun together they would all send in the same millisecond
+  // for ever.
   const periodMs = Math.ceil(1_000 / rate)
   const before = warmUpSeconds + (connections * periodMs) / 1_000
   const count = connections * Math.ceil((rate / connections) * (before + seconds + spareSeconds))
@@ -97,7 +101,7 @@ export const requestsAt = async (
   return { requests, part }
 }
 
-/** Is one request, as h2load logs it; -1 for a status: there was no answer. */
+/** One request, as h2load logs it; -1 for a status: there was no answer. */
 export interface Logged {
   readonly startUs: number
   readonly status: number
@@ -114,7 +118,7 @@ const logged = (text: string): readonly Logged[] =>
       return { startUs, status, us }
     })
 
-/** Is a part of a run, in microseconds since the epoch as h2load logs them. */
+/** A part of a run, in microseconds since the epoch as h2load logs them. */
 export interface Part {
   readonly fromUs: number
   readonly toUs: number
@@ -135,7 +139,10 @@ const counting = async (before: number, seconds: number, watch?: Watch): Promise
 /** Reads the log of a run. */
 export const readLog = (text: string, part: Part): Turn => turnOf(logged(text), part)
 
-/** Sums up a run: all requests of it were served or failed; latencies are those of requests that began in the part that counts. */
+/**
+ * Sums up a run: all requests of it were served or failed; latencies are those of requests that began in the part that
+ * counts.
+ */
 export const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Turn => {
   const within = (us: number): boolean => us >= fromUs && us < toUs
   const served = requests.filter(({ status }) => status >= 200 && status < 400)

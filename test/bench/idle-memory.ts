@@ -28,8 +28,8 @@ const starts = 3
 const settleMs = 2_000
 
 /**
- * Opens idle connections to a fresh process of each peer that has served a second of load, and reads its memory before and after.
- * Fresh, because memory that an earlier turn left free would be taken first, and would hide what they cost.
+ * Opens idle connections to a fresh process of each peer that has served a second of load, and reads its memory before
+ * and after. Fresh, because memory that an earlier turn left free would be taken first, and would hide what they cost.
  */
 export const idleMemory = async (stage: Stage, peers: readonly Peer[]): Promise<readonly IdleMemory[]> => {
   const taken = new Map<string, IdleMemory>()

@@ -1,6 +1,6 @@
 /**
- * Holds keep-alive connections that do nothing after one request each, as a process of its own. Says `ready` when every one has its
- * answer; when its stdin ends, says how many are still open, and ends.
+ * Holds keep-alive connections that do nothing after one request each, as a process of its own. Says `ready` when every
+ * one has its answer; when its stdin ends, says how many are still open, and ends.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

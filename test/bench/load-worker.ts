@@ -1,6 +1,7 @@
 /**
- * Generates load where wrk is missing, or has no certificate to show: connections with one request in flight on each, one line of JSON at the
- * end. A process of its own, so that its time is not the bench's. Its task comes on stdin: a body may be too long for the command line.
+ * Generates load where wrk is missing, or has no certificate to show: connections with one request in flight on each,
+ * one line of JSON at the end. A process of its own, so that its time is not the bench's. Its task comes on stdin: a
+ * body may be too long for the command line.
  */
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'

@@ -28,7 +28,7 @@ export interface SteadyTurn {
   readonly served: number
 }
 
-/** Is told when the part that counts begins and ends, by a load that has one. */
+/** Callbacks at the beginning and the end of the part that counts, from a load that has one. */
 export interface Watch {
   readonly begin: () => void
   readonly end: () => void
@@ -45,7 +45,9 @@ export interface Load {
   ) => Promise<Turn>
 }
 
-/** Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present. */
+/**
+ * Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present.
+ */
 export const chooseLoad = async (choice: Options['load'], directory: string): Promise<Load> => {
   if (choice === 'own') return ownLoad
   const wrk = await program('wrk')
@@ -107,7 +109,7 @@ end
 /** Writes a Lua string. JSON's escapes are Lua's for the ASCII text used here. */
 const lua = (text: string): string => JSON.stringify(text)
 
-/** Is the generator of this folder, the only one that shows certificates. */
+/** The generator of this folder, the only one that shows certificates. */
 export const ownLoad: Load = {
   name: 'own generator, node:net',
   run: async ({ port, speaks, shows = null }, workload, seconds, connections) => {

@@ -1,4 +1,6 @@
-/** Reads the memory of a process and of all that descends from it, on Linux. Pages that they share count once for each. */
+/**
+ * Reads the memory of a process and of all that descends from it, on Linux. Pages that they share count once for each.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { processTree } from './cpu.ts'
 

@@ -16,7 +16,10 @@ export interface Options {
   readonly rate: 'half' | number | null
   /** Idle connections whose memory is measured, with the workload idle. */
   readonly idle: number
-  /** Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peers gateway-before and gateway-cache-before. */
+  /**
+   * Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peers
+   * gateway-before and gateway-cache-before.
+   */
   readonly before: string | null
   /** File for the machine-readable result. */
   readonly json: string | null

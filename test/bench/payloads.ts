@@ -1,4 +1,7 @@
-/** Holds what travels in the bench: bodies of requests, answers, and the marks by which the upstream is asked for another answer. */
+/**
+ * Holds what travels in the bench: bodies of requests, answers, and the marks by which the upstream is asked for
+ * another answer.
+ */
 
 /** Holds about 200 bytes of JSON. */
 export const smallBody = JSON.stringify({

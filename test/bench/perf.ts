@@ -1,4 +1,4 @@
-/** Has perf watch a process: where its CPU time goes, the kernel's share and V8's included. */
+/** Lets perf watch a process: where its CPU time goes, the kernel's share and V8's included. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -15,7 +15,9 @@ export interface PerfRecord {
   readonly forget: () => void
 }
 
-/** Enough for a share of a percent in a run of some seconds; an odd number, so that it does not keep step with a timer. */
+/**
+ * Enough for a share of a percent in a run of some seconds; an odd number, so that it does not keep step with a timer.
+ */
 const samplesPerSecond = 499
 
 /** Begins to watch a process and its descendants. They must run with `--perf-basic-prof-only-functions`. */

@@ -7,7 +7,7 @@ import type { Pair } from '../helpers/certificates.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { requestPeer } from './request-peer.ts'
 
-/** Is what clients speak to a peer. */
+/** What clients speak to a peer. */
 export type Speech = 'http' | 'https' | 'h2'
 
 export interface Running {
@@ -74,9 +74,10 @@ export const stop = async (child: ChildProcess): Promise<void> => {
 }
 
 /**
- * Starts a proxy on a free port and waits until it answers a GET of `path`. Its stdout and stderr go to files in `directory`: a
- * regular file is the one sink that all peers can write to (HAProxy cannot open one, nginx has no other that is as cheap), it never
- * makes a writer wait for a reader, and no reader takes CPU time from what is measured. Tries three ports.
+ * Starts a proxy on a free port and waits until it answers a GET of `path`. Its stdout and stderr go to files in
+ * `directory`: a regular file is the one sink that all peers can write to (HAProxy cannot open one, nginx has no other
+ * that is as cheap), it never makes a writer wait for a reader, and no reader takes CPU time from what is measured.
+ * Tries three ports.
  */
 export const startServer = async (
   directory: string,

@@ -1,6 +1,6 @@
 /** Sums up a profile by what the code belongs to: a room of src, a package, Node, V8, the kernel. */
 
-/** Is where some of the time went. */
+/** Where some of the time went. */
 export interface ProfilePlace {
   /** What the code belongs to. */
   readonly owner: string
@@ -9,7 +9,10 @@ export interface ProfilePlace {
   readonly weight: number
 }
 
-/** Reads V8's CPU profile: its wall time by the JavaScript function that ran, or that waited for what it called. Idle time is left out. */
+/**
+ * Reads V8's CPU profile: its wall time by the JavaScript function that ran, or that waited for what it called. Idle
+ * time is left out.
+ */
 export const placesOfProfile = (text: string): readonly ProfilePlace[] => {
   const { nodes, samples, timeDeltas }: CpuProfile = JSON.parse(text)
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))

@@ -5,7 +5,7 @@ import { apiKeyAuth, clientChecks, clientsList, keyField, keyOf } from './client
 import { behindEach } from './peers/gateway.ts'
 import { get, type Workload } from './workload.ts'
 
-/** Is a configuration, and the edits of it that are taken in turn. */
+/** A configuration, and the edits of it that are taken in turn. */
 export interface ReloadCase {
   readonly name: string
   /** Says in a few words what each edit is. */
@@ -14,7 +14,10 @@ export interface ReloadCase {
   readonly atMostMs: number
   /** What is asked for meanwhile. */
   readonly workload: Workload
-  /** Writes what follows the listeners in the file, and the other files; `made` tells how often each of the edits was made. */
+  /**
+   * Writes what follows the listeners in the file, and the other files; `made` tells how often each of the edits was
+   * made.
+   */
   readonly text: (made: readonly number[], upstreamPort: number) => string
   readonly files: (made: readonly number[]) => Readonly<Record<string, string>>
 }
@@ -46,7 +49,7 @@ const clientsIn = (file: string, atMostMs: number, write: (edited: readonly obje
   }),
 })
 
-/** Is the rest of them. */
+/** The rest of them. */
 const others = clientsList(count, clientChecks).slice(edited)
 /** Takes a second, so it is done once. */
 let othersInYaml: string | null = null

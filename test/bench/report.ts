@@ -73,7 +73,7 @@ export const compare = (
   )
 }
 
-/** Is a figure with its interval and the largest value that is good enough. */
+/** A figure with its interval and the largest value that is good enough. */
 export interface TargetFigure {
   readonly middle: number
   readonly low: number
@@ -81,7 +81,9 @@ export interface TargetFigure {
   readonly atMost: number | null
 }
 
-/** Says whether a comparison meets its target: the whole of its interval, its median, its lower end, or nothing of it. */
+/**
+ * Says whether a comparison meets its target: the whole of its interval, its median, its lower end, or nothing of it.
+ */
 export const verdict = ({ middle, low, high, atMost }: TargetFigure): string => {
   if (atMost === null) return ''
   if (low > atMost) return 'missed'

@@ -1,4 +1,6 @@
-/** Writes a workload's request as the bytes that a client sends, for generators that have no HTTP client of their own. */
+/**
+ * Writes a workload's request as the bytes that a client sends, for generators that have no HTTP client of their own.
+ */
 import type { Fields, Workload } from './workload.ts'
 
 export const requestText = (port: number, workload: Workload, more: Fields = {}): string => {

@@ -6,7 +6,10 @@ export interface CompleteResponse {
   readonly closes: boolean
 }
 
-/** Makes a function that takes the latin1 text as it comes and tells of an answer that is complete, by length or by the last chunk. */
+/**
+ * Makes a function that takes the latin1 text as it comes and tells of an answer that is complete, by length or by the
+ * last chunk.
+ */
 export const responseReader = (): ((piece: string) => CompleteResponse | null) => {
   let head = ''
   let answered: CompleteResponse | null = null

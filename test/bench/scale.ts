@@ -48,8 +48,9 @@ const clients = async (stage: Stage): Promise<Report> => {
 }
 
 /**
- * Runs a closed loop, then one rate for all. A loop of one connection never finds two requests to do in one wake-up, so that it pays
- * more system calls a request by its nature; at one rate the work is the same, and the wake-ups differ less.
+ * Runs a closed loop, then one rate for all. A loop of one connection never finds two requests to do in one wake-up, so
+ * that it pays more system calls a request by its nature; at one rate the work is the same, and the wake-ups differ
+ * less.
  */
 const connections = async (stage: Stage): Promise<Report> => {
   const { contenders, absent } = await stage.startPeers([gateway], [get])

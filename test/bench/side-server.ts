@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { start, stop } from './process.ts'
 
-/** Is a server that stands beside. */
+/** A server beside the peer. */
 export interface SideServer {
   readonly port: number
   stop(): Promise<void>
@@ -22,7 +22,7 @@ export const startSideServer = async (script: string): Promise<SideServer> => {
   return { port, stop: () => stop(child) }
 }
 
-/** Is where a server that takes spans takes them. */
+/** Where a server that takes spans takes them. */
 export const spansUrl = ({ port }: SideServer): string => `http://127.0.0.1:${port}/v1/traces`
 
 /** Names the server that takes spans. */

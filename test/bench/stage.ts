@@ -18,7 +18,7 @@ export interface Stage {
   readonly options: Options
   /** Starts peers one after the other; those that are not on this machine or do not start are absent. */
   readonly startPeers: (peers: readonly Peer[], asked: readonly Workload[]) => Promise<StartedPeers>
-  /** Has something done at the end, whatever happens. */
+  /** Registers what is done at the end, whatever happens. */
   readonly atEnd: (action: () => Promise<void>) => void
 }
 
@@ -27,7 +27,9 @@ export interface StartedPeers {
   readonly absent: readonly PeerNote[]
 }
 
-/** Addresses beyond the usual ones, on which the upstream listens as well: `--reload` moves between two sets of fifty. */
+/**
+ * Addresses beyond the usual ones, on which the upstream listens as well: `--reload` moves between two sets of fifty.
+ */
 const listened = [...addresses(50), ...addresses(50, 1), ...addresses(50, 2)]
 
 /** Runs `action` on a stage of its own. */

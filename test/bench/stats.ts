@@ -32,9 +32,9 @@ export const ratio = (ours: readonly number[], theirs: readonly number[]): Ratio
 const resamples = 10_000
 
 /**
- * Compares two peers by pairs: turns of the same round stand next to each other in time, so that a slow spell of the machine falls
- * on both. Gives the median of what `compared` says of the pairs and its 95 % interval by bootstrap over rounds. With five rounds
- * that interval is about the smallest and the largest pair: wide rather than flattering.
+ * Compares two peers by pairs: turns of the same round stand next to each other in time, so that a slow spell of the
+ * machine falls on both. Gives the median of what `compared` says of the pairs and its 95 % interval by bootstrap over
+ * rounds. With five rounds that interval is about the smallest and the largest pair: wide rather than flattering.
  */
 export const byRound = (
   ours: readonly number[],

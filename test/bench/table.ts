@@ -1,6 +1,9 @@
 export type Row = readonly string[]
 
-/** Writes a Markdown table with padded cells; the first `names` columns are text and the rest figures. Empty for no rows. */
+/**
+ * Writes a Markdown table with padded cells; the first `names` columns are text and the rest figures. Empty for no
+ * rows.
+ */
 export const table = (head: Row, rows: readonly Row[], names: number): string => {
   if (rows.length === 0) return ''
   const widths = head.map((cell, column) => Math.max(3, cell.length, ...rows.map((row) => row[column]?.length ?? 0)))

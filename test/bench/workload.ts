@@ -2,7 +2,7 @@
 import { allOperations, type Operation } from '../../src/operations.ts'
 import { largeMark, largeResponse, mediumBody, smallBody, smallResponse, storableMark } from './payloads.ts'
 
-/** Is header fields by name. */
+/** Header fields by name. */
 export type Fields = Readonly<Record<string, string>>
 
 export interface Workload {
@@ -12,7 +12,10 @@ export interface Workload {
   readonly target: string
   /** Header fields of the request; Host and Content-Length come from the load generator. */
   readonly fields: Fields
-  /** Fields that requests carry by turns beside those, each list in one request and the first again after the last; none: all are alike. */
+  /**
+   * Fields that requests carry by turns beside those, each list in one request and the first again after the last;
+   * none: all are alike.
+   */
   readonly byTurns?: readonly Fields[]
   /** Empty for no body. */
   readonly body: string

@@ -1,4 +1,7 @@
-/** Makes what requests bring to prove who sends them. Keys are made once a run, so that every gateway knows the same ones. */
+/**
+ * Makes what requests bring to prove who sends them. Keys are made once a run, so that every gateway knows the same
+ * ones.
+ */
 import { hash, randomBytes, randomUUID, X509Certificate } from 'node:crypto'
 import { certificateThumbprint } from '../../../src/layers/auth/client-certificate.ts'
 import type { Operation } from '../../../src/operations.ts'
@@ -9,7 +12,7 @@ import { keyField, keyOf } from '../clients.ts'
 import type { Load } from '../load.ts'
 import type { Fields } from '../workload.ts'
 
-/** Is what requests bring. */
+/** What requests carry. */
 export interface RequestCredentials {
   /** Makes the fields of one request. */
   readonly fields: (operation: Operation) => Fields
@@ -39,7 +42,10 @@ const makeToken = (more: object = {}): string => {
 const bearer = (shown: string): Fields => ({ Authorization: `Bearer ${shown}` })
 const always = (fields: Fields): RequestCredentials => ({ fields: () => fields, differ: false })
 
-/** Everybody gets the key, those that do not look at it as well: what is sent is the same. Beside it stands an opaque token, the same each time. */
+/**
+ * Everybody gets the key, those that do not look at it as well: what is sent is the same. Beside it stands an opaque
+ * token, the same each time.
+ */
 export const apiKeyOnly: CredentialSource = () => always({ [keyField]: keyOf(0) })
 
 /** Each time another opaque token, as long as that one. */
@@ -75,10 +81,11 @@ export const freshDpopProofs: CredentialSource = () => {
   }
 }
 
-// More than a core or two serve of requests whose signatures are verified. A proof that comes again is refused: the turn would have failed requests.
+// More than a core or two serve of requests whose signatures are verified. A proof that comes again is refused: the
+// turn would have failed requests.
 const maxPerSecond = 15_000
 
-/** Has a load bring it. What differs by request is made before each turn, so that no proof is too old. */
+/** Adds it to a load. What differs by request is made before each turn, so that no proof is too old. */
 export const withCredentials = (
   load: Load,
   { fields, differ }: RequestCredentials,

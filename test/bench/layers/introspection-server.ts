@@ -1,4 +1,7 @@
-/** Answers whoever asks about a token that it is good (RFC 7662), as a process of its own. No server for anything but the bench. */
+/**
+ * Answers every introspection request with an active token (RFC 7662), as a process of its own. A server for the bench
+ * only.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -8,8 +8,9 @@ import { get } from '../workload.ts'
 import type { Level } from './levels.ts'
 
 /**
- * Is all that can be turned off, as the file writes it. The access log stays on: by it is seen that each request was served. Words in capitals
- * stand for what is known when it starts: a DIRECTORY of the gateway's own, the KEY of the client, who makes tokens and where it is asked about them.
+ * All that can be turned off, as the file writes it. The access log stays on: by it is seen that each request was
+ * served. Words in capitals stand for what is known when it starts: a DIRECTORY of the gateway's own, the KEY of the
+ * client, who makes tokens and where it is asked about them.
  */
 export interface Switches {
   readonly eventLoopDelay: string
@@ -46,7 +47,7 @@ const off: Switches = {
   metrics: 'none',
 }
 
-/** Is where a gateway runs. */
+/** Where a gateway runs. */
 export interface LevelSite {
   readonly port: number
   readonly upstreamPort: number

@@ -46,7 +46,9 @@ export const writeSecrets = (directory: string): void => {
   writeFileSync(join(directory, 'jwks.json'), jwks(issuerKey))
 }
 
-/** Writes what a gateway shows and whom it believes, and gives what its clients show; or the reason why there is none. */
+/**
+ * Writes what a gateway shows and whom it believes, and gives what its clients show; or the reason why there is none.
+ */
 export const writePairs = async (directory: string): Promise<Pair | { readonly missing: string }> => {
   const [files, made] = [await writeCertificate(directory), await certificates()]
   if ('missing' in files) return files

@@ -10,7 +10,7 @@ import {
 } from './credentials.ts'
 import type { Switches } from './level-config.ts'
 
-/** Is a gateway with one thing on, in the words of the file. */
+/** A gateway with one thing on, in the words of the file. */
 export interface Level {
   readonly name: string
   /** The name of the level that it is compared with, which is sent the same; null: others are compared with it. */
@@ -49,7 +49,7 @@ export const levels: readonly Level[] = [
     { name: 'load-shedding', on: { eventLoopDelay: '1m' } },
     { name: 'concurrency', on: { concurrency: '10000' } },
     { name: 'all three bounds of concurrency', on: { concurrency: '10000', upstreamConcurrency: '10000' } },
-    // So much that nobody is refused: what is measured is the counting.
+    // So much that no request is rejected: what is measured is the counting.
     { name: 'address-limit', on: { address: '{ rate: 1000000/s, burst: 1000000 }' } },
     { name: 'auth by apiKey', on: { auth: keyed, client: byKey } },
     {

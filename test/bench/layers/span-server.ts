@@ -1,4 +1,7 @@
-/** Takes whatever spans it is sent (OTLP/HTTP), as a process of its own, and looks at none. No receiver for anything but the bench. */
+/**
+ * Takes whatever spans it is sent (OTLP/HTTP), as a process of its own, and looks at none. No receiver for anything but
+ * the bench.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,6 +1,7 @@
 /**
- * Serves the nine with @fastify/http-proxy and nothing of ours. Given every advantage that its options offer for free: no request
- * logging of Fastify's or reply-from's own, pino without pid and host name, and (by default) a buffered destination.
+ * Serves the nine with @fastify/http-proxy and nothing of ours. Given every advantage that its options offer for free:
+ * no request logging of Fastify's or reply-from's own, pino without pid and host name, and (by default) a buffered
+ * destination.
  */
 import httpProxy from '@fastify/http-proxy'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'

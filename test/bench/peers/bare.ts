@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import { startServer } from '../process.ts'
 import { type Peer, probePath } from './peer.ts'
 
-/** Says where pino's lines wait: in memory, written in blocks off the main thread, or nowhere (each is written as it comes). */
+/**
+ * Says where pino's lines wait: in memory, written in blocks off the main thread, or nowhere (each is written as it
+ * comes).
+ */
 export type LogMode = 'buffered' | 'direct'
 
 const fastifyServer = { file: 'bare-server.ts', description: '@fastify/http-proxy as it comes' }

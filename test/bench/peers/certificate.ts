@@ -13,7 +13,10 @@ export const certificates = async (): Promise<Certificates | { readonly missing:
   return made
 }
 
-/** Writes the certificate that all peers with TLS show, the same one (ECDSA, P-256), into a directory; gives the reason when there is none. */
+/**
+ * Writes the certificate that all peers with TLS show, the same one (ECDSA, P-256), into a directory; gives the reason
+ * when there is none.
+ */
 export const writeCertificate = async (
   directory: string,
 ): Promise<{ readonly certificate: string; readonly key: string } | { readonly missing: string }> => {

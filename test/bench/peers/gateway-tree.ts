@@ -7,7 +7,7 @@ import { type PerfRecord, recordPerf } from '../perf.ts'
 import { type Running, type Speech, startServer } from '../process.ts'
 import { probePath, type Site } from './peer.ts'
 
-/** Is the tree that this file belongs to. */
+/** The tree that this file belongs to. */
 export const projectRoot = join(import.meta.dirname, '../../..')
 
 const profiles = join(projectRoot, '.bench')
@@ -23,7 +23,10 @@ const startOf = (tree: string): { readonly flags: readonly string[]; readonly en
   return { flags: flags.split(' ').filter(Boolean), env: arenas === undefined ? {} : { MALLOC_ARENA_MAX: arenas } }
 }
 
-/** Starts `tree`'s gateway with the file that `text` makes for a port to listen on; `shows` is the certificate that it asks clients for. */
+/**
+ * Starts `tree`'s gateway with the file that `text` makes for a port to listen on; `shows` is the certificate that it
+ * asks clients for.
+ */
 export const serveTree = async (
   tree: string,
   { directory, options }: Site,

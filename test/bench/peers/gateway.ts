@@ -54,7 +54,10 @@ const ofBefore = (name: string, description: string, more: (port: number) => str
   },
 })
 
-/** Runs the gateway of another checkout, with its own dependencies: what a change costs or saves, in one interleaved run. */
+/**
+ * Runs the gateway of another checkout, with its own dependencies: what a change costs or saves, in one interleaved
+ * run.
+ */
 export const gatewayBefore = ofBefore('gateway-before', 'defaults', oneEach)
 
 /** Runs two workers that share the port, one core each where there are two. */
@@ -139,7 +142,7 @@ export const withEndpoints = (count: number): Peer =>
     behindEach(addresses(count), port),
   )
 
-/** Runs it with so many clients that have keys, addresses and rates; nobody reaches the bound. */
+/** Runs it with so many clients that have keys, addresses and rates; no client reaches the limit. */
 export const withClients = (count: number): Peer => ({
   name: `gateway-${count}-clients`,
   description: `clients: ${count}, each with a key, an address and a rate`,

@@ -7,8 +7,9 @@ import { writeCertificate } from './certificate.ts'
 import { type Peer, probePath } from './peer.ts'
 
 /**
- * Runs HAProxy with one thread, the same nine routes, forwarded fields, and a log line of the same fields. It writes each line by
- * itself to its stdout, which is a file here: it cannot open a log file, and a socket would need a reader on the same machine.
+ * Runs HAProxy with one thread, the same nine routes, forwarded fields, and a log line of the same fields. It writes
+ * each line by itself to its stdout, which is a file here: it cannot open a log file, and a socket would need a reader
+ * on the same machine.
  */
 export const haproxy = variant('haproxy', '1 thread, http-reuse always, log to stdout line by line', 'http')
 

@@ -1,4 +1,7 @@
-/** Serves the nine with httpxy on node:http: exact targets by one look into a map, an id, forwarded fields, one log line an exchange. */
+/**
+ * Serves the nine with httpxy on node:http: exact targets by one look into a map, an id, forwarded fields, one log line
+ * an exchange.
+ */
 import { randomUUID } from 'node:crypto'
 import { Agent, createServer, type ServerResponse } from 'node:http'
 import { createProxyServer } from 'httpxy'

@@ -34,7 +34,10 @@ const variant = (
   },
 })
 
-/** Runs nginx with one worker, the same nine routes, forwarded fields, and a log line of the same fields, written in blocks. */
+/**
+ * Runs nginx with one worker, the same nine routes, forwarded fields, and a log line of the same fields, written in
+ * blocks.
+ */
 export const nginx = variant('nginx', '1 worker, upstream keep-alive, access log buffered', false, '')
 
 /** Runs it with TLS to clients. */
@@ -43,7 +46,10 @@ export const nginxTls = variant('nginx-tls', 'as nginx, TLS to clients', true, '
 /** Runs it with HTTP/2 to clients. */
 export const nginxH2 = variant('nginx-h2', 'as nginx, HTTP/2 over TLS to clients', true, '', 'h2')
 
-/** Runs it with room for a body of 64 KiB in memory. By default nginx writes what is over 16 KiB to a file before it passes it on. */
+/**
+ * Runs it with room for a body of 64 KiB in memory. By default nginx writes what is over 16 KiB to a file before it
+ * passes it on.
+ */
 export const nginxMemory = variant(
   'nginx-memory',
   'the same, and request bodies up to 128 KiB stay in memory',

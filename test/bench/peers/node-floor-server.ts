@@ -1,6 +1,7 @@
 /**
- * Forwards the nine from Node's own HTTP server to bare sockets, with no policy, no bound and hardly a check: what a gateway on this
- * server cannot go below. It takes every answer for a 200 with a Content-Length, and holds all of it. No server for anything but the bench.
+ * Forwards the nine from Node's own HTTP server to bare sockets, with no policy, no bound and hardly a check: what a
+ * gateway on this server cannot go below. It takes every answer for a 200 with a Content-Length, and holds all of it.
+ * No server for anything but the bench.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -15,7 +16,7 @@ const nine = new Map<string, string>(allOperations.map(({ id, method, path }) =>
 /** Takes an answer, latin1: all of it, and where its body begins. */
 type Take = (answer: string, bodyAt: number) => void
 
-/** Is a connection to the upstream, with one answer on its way. */
+/** A connection to the upstream, with one response on its way. */
 class Upstream {
   readonly socket: Socket
   #take: Take | null = null

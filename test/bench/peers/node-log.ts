@@ -1,4 +1,6 @@
-/** Makes the one log line an exchange that a Node peer writes: the fields of the gateway's access log that it can know. */
+/**
+ * Makes the one log line an exchange that a Node peer writes: the fields of the gateway's access log that it can know.
+ */
 import { destination, type Logger, pino } from 'pino'
 
 type Destination = ReturnType<typeof destination>

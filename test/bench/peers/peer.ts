@@ -18,7 +18,10 @@ export interface Peer {
   readonly description: string
   /** True for a peer that runs only when `--only` names it. */
   readonly onRequest: boolean
-  /** True for one that writes no access log, to tell what the log costs; it has no other than the statuses to show that it served. */
+  /**
+   * True for one that writes no access log, to tell what the log costs; it has no other than the statuses to show that
+   * it served.
+   */
   readonly quiet?: boolean
   /** Makes what a request brings to one that asks who sends it, beside the fields of the workload. */
   readonly brings?: (running: Running) => (operation: Operation) => Fields
