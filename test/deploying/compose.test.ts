@@ -6,7 +6,7 @@ import { at, documentsOf, examples, read, root, scratch } from './files.ts'
 
 const file = `${examples}/compose/compose.yaml`
 
-/** Is what dclint says of a file: its own types do not resolve for an ES module. */
+/** What dclint says of a file: its own types do not resolve for an ES module. */
 interface LintResult {
   readonly messages: readonly { readonly rule: string; readonly message: string }[]
 }

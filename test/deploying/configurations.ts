@@ -17,10 +17,10 @@ type Name = (typeof configurations)[number]['name']
 /** Finds the text of one. */
 export const textOf = (wanted: Name): string => configurations.find(({ name }) => name === wanted)?.text ?? ''
 
-/** Is the admin token that lies beside each. */
+/** The admin token that lies beside each. */
 export const tokenBeside = 'k'.repeat(64)
 
-/** Is what Prometheus has, beside that of Kubernetes. */
+/** What Prometheus has, beside that of Kubernetes. */
 export const metricsTokenBeside = 'm'.repeat(64)
 
 /** Loads one as `serve` does, from a folder with the token beside it; throws with its problems when it has any. */

@@ -1,4 +1,4 @@
-/** Is one instruction of a Dockerfile, its continued lines joined. */
+/** One instruction of a Dockerfile, its continued lines joined. */
 export interface Instruction {
   readonly name: string
   readonly rest: string

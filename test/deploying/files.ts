@@ -6,10 +6,10 @@ import { onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { folderWith } from '../config/helper.ts'
 
-/** Is the project's root. */
+/** The project's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Is where the examples are, below the root. */
+/** The folder of the examples, below the root. */
 export const examples = 'config/examples'
 
 /** Reads a file by its path below the root. */
@@ -22,7 +22,7 @@ export const scratch = (files: Readonly<Record<string, string>>): string => {
   return folder
 }
 
-/** Is what a YAML document holds. */
+/** What a YAML document holds. */
 export type Tree = Readonly<Record<string, unknown>>
 
 /** Reads every document of a YAML text; throws on an error or warning of syntax. */

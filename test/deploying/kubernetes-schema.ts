@@ -7,8 +7,8 @@ import type { Tree } from './files.ts'
 const models = [ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, Service]
 
 /**
- * Checks a manifest against the Kubernetes schema of its kind, as `kubectl apply --validate=strict` does: also an unknown field is a
- * problem. Returns one line a problem.
+ * Checks a manifest against the Kubernetes schema of its kind, as `kubectl apply --validate=strict` does: also an
+ * unknown field is a problem. Returns one line a problem.
  */
 export const problemsOf = (manifest: Tree): readonly string[] => {
   const model = models.find(({ apiVersion, kind }) => apiVersion === manifest.apiVersion && kind === manifest.kind)
@@ -24,8 +24,9 @@ export const problemsOf = (manifest: Tree): readonly string[] => {
 }
 
 /**
- * Wraps a tree so that it tells which keys nobody asked for. The compiled schemas pass over a field that they do not know: they ask for
- * each property that they know by its name, and for each key of a map in turn. What they never ask for is no field.
+ * Wraps a tree so that it knows which keys were never read. The compiled schemas pass over a field that they do not
+ * know: they ask for each property that they know by its name, and for each key of a map in turn. What they never ask
+ * for is no field.
  */
 const watch = (tree: object, path = ''): { readonly proxy: object; unread(): readonly string[] } => {
   const read = new Set<string>()

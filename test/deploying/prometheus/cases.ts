@@ -1,6 +1,6 @@
 /** What each alert of config/examples/prometheus/alerts.yml fires for, and what it keeps silent for. */
 
-/** Is series as promtool has them: at what values they are, minute by minute. */
+/** Series as promtool has them: their values, minute by minute. */
 type Series = Readonly<Record<string, string>>
 
 export interface Case {
@@ -140,7 +140,7 @@ export const cases: readonly Case[] = [
     bad: { [of('config_file_differs')]: at(1) },
     waits: 9,
     fires: 11,
-    // Somebody saves an edit now and then.
+    // An operator saves an edit now and then.
     good: { [of('config_file_differs')]: '0x8 1x8 0x8 1x8 0x90' },
   },
   {

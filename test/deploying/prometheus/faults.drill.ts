@@ -33,7 +33,10 @@ describe.skipIf(missing)('the rules fire', () => {
     await world?.close()
   })
 
-  /** Waits until these have fired. A machine that is busy with other tests may be late, and that is what one of them then says. */
+  /**
+   * Waits until these have fired. A machine that is busy with other tests may be late, and that is what one of them
+   * then says.
+   */
   const fire = (...alerts: readonly string[]) =>
     expect
       .poll(async () => alerts.filter((alert) => !fired.includes(alert)).length === 0 || look(), {

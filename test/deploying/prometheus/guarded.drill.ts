@@ -13,7 +13,7 @@ import { examples, read } from '../files.ts'
 const [prometheus, openssl] = [await needProgram('prometheus'), await needProgram('openssl')]
 const token = 't'.repeat(40)
 
-/** Is the example with its comments as settings, and with the files of a test. */
+/** The example with its comments as settings, and with the files of a test. */
 const guarded = (folder: string): Readonly<Record<string, unknown>> => {
   const text = read(`${examples}/prometheus/prometheus.yml`)
     .replaceAll(/^( +)# ((?:authorization|scheme|tls_config):.*| {2}\w+_file:.*)$/gm, '$1$2')

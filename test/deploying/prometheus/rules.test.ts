@@ -110,7 +110,7 @@ describe.skipIf(promtool.missing)('promtool', () => {
 // One of them stands for all: what it is about is in its labels.
 const firing = (alert: string): string => `group(ALERTS{alertname="${alert}", alertstate="firing"})`
 
-/** Has promtool let time pass over each of several gateways, and look at what fires. */
+/** Runs promtool over each of several gateways for a time, and checks which alerts fire. */
 const evaluate = (
   each: readonly { readonly series: Case['bad']; readonly tests: readonly Tree[] }[],
 ): ReturnType<typeof run> => {

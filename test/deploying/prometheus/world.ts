@@ -15,7 +15,7 @@ import { openHttpUpstream } from '../../helpers/upstream.ts'
 import { command, startWorkerGateway, type WorkerGateway } from '../../workers/worker-gateway.ts'
 
 const secret = 'A'.repeat(43)
-/** Is the key of the only client. */
+/** The key of the only client. */
 export const key = `key.${secret}`
 
 export interface World {
@@ -128,7 +128,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   }
 }
 
-/** Lists whatever nobody has to prove who he is for. */
+/** Lists the operations that ask for no credential. */
 const unguarded = [
   'valuation.score',
   'analysis.esg-grant',
@@ -144,7 +144,7 @@ export const ask = async (port: number, method: string, target: string, more = '
   return parseStatus(await exchangeRaw(port, head + body))
 }
 
-/** Has requests come, one after another with a pause between them, until it is ended. */
+/** Sends requests, one after another with a pause between them, until it is ended. */
 export const keepAsking = (requests: readonly (() => Promise<unknown>)[], pauseMs = 10): (() => Promise<void>) => {
   let isOver = false
   const run = async (): Promise<void> => {
