@@ -2,7 +2,7 @@ import type { Operation } from '../../src/operations.ts'
 import type { Ledger } from '../lab/ledger.ts'
 import type { Disturbances } from './disturbances.ts'
 
-/** Is a request and what became of it. */
+/** A request and what became of it. */
 export interface Heard {
   readonly id: string
   readonly operation: Operation
@@ -14,7 +14,10 @@ export interface Heard {
 // Enough to see what went wrong; the count tells how often.
 const maxShown = 20
 
-/** Keeps account of every request that should go well: each is answered by whoever got it, or what was disturbed explains why not. */
+/**
+ * Keeps account of every request that should go well: each is answered by the endpoint that got it, or a disturbance
+ * explains why not.
+ */
 export class Account {
   readonly #ledger: Ledger
   readonly #disturbances: Disturbances

@@ -1,4 +1,7 @@
-/** Answers every request with a few bytes and keeps the connection: what Node's own server takes of memory for a connection. */
+/**
+ * Answers every request with a few bytes and keeps the connection: what Node's own server takes of memory for a
+ * connection.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -5,7 +5,7 @@ import type { Inspector } from './inspector.ts'
 /** Counts by kind: `socket`, `pipe`, `Timeout`, … */
 export type Counts = Readonly<Record<string, number>>
 
-/** Is what a process holds at one moment, after two collections. */
+/** What a process holds at one moment, after two collections. */
 export interface Census {
   readonly heapBytes: number
   readonly externalBytes: number
@@ -33,7 +33,7 @@ export const takeCensus = async (pid: number, inspector: Inspector): Promise<Cen
 export const memoryKiB = (pid: number, key: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN)
 
-/** Has `VmHWM` begin anew: proc(5), clear_refs. */
+/** Resets `VmHWM`: proc(5), clear_refs. */
 export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
 
 /** Lists what each open descriptor of a process is. */

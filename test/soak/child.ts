@@ -6,13 +6,13 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Inspector, inspect } from './inspector.ts'
 
-/** Is one process that serves or supervises. */
+/** One process that serves or supervises. */
 export interface Watched {
   readonly pid: number
   readonly inspector: Inspector
 }
 
-/** Is a line of a log, as far as it is read here. */
+/** A line of a log, as far as it is read here. */
 export interface Line {
   readonly msg?: string
   readonly level?: number
@@ -63,7 +63,7 @@ export const startChild = (args: readonly string[]): Child => {
     onLine: () => {},
     complaints,
     async stop() {
-      // A process does not end before whoever inspects it has left.
+      // A process does not end before its inspector has disconnected.
       for (const each of await made.watched()) each.inspector.close()
       return stop(child)
     },
@@ -93,7 +93,7 @@ const parse = (text: string): Line => {
   try {
     return JSON.parse(text) as Line
   } catch {
-    return { msg: text, level: 60 } // no line of a log: somebody has to see it
+    return { msg: text, level: 60 } // no line of a log: it must be seen
   }
 }
 

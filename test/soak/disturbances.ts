@@ -1,6 +1,6 @@
 import type { Group } from '../../src/operations.ts'
 
-/** Is something that was done to the gateway or behind it, for as long as it has consequences. */
+/** Something that was done to the gateway or behind it, for as long as it has consequences. */
 interface Disturbance {
   readonly what: string
   readonly group: Group | 'all'
@@ -10,7 +10,7 @@ interface Disturbance {
   until: number
 }
 
-/** Is a request whose answer is to be explained. */
+/** A request whose answer is to be explained. */
 export interface Told {
   readonly group: Group
   readonly said: string
@@ -23,7 +23,10 @@ export class Disturbances {
   readonly #known: Disturbance[] = []
   readonly counts = new Map<string, number>()
 
-  /** Begins one, and tells how to end it; its consequences last for `aftermathMs` more. It began just now, unless `from` says when. */
+  /**
+   * Begins one, and tells how to end it; its consequences last for `aftermathMs` more. It began just now, unless `from`
+   * says when.
+   */
   begin(
     what: string,
     group: Group | 'all',

@@ -1,4 +1,4 @@
-/** Has endpoints go wrong in one way after the other, and mend. */
+/** Makes endpoints go wrong in one way after the other, and mend. */
 import { setTimeout as pause } from 'node:timers/promises'
 import * as does from '../lab/endpoint-behaviour.ts'
 import type { Disturbances } from './disturbances.ts'
@@ -36,7 +36,8 @@ const faults: readonly Fault[] = [
 const wrongForMs = 3000
 const soundForMs = 5000
 
-// What began before it was mended may come to its timeout; a breaker stays open for a second, and for another when its probes fail.
+// What began before it was mended may come to its timeout; a breaker stays open for a second, and for another when its
+// probes fail.
 const aftermathMs = 6000
 
 /** Takes the groups through every fault, each beginning with another one. */

@@ -27,7 +27,9 @@ export interface Idle {
   readonly heapKiBEach: number
 }
 
-/** Opens connections that each make one request and then stay, to the gateway and to a bare server of Node's beside it. */
+/**
+ * Opens connections that each make one request and then stay, to the gateway and to a bare server of Node's beside it.
+ */
 export const measureIdle = async (count: number, snapshot: string | null): Promise<readonly Idle[]> => {
   const upstream = createServer((_, response) => response.end('{"id":1}')).listen(0, '127.0.0.1')
   await once(upstream, 'listening')

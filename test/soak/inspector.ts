@@ -10,7 +10,7 @@ declare const WebSocket: new (
   addEventListener(event: string, hear: (event: { readonly data: string }) => void): void
 }
 
-/** Is a connection to the inspector of one process. */
+/** A connection to the inspector of one process. */
 export interface Inspector {
   /** Evaluates an expression, and tells its value as JSON knows it. */
   evaluate<Value>(expression: string): Promise<Value>
@@ -34,7 +34,10 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** Connects to the address that a process writes on stderr when it runs with `--inspect`. What was asked when it ends, rejects. */
+/**
+ * Connects to the address that a process writes on stderr when it runs with `--inspect`. What was asked when it ends,
+ * rejects.
+ */
 export const inspect = async (url: string): Promise<Inspector> => {
   const socket = new WebSocket(url)
   const waiting = new Map<number, Waiting>()

@@ -1,4 +1,7 @@
-/** Are clients that leave, or are slow: nobody waits for their answers, and the gateway must let go of what it held for them. */
+/**
+ * Clients that leave, or are slow: no client waits for these responses, and the gateway must let go of what it held for
+ * them.
+ */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { allOperations } from '../../src/operations.ts'

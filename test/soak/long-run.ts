@@ -68,7 +68,7 @@ export const soak = async (minutes: number, workers: number): Promise<LongRun> =
   }
 }
 
-/** Has everything going on while `meanwhile` does something. */
+/** Keeps everything going on while `meanwhile` does something. */
 const load = async (
   gateway: SoakedGateway,
   site: Site,
@@ -88,7 +88,7 @@ const load = async (
   await Promise.all(going.map((each) => each.stop()))
 }
 
-/** Nobody is connected, and everybody is there. */
+/** No client is connected, and every process is there. */
 const isQuiet =
   (workers: number) =>
   (samples: readonly Sample[]): boolean =>
@@ -106,7 +106,7 @@ const compare = (before: readonly Sample[], after: readonly Sample[]): readonly 
   })
 }
 
-/** Counts the lines that somebody would be woken for. */
+/** Counts the lines that an operator would be woken for. */
 const hear = (gateway: SoakedGateway): Map<string, number> => {
   const counts = new Map<string, number>()
   gateway.onLine = ({ level = 0, msg = '', failure = '' }: Line) => {

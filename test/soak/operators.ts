@@ -1,4 +1,4 @@
-/** Are the operators: who edits the file, gives orders, and whose machine ends processes. */
+/** The operators: they edit the file and give commands, and their machine ends processes. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { fetchAdmin } from '../helpers/live-gateway.ts'
 import type { Disturbances } from './disturbances.ts'
@@ -21,7 +21,7 @@ export const editing = (gateway: SoakedGateway, site: Site, disturbances: Distur
   const doing = ongoing(1, editEveryMs, async () => {
     const isWrong = nth % 3 === 2
     arrangement = isWrong ? arrangement : (arrangement + 1) % site.arrangements
-    // An edit disturbs nobody: it is counted, and explains nothing.
+    // An edit disturbs no request: it is counted, and explains nothing.
     disturbances.begin(isWrong ? 'a bad edit' : 'an edit', 'all', [], 0)()
     gateway.edit(isWrong ? (wrong[Math.floor(nth / 3) % wrong.length] as () => string)() : sound())
     nth++
@@ -57,8 +57,8 @@ interface ToldWorker {
 }
 
 /**
- * Kills the newest worker when all of them serve, again and again: the others live to show their heaps. What it had under way is cut, and
- * what was on its way to it.
+ * Kills the newest worker when all of them serve, again and again: the others live to show their heaps. What it had
+ * under way is cut, and what was on its way to it.
  */
 export const killing = (gateway: SoakedGateway, disturbances: Disturbances): Ongoing =>
   ongoing(1, 15_000, async () => {

@@ -9,7 +9,7 @@ export const usage = `npm run soak -- [options]
   --json FILE           writes everything that was measured
   --snapshot FILE       with --idle: writes a heap snapshot while they are open`
 
-/** Is what is asked for. */
+/** What is asked for. */
 export interface Options {
   readonly minutes: number
   readonly workers: number

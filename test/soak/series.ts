@@ -3,7 +3,7 @@ import { type Census, takeCensus } from './census.ts'
 import type { SoakedGateway } from './gateway.ts'
 import { type Ongoing, ongoing } from './traffic.ts'
 
-/** Is a census of one process at one time of the run. */
+/** A census of one process at one time of the run. */
 export interface Sample extends Census {
   readonly atMs: number
   readonly who: 'gateway' | 'worker'
@@ -28,7 +28,10 @@ export const sampling = (gateway: SoakedGateway, into: Sample[], from: number): 
     into.push(...(await sampleAll(gateway, performance.now() - from)))
   })
 
-/** Tells the median of the heaps of a process in the nth third of a run; NaN: there is no sample. Of several workers, the one that lived longest. */
+/**
+ * Tells the median of the heaps of a process in the nth third of a run; NaN: there is no sample. Of several workers,
+ * the one that lived longest.
+ */
 export const medianHeap = (
   samples: readonly Sample[],
   who: Sample['who'],

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-// Longer than anything goes on by itself. The longest is an upload whose client has left while the upstream took little of it: what the
-// system holds of it, megabytes, is passed on before its end is seen.
+// Longer than anything goes on by itself. The longest is an upload whose client has left while the upstream took little
+// of it: what the system holds of it, megabytes, is passed on before its end is seen.
 const giveUpMs = 120_000
 const everyMs = 250
 

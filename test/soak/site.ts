@@ -1,10 +1,10 @@
-/** Is what stands behind the soaked gateway, and the configuration that says so. */
+/** What stands behind the soaked gateway, and the configuration that says so. */
 import type { Group } from '../../src/operations.ts'
 import { type LabEndpoint, openEndpoint } from '../lab/endpoint.ts'
 import { Ledger } from '../lab/ledger.ts'
 import { answerLarge } from './large-answers.ts'
 
-/** Is a group whose first endpoint goes wrong. */
+/** A group whose first endpoint goes wrong. */
 export interface Faulty {
   readonly group: Group
   readonly faulty: LabEndpoint
@@ -59,7 +59,7 @@ export const openSite = async (workers: number): Promise<Site> => {
         upstreams: {
           ...{ valuation: at(0), leads: at(1), inventory: at(2), market: at(3) },
           ...policies,
-          // Below where the kernel takes ports for connections, and nobody's: refused.
+          // Below where the kernel takes ports for connections, and unused: refused.
           ...(lost && { leads: 'http://127.0.0.1:9' }),
         },
       })

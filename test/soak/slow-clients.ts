@@ -1,4 +1,4 @@
-/** Are clients that take or send little at a time. */
+/** Clients that take or send little at a time. */
 import { connect, type Socket } from 'node:net'
 
 const everyMs = 1000

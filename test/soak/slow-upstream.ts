@@ -1,4 +1,4 @@
-/** Is an upstream that is as slow, or as large, as the target of a request says. */
+/** An upstream that is as slow, or as large, as the target of a request says. */
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'

@@ -43,14 +43,14 @@ const ways: readonly (readonly [what: string, client: Client])[] = [
   ['upstreams that answer slowly', (port) => slowReader(port, get(`answer=${bytes}&gives=slowly`))],
 ]
 
-/** Has so many of each at once, one kind after the other, and cuts them. */
+/** Opens so many of each at once, one kind after the other, and cuts them. */
 export const measureSlow = async (count: number): Promise<readonly Slow[]> => {
   const upstream = await openSlowUpstream()
   const gateway = await startGateway(configuration(upstream.port))
   try {
     const [watched] = await gateway.watched()
     if (watched === undefined) throw new Error('the gateway has no inspector')
-    // What is made at first use, once, is left by nobody.
+    // What is made once, at first use, is no leak.
     for (const [, client] of ways) await hold(gateway, client, 2, 500)
     await settled(async () => (await takeCensus(watched.pid, watched.inspector)).resources, keepsNothing)
     const measured: Slow[] = []
@@ -80,7 +80,8 @@ export const judgeSlow = (measured: readonly Slow[]): readonly Verdict[] =>
     },
   ])
 
-// The bounds on time are out of the way: what is asked is what is held while nobody is cut. How soon somebody is, is what tests show.
+// The time limits are out of the way: the question is what is held while no client is cut. How soon one is cut, tests
+// show.
 const configuration = (port: number): string => `version: 1
 listen:
   port: 0

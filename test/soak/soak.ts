@@ -1,6 +1,6 @@
 /**
- * Shows that memory stays flat while everything goes on together, for minutes: `npm run soak`. Linux only, for it reads /proc. Prints
- * tables; the exit code is 1 when a verdict fails.
+ * Shows that memory stays flat while everything goes on together, for minutes: `npm run soak`. Linux only, for it reads
+ * /proc. Prints tables; the exit code is 1 when a verdict fails.
  */
 import { writeFile } from 'node:fs/promises'
 import { churnCache } from './cache/churn.ts'

@@ -1,4 +1,6 @@
-/** Notices when the machine does not let this process run: its endpoints then answer nobody, however sound they are. */
+/**
+ * Notices when the machine does not let this process run: its endpoints then answer no request, however sound they are.
+ */
 import type { Disturbances } from './disturbances.ts'
 import type { Ongoing } from './traffic.ts'
 

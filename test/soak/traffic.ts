@@ -7,7 +7,7 @@ import { newId } from '../lab/lab.ts'
 import { allBodies, type Body, judgeResponse, requestBytes } from '../lab/load.ts'
 import type { Account } from './account.ts'
 
-/** Is something that goes on until it is told to stop. */
+/** Something that goes on until it is stopped. */
 export interface Ongoing {
   /** Ends after what is on its way. */
   stop(): Promise<void>
@@ -69,7 +69,8 @@ const send = async (lane: PipelinedClient, operation: Operation, account: Accoun
   const onAnswer = (answer: RawResponse | null): void => {
     said = whatItSays(answer, id, body)
   }
-  // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of an answer that was cut.
+  // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of an answer that
+  // was cut.
   await lane.send([{ bytes: requestBytes(operation, id, body), method, onAnswer }]).catch((error) => {
     if (said !== 'cut') said = String(error)
   })

@@ -1,4 +1,4 @@
-/** Is one thing that must hold, and what was found. */
+/** One thing that must hold, and what was found. */
 export interface Verdict {
   readonly what: string
   readonly found: string

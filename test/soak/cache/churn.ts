@@ -1,4 +1,4 @@
-/** Has clients ask for many times what may be stored, and looks at the memory meanwhile: `--cache`. */
+/** Makes clients ask for many times what may be stored, and watches the memory meanwhile: `--cache`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { groups } from '../../../src/operations.ts'
 import { differences, memoryKiB } from '../census.ts'
@@ -49,7 +49,7 @@ export const churnCache = async (minutes: number): Promise<Churn> => {
   }
   const tally = new Tally()
   try {
-    // What is made at first use, once, is left by nobody.
+    // What is made once, at first use, is no leak.
     await warmUp(gateway, tally)
     const before = await settled(() => censusOf(gateway), isQuiet)
     const samples: CacheSample[] = []
@@ -105,7 +105,7 @@ const compare = (before: Sample, after: Sample): readonly string[] => [
   ...differences(before.resources, after.resources),
 ]
 
-/** Nobody is connected. */
+/** No client is connected. */
 const isQuiet = ({ resources }: Sample): boolean =>
   (resources.TCPSocketWrap ?? 0) === 0 && (resources.Timeout ?? 0) <= 4
 

@@ -1,4 +1,4 @@
-/** Are clients who ask for much more than is stored. */
+/** Clients that ask for much more than is stored. */
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { slowReader } from '../slow-clients.ts'
@@ -22,7 +22,7 @@ export class Tally {
   }
 }
 
-/** Is what was heard of an answer; null: it broke off, or none came. */
+/** What a client got of a response; null: it broke off, or none came. */
 interface Heard {
   readonly status: number
   readonly bytes: number
@@ -32,7 +32,7 @@ const together = 24
 const leavers = 4
 const slowOnes = 4
 
-/** Has them ask until they are told to stop. */
+/** Makes them ask until they are stopped. */
 export const asking = (port: number, tally: Tally): Ongoing => {
   const agent = new Agent({ keepAlive: true, maxSockets: together })
   const going = [

@@ -4,13 +4,13 @@ import { fetchAdmin } from '../../helpers/live-gateway.ts'
 import { hear } from './clients.ts'
 import { bytesOf, type Item, storable, target } from './stock.ts'
 
-/** Is what is stored: as `/status` says, or as was found. */
+/** What is stored: as `/status` says, or as was found. */
 export interface Held {
   readonly entries: number
   readonly bytes: number
 }
 
-/** Is what `/status` says of the cache. */
+/** What `/status` says of the cache. */
 export interface Told extends Held {
   readonly evictions: number
   readonly outcomes: Readonly<Record<string, number>>
@@ -28,7 +28,10 @@ export const told = async (admin: string): Promise<Told> => {
   return { entries, bytes, evictions, outcomes }
 }
 
-/** Asks for everything that can be stored, so that only what is stored is answered; `bytes` are those of the bodies. The upstream is to be gone. */
+/**
+ * Asks for everything that can be stored, so that only what is stored is answered; `bytes` are those of the bodies. The
+ * upstream is to be gone.
+ */
 export const found = async (port: number): Promise<Held> => {
   const agent = new Agent({ keepAlive: true })
   const left = [...storable()]

@@ -1,4 +1,7 @@
-/** Says what there is to ask for: many times what is stored at a time, of all sizes. Whatever is known of it follows from its number. */
+/**
+ * Says what there is to ask for: many times what is stored at a time, of all sizes. Whatever is known of it follows
+ * from its number.
+ */
 import { createHash } from 'node:crypto'
 
 /** How many queries there are. With their variants, 148 KiB each on average, they come to 5 GiB. */
@@ -10,7 +13,7 @@ export const popular = 200
 export const languages = ['de', 'en', 'fr', 'it'] as const
 export type Language = (typeof languages)[number]
 
-/** Is one answer that there is to ask for. */
+/** One answer that there is to ask for. */
 export interface Item {
   readonly nth: number
   readonly language: Language
@@ -37,7 +40,7 @@ export const isShortLived = (nth: number): boolean => nth % 5 === 3
 /** Whether it is stale after a second, and has to be asked about before it is served again. */
 export const isAskedAbout = (nth: number): boolean => nth % 5 === 4
 
-/** Whether it is told to be still good, where somebody asks about it, rather than sent again. */
+/** Whether a conditional request for it is answered with 304 rather than with the whole response. */
 export const isTellingSo = (nth: number): boolean => nth % 2 === 0
 
 /** Tells how long its body is: as many are between 1 and 2 KiB as between 512 KiB and 1 MiB. */

@@ -1,4 +1,4 @@
-/** Is an upstream whose answers can be stored, most of them. */
+/** An upstream most of whose responses can be stored. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
