@@ -1,6 +1,6 @@
 /**
- * Every command that README.md and docs print works as it is printed: run by commands.drill.ts, run by a test of its own, or what it
- * names is there.
+ * Every command that README.md and docs print works as it is printed: run by commands.drill.ts, run by a test of its
+ * own, or what it names is there.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
