@@ -6,16 +6,16 @@ import { defineConfig } from 'vitest/config'
 const tests = 'test/**/*.test.ts'
 
 /**
- * The tests that replace a module, or timers: in a process of their own, so that no other test meets what they put in its place, nor a timer that
- * never fires.
+ * The tests that replace a module, or timers: in a process of their own, so that no other test meets what they put in
+ * its place, nor a timer that never fires.
  */
 const replacing = globSync(tests).filter((file) =>
   /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(file, 'utf8')),
 )
 
 /**
- * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills` runs what repeats, waits or needs a
- * big program.
+ * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills` runs what
+ * repeats, waits or needs a big program.
  */
 export default defineConfig({
   test: {
