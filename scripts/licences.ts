@@ -33,7 +33,7 @@ export interface PackageLock {
 export const readPackageLock = (): PackageLock =>
   JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'))
 
-/** Tells whether production installs a package. */
+/** Returns whether production installs a package. */
 export const isShipped = ({ dev }: LockedPackage): boolean => dev !== true
 
 /** Lists the packages of a lock file that production installs. The entry '' is the gateway itself. */

@@ -176,7 +176,7 @@ test('it may be set anew when it goes off', () => {
   expect(rang).toEqual([100, 200, 300])
 })
 
-test('durations are of a clock that nobody sets, records of the one on the wall', () => {
+test('durations come from the monotonic clock, records from the wall clock', () => {
   const [before, wallBefore] = [now(), epochMs()]
 
   vi.setSystemTime(wallBefore + 3_600_000)
@@ -185,7 +185,7 @@ test('durations are of a clock that nobody sets, records of the one on the wall'
   expect(epochMs()).toBe(wallBefore + 3_600_000)
 })
 
-test('a wait with a bound tells whether the promise was in time, and leaves no timer', async () => {
+test('a wait with a limit resolves to whether the promise was in time, and leaves no timer', async () => {
   const inTime = settlesWithin(100, Promise.resolve())
   const early = await inTime
   const never = settlesWithin(100, new Promise(() => {}))

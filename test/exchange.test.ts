@@ -45,7 +45,7 @@ describe('compose', () => {
     expect(wrapped).toBe(1)
   })
 
-  test('a layer that throws is heard outside', async () => {
+  test('an error of a layer reaches the outer layers', async () => {
     const failing: Layer = () => () => Promise.reject(new GatewayError('overloaded'))
     const next = fakeNext()
 
@@ -55,7 +55,7 @@ describe('compose', () => {
 })
 
 describe('an abort', () => {
-  test('goes to whoever listens, once, with its reason', () => {
+  test('reaches the listener once, with its reason', () => {
     const exchange = fakeExchange()
     const told: string[] = []
     exchange.setAbortListener(({ kind }) => told.push(kind))
@@ -67,7 +67,7 @@ describe('an abort', () => {
     expect(exchange.aborted?.kind).toBe('client-gone')
   })
 
-  test('that has happened is told at once to who listens later', () => {
+  test('that has happened reaches a later listener at once', () => {
     const exchange = fakeExchange()
     exchange.abort(new GatewayError('client-gone'))
 
@@ -77,7 +77,7 @@ describe('an abort', () => {
     expect(told).toEqual(['client-gone'])
   })
 
-  test('goes to the last one who listens: attempts follow each other', () => {
+  test('reaches the last listener: attempts follow each other', () => {
     const exchange = fakeExchange()
     const told: string[] = []
     exchange.setAbortListener(() => told.push('first'))
@@ -88,7 +88,7 @@ describe('an abort', () => {
     expect(told).toEqual(['second'])
   })
 
-  test('is told to nobody when nobody listens any more', () => {
+  test('reaches no listener that has been removed', () => {
     const exchange = fakeExchange()
     const told: string[] = []
     exchange.setAbortListener(() => told.push('late'))
@@ -101,7 +101,7 @@ describe('an abort', () => {
   })
 })
 
-test('whoever waits for the end of an exchange is told once', () => {
+test('a callback for the end of an exchange runs once', () => {
   const exchange = fakeExchange()
   let told = 0
   exchange.onFinished(() => told++)
@@ -118,7 +118,7 @@ describe('how long the upstream took', () => {
     expect(fakeExchange().upstreamMs).toBeNull()
   })
 
-  test('is told from the start of the last attempt to its end', () => {
+  test('is the time from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
     exchange.attempt = { endpoint: 'http://market:8080', startedAt: 3, endedAt: 10, previous: null }
 

@@ -5,7 +5,7 @@ interface Locked {
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-// npm writes a lock without those that its registry would not give it; `npm ci` refuses such a lock (seen with npm
+// npm writes a lock without those that its registry would not give it; `npm ci` rejects such a lock (seen with npm
 // 11.19).
 test('the lock names every optional dependency, those of other platforms too, so that npm ci takes it', () => {
   const { packages }: { packages: Readonly<Record<string, Locked>> } = JSON.parse(

@@ -1,6 +1,6 @@
 /**
  * Compares the gateway with other proxies in one run on one machine: each in a process of its own in front of the same
- * upstream, taking turns round by round. Prints a table; no timed test, so its exit code tells only whether the gateway
+ * upstream, taking turns round by round. Prints a table; no timed test, so its exit code says only whether the gateway
  * could be measured.
  */
 import { writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 /**
- * Tells what becomes of an upstream's capacity when three times as much is asked of it, with a bound of what is in
+ * Measures what becomes of an upstream's capacity when three times as much is asked of it, with a limit of what is in
  * flight and without.
  */
 import { mkdir } from 'node:fs/promises'
@@ -23,14 +23,14 @@ import { get } from './workload.ts'
 const places = 50
 const serviceMs = 50
 
-/** Bounds of `concurrency` that are tried; null: none. The second is what docs/upstreams.md recommends. */
+/** Limits of `concurrency` that are tried; null: none. The second is what docs/upstreams.md recommends. */
 const bounds = [places, places * 1.2, places * 2, null] as const
 
 /** Requests a second that are offered: the first ones are to find the peak, the last one is too much. */
 const offers = [900, 1_000, 3_000] as const
 const tooMuch = 3_000
 
-/** So many that none of them waits for an answer of its own, which would make it offer less. */
+/** So many that none of them waits for a response of its own, which would make it offer less. */
 const connections = 500
 
 /** What the project holds itself to. */
@@ -51,11 +51,11 @@ interface Level {
 }
 
 interface Turn {
-  /** Requests a second that went out, were served, and were refused. */
+  /** Requests a second that went out, were served, and were rejected. */
   readonly offered: number
   readonly served: number
   readonly refused: number
-  /** Answers with a status that is neither 200 nor 503, and broken connections. */
+  /** Responses with a status that is neither 200 nor 503, and broken connections. */
   readonly wrong: number
   readonly servedP50Ms: number
   readonly servedP99Ms: number
@@ -66,7 +66,7 @@ interface Turn {
   readonly stolen: number
 }
 
-/** Measures each bound in each round, at each offer. */
+/** Measures each limit in each round, at each offer. */
 export const capacity = async (stage: Stage): Promise<CapacityReport> => {
   const h2load = await program('h2load')
   if (h2load.missing !== null) throw new Error(h2load.missing)
@@ -177,10 +177,10 @@ const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Omit<Turn,
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
 /**
- * Writes the result: a row for each bound and offer, and in how many turns what the project holds itself to is kept.
+ * Writes the result: a row for each limit and offer, and in how many turns what the project holds itself to is kept.
  */
 export const renderCapacity = ({ date, machine: where, levels }: CapacityReport): string => {
-  // The upstream's, whatever bound found it: one that is too low never shows what it keeps away.
+  // The upstream's, whatever limit found it: one that is too low never shows what it keeps away.
   const peak = Math.max(
     ...levels.flatMap(({ turns }) =>
       [...turns].filter(([offer]) => offer < tooMuch).map(([, low]) => median(low.map(({ served }) => served))),

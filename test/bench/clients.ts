@@ -1,4 +1,4 @@
-/** Makes clients with keys that everybody knows, for gateways that are measured with auth on. */
+/** Makes clients with well-known keys, for gateways that are measured with auth on. */
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 
@@ -7,10 +7,10 @@ const secret = 'k'.repeat(43)
 /** The field that the keys stand in. */
 export const keyField = 'X-Api-Key'
 
-/** Tells the key of a client. */
+/** Returns the key of a client. */
 export const keyOf = (nth: number): string => `key-${nth}.${secret}`
 
-/** Lists so many clients; `more` is what each of them says beside who it is. */
+/** Lists so many clients; `more` is what each of them has beside its id and key. */
 export const clientsList = (count: number, more: object = {}): readonly object[] =>
   Array.from({ length: count }, (_, nth) => ({
     id: `client-${nth}`,

@@ -1,4 +1,4 @@
-/** Starts a peer and checks its answers before it may take part. */
+/** Starts a peer and checks its responses before it may take part. */
 import { mkdir } from 'node:fs/promises'
 import { streamsLoad } from './h2load.ts'
 import type { Load } from './load.ts'
@@ -16,7 +16,7 @@ export interface Contender {
   readonly problems: string[]
   /** By the name of the workload. */
   readonly samples: Map<string, Sample[]>
-  /** What puts load on it; null is what everybody gets. */
+  /** What puts load on it; null is the default. */
   readonly load: Load | null
   /** Connections that are busy; null is as many as the workload says. */
   readonly connections: number | null

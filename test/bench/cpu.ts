@@ -21,8 +21,8 @@ export const readCpu = (pid: number): CpuReading => {
 }
 
 /**
- * Tells the CPU time between two readings in nanoseconds: the exact one, unless a thread or child that ended in between
- * took its share with it, which shows as more than three ticks of difference.
+ * Returns the CPU time between two readings in nanoseconds: the exact one, unless a thread or child that ended in
+ * between took its share with it, which shows as more than three ticks of difference.
  */
 export const cpuBetween = (before: CpuReading, after: CpuReading): number => {
   const live = after.liveNs - before.liveNs
@@ -51,7 +51,7 @@ export const readStolen = (): StolenReading => {
   return { stolen: spent[7] ?? 0, all: spent.reduce((sum, ticks) => sum + ticks, 0) }
 }
 
-/** Tells the share of the processors' time that was stolen between two readings. */
+/** Returns the share of the processors' time that was stolen between two readings. */
 export const stolenBetween = (before: StolenReading, after: StolenReading): number =>
   after.all === before.all ? 0 : (after.stolen - before.stolen) / (after.all - before.all)
 

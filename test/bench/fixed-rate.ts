@@ -30,7 +30,7 @@ export interface P99Difference extends Interval {
 
 const ours = 'gateway'
 
-/** Seconds of a turn that count: enough for a quantile, and everybody's turn takes a second more. */
+/** Seconds of a turn that count: enough for a quantile, and each peer's turn takes a second more. */
 const longest = 2
 
 const compared: readonly Pick<P99Difference, 'over' | 'atMost'>[] = [
@@ -70,7 +70,7 @@ export const measureAtRate = async (
   return { ...nothing, series: seriesOf(taking, [get]), p99: differences(right), problems }
 }
 
-/** Tells the half of the requests a second that the gateway served, to the nearest hundred. */
+/** Returns the half of the requests a second that the gateway served, to the nearest hundred. */
 const halfOf = (closed: readonly Series[]): number => {
   const samples = closed.find(({ workload, peer }) => workload === get.name && peer === ours)?.samples ?? []
   return Math.round(median(samples.map(({ served, seconds }) => served / seconds)) / 200) * 100

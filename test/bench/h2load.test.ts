@@ -25,7 +25,7 @@ test('no connection is asked for more than the timer of h2load gives it', () => 
   expect([1, 49, 50, 9_800].map(connectionsFor)).toEqual([1, 1, 2, 200])
 })
 
-test('an answer ends where its length or its last chunk says, however it is cut', () => {
+test('a response ends where its length or its last chunk says, however it is cut', () => {
   const read = responseReader()
   const said = [
     'HTTP/1.1 200 OK\r\nContent-Le',

@@ -9,7 +9,7 @@ import { quantile } from './stats.ts'
 import type { Workload } from './workload.ts'
 
 /**
- * Bounds what one connection carries a second. h2load's rate is each connection's own, its timer ticks no faster than
+ * Limits what one connection carries a second. h2load's rate is each connection's own, its timer ticks no faster than
  * 100 times a second, and a request waits there for the one before it, unseen: so few that this happens only when an
  * answer takes 20 ms.
  */
@@ -101,7 +101,7 @@ export const requestsAt = async (
   return { requests, part }
 }
 
-/** One request, as h2load logs it; -1 for a status: there was no answer. */
+/** One request, as h2load logs it; -1 for a status: there was no response. */
 export interface Logged {
   readonly startUs: number
   readonly status: number

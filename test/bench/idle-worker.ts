@@ -1,6 +1,6 @@
 /**
  * Holds keep-alive connections that do nothing after one request each, as a process of its own. Says `ready` when every
- * one has its answer; when its stdin ends, says how many are still open, and ends.
+ * one has its response; when its stdin ends, says how many are still open, and ends.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -14,7 +14,7 @@ const add = async (): Promise<void> => {
   socket.once('connect', () => open.add(socket))
   socket.once('close', () => open.delete(socket))
   socket.write(request)
-  // A small answer comes in one piece or two; what else comes is read and dropped.
+  // A small response comes in one piece or two; what else comes is read and dropped.
   await Promise.race([once(socket, 'data'), once(socket, 'close')]).catch(() => {})
   socket.resume()
 }

@@ -7,7 +7,7 @@ import { requestText } from './request-text.ts'
 import type { Workload } from './workload.ts'
 
 export interface IdleConnections {
-  /** Closes them; tells how many the peer had closed by then. */
+  /** Closes them; returns how many the peer had closed by then. */
   readonly close: () => Promise<number>
 }
 

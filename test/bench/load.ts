@@ -10,9 +10,9 @@ import { requestTexts } from './request-text.ts'
 import type { Fields, Workload } from './workload.ts'
 
 export interface Turn {
-  /** Answers that came back complete with a status below 400. */
+  /** Responses that came back complete with a status below 400. */
   readonly served: number
-  /** Answers with another status, broken connections, timeouts. */
+  /** Responses with another status, broken connections, timeouts. */
   readonly failed: number
   readonly seconds: number
   readonly p50Ms: number
@@ -24,7 +24,7 @@ export interface Turn {
 export interface SteadyTurn {
   /** Requests begun a second. */
   readonly rate: number
-  /** Answers that ended in that part. */
+  /** Responses that ended in that part. */
   readonly served: number
 }
 

@@ -19,7 +19,7 @@ export interface Sample extends Turn {
   readonly peakKiB: number
 }
 
-/** Long enough for blocks of log lines to be written and for the last answers to end. */
+/** Long enough for blocks of log lines to be written and for the last responses to end. */
 const settleMs = 700
 
 /** Says how much load a turn puts on. */
@@ -49,7 +49,7 @@ export const measure = async (peer: Running, workload: Workload, load: Load, eff
   const turn = await load.run(peer, workload, effort.seconds, effort.connections, watch)
   const over = performance.now()
   await settled(peer.logFile)
-  // What a load without such a part leaves behind, lines that wait and answers on their way, is part of what it cost.
+  // What a load without such a part leaves behind, lines that wait and responses on their way, is part of what it cost.
   const { cpu, at } = ended ?? { cpu: readCpu(peer.pid), at: over }
   const cpuNs = cpuBetween(begun.cpu, cpu)
   const peak = peakKiB(peer.pid)

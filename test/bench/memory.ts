@@ -10,7 +10,7 @@ export const resetPeak = (pid: number): void => {
     try {
       writeFileSync(`/proc/${id}/clear_refs`, '5')
     } catch {
-      // It ended in between, or may not be told: the peak then is that of its life so far.
+      // It ended in between, or may not be read: the peak then is that of its life so far.
     }
   }
 }

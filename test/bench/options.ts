@@ -34,7 +34,7 @@ export interface Options {
   readonly reload: boolean
   /** Overloads an upstream of a fixed capacity, instead of the comparison. */
   readonly capacity: boolean
-  /** Tells what each layer costs, instead of the comparison. */
+  /** Measures what each layer costs, instead of the comparison. */
   readonly layers: boolean
   /** Draws a profile, instead of any run: from which file to which. */
   readonly picture: { readonly from: string; readonly to: string } | null

@@ -1,11 +1,11 @@
-/** Says who is compared with whom, and what the project holds itself to. */
+/** Says which peers are compared, and what the project holds itself to. */
 
 export interface Pair {
   /** Whose CPU time per request … */
   readonly of: string
   /** … is divided by whose. */
   readonly over: string
-  /** The largest ratio that is good enough, by workload; where none is set the ratio is only told. */
+  /** The largest ratio that is good enough, by workload; where none is set the ratio is only printed. */
   readonly atMost: Readonly<Record<string, number>>
 }
 

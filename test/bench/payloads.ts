@@ -1,6 +1,6 @@
 /**
- * Holds what travels in the bench: bodies of requests, answers, and the marks by which the upstream is asked for
- * another answer.
+ * Holds what travels in the bench: bodies of requests, responses, and the marks by which the upstream is asked for
+ * another response.
  */
 
 /** Holds about 200 bytes of JSON. */
@@ -40,13 +40,13 @@ export const largeResponse = filled(1024 * 1024)
 /** Marks a target that is answered with 1 MiB. */
 export const largeMark = 'bench-large=1'
 
-/** Marks a target whose answer may be stored for an hour. */
+/** Marks a target whose response may be stored for an hour. */
 export const storableMark = 'bench-storable=1'
 
-/** Marks a target whose answer tells what arrived, for checking a peer before it is measured. */
+/** Marks a target whose response says what arrived, for checking a peer before it is measured. */
 export const echoMark = 'bench-echo=1'
 
-/** Tells what the upstream received. */
+/** Returns what the upstream received. */
 export interface Echo {
   readonly method: string
   readonly target: string

@@ -3,7 +3,7 @@ import { countSamples } from './perf.ts'
 import { barsOf } from './picture.ts'
 import { placesOfPerf, placesOfProfile } from './profile-shares.ts'
 
-test('what perf saw is counted by place and told apart by owner', () => {
+test('samples of perf are counted by place and divided by owner', () => {
   const script = [
     '  7f01 JS:*send /gateway/src/upstream/send.ts:10:20 (/tmp/perf-1.map)',
     '  7f02 JS:*send /gateway/src/upstream/send.ts:10:20 (/tmp/perf-1.map)',

@@ -36,7 +36,7 @@ const startTimeoutMs = 15_000
 
 const running = new Set<ChildProcess>()
 
-/** Ends all that is still running at once, for when the bench itself is told to end. */
+/** Ends all that is still running at once, for when the bench itself is stopped. */
 export const killAll = (): void => {
   for (const child of running) child.kill('SIGKILL')
 }

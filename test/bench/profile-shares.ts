@@ -76,7 +76,7 @@ const kernelPart = (symbol: string): string =>
       ? 'waiting and waking'
       : 'rest'
 
-// Profiles do not tell whose: undici's parser of HTTP/1 while it serves, and while it starts Node's stripping of types.
+// Profiles do not say whose: undici's parser of HTTP/1 while it serves, and while it starts Node's stripping of types.
 const wasm = { owner: 'WebAssembly', part: 'undici’s llhttp, type stripping' }
 
 const ofUrl = (url: string): Omit<ProfilePlace, 'weight'> => {

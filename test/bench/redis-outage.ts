@@ -36,7 +36,7 @@ const state = async (): Promise<string> => {
   return told.limits.rate.state
 }
 
-/** Waits until the count is shared, and tells how long that took. */
+/** Waits until the count is shared, and returns how long that took. */
 const shared = async (): Promise<number> => {
   const startedAt = performance.now()
   while ((await state()) !== 'shared') await sleep(pollMs)

@@ -15,7 +15,7 @@ export interface ReloadCase {
   /** What is asked for meanwhile. */
   readonly workload: Workload
   /**
-   * Writes what follows the listeners in the file, and the other files; `made` tells how often each of the edits was
+   * Writes what follows the listeners in the file, and the other files; `made` says how often each of the edits was
    * made.
    */
   readonly text: (made: readonly number[], upstreamPort: number) => string

@@ -32,7 +32,7 @@ interface CaseReport {
 
 interface EditReport {
   readonly what: string
-  /** From the order to the answer that says that it is in effect. */
+  /** From the command to the response that says that it is in effect. */
   readonly millis: readonly number[]
   /** CPU time of the gateway meanwhile, what it served included: what a busy machine leaves alone. */
   readonly cpuMillis: readonly number[]

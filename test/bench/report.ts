@@ -55,7 +55,7 @@ export const seriesOf = (contenders: readonly Contender[], asked: readonly Workl
     }),
   )
 
-/** Compares the peers of each pair that were measured and whose answers were right. */
+/** Compares the peers of each pair that were measured and whose responses were right. */
 export const compare = (
   series: readonly Series[],
   peers: readonly PeerNote[],

@@ -1,4 +1,4 @@
-/** Finds the end of each answer on one connection that has a single request in flight. */
+/** Finds the end of each response on one connection that has a single request in flight. */
 
 export interface CompleteResponse {
   readonly status: number
@@ -7,7 +7,7 @@ export interface CompleteResponse {
 }
 
 /**
- * Makes a function that takes the latin1 text as it comes and tells of an answer that is complete, by length or by the
+ * Makes a function that takes the latin1 text as it comes and reports a response that is complete, by length or by the
  * last chunk.
  */
 export const responseReader = (): ((piece: string) => CompleteResponse | null) => {

@@ -9,7 +9,7 @@ export interface RoundOptions extends Effort {
   readonly rounds: number
 }
 
-/** Takes the rounds. A peer whose answers are wrong takes no turn. The first of a round moves on by one each time. */
+/** Takes the rounds. A peer whose responses are wrong takes no turn. The first of a round moves on by one each time. */
 export const takeRounds = async (
   contenders: readonly Contender[],
   asked: readonly Workload[],

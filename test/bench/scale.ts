@@ -1,4 +1,4 @@
-/** Tells what a request costs the gateway as connections or endpoints grow. */
+/** Measures what a request costs the gateway as connections or endpoints grow. */
 import { program } from '../helpers/program.ts'
 import { keyField, keyOf } from './clients.ts'
 import { type Contender, type PeerNote, resetContender, toPeerNote } from './contender.ts'
@@ -71,7 +71,7 @@ const connections = async (stage: Stage): Promise<Report> => {
 
 const missing = (problem: string): PeerNote => ({ peer: 'at one rate', description: 'h2load', problems: [problem] })
 
-/** Tells a tenth of the most requests a second that any level served: what one connection can carry as well. */
+/** Returns a tenth of the most requests a second that any level served: what one connection can carry as well. */
 const tenthOf = (series: readonly Series[]): number => {
   const rates = series.map(({ samples }) => median(samples.map(({ served, seconds }) => served / seconds)))
   return Math.max(100, Math.round(Math.max(...rates) / 1_000) * 100)

@@ -1,4 +1,4 @@
-/** Tells the middle of `values`; the mean of the two middle ones when their number is even. NaN for none. */
+/** Returns the middle of `values`; the mean of the two middle ones when their number is even. NaN for none. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -6,7 +6,7 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** Tells the value below which the share `part` (0 to 1) of sorted `values` lies, by nearest rank. NaN for none. */
+/** Returns the value below which the share `part` (0 to 1) of sorted `values` lies, by nearest rank. NaN for none. */
 export const quantile = (sorted: ArrayLike<number>, part: number): number =>
   sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? Number.NaN
 

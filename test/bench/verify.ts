@@ -9,7 +9,7 @@ import { requestPeer } from './request-peer.ts'
 import type { Fields, Workload } from './workload.ts'
 
 /**
- * Lists what is wrong with a peer; empty when it serves the nine byte for byte, refuses what is not one of them, gives
+ * Lists what is wrong with a peer; empty when it serves the nine byte for byte, rejects what is not one of them, gives
  * the measured answers and writes one log line for each; none at all when it is to be quiet.
  */
 export const verify = async (

@@ -19,7 +19,7 @@ export interface Workload {
   readonly byTurns?: readonly Fields[]
   /** Empty for no body. */
   readonly body: string
-  /** What each answer must hold, byte for byte. */
+  /** What each response must hold, byte for byte. */
   readonly answer: string
   /** Connections that are busy; null is as many as --connections says. */
   readonly connections: number | null

@@ -11,7 +11,7 @@ export interface Checkout {
   readonly folder: string
   /** Its configuration file, which commands find by themselves. */
   readonly file: string
-  /** Runs a command as a shell does; tells all that it printed and its exit code. */
+  /** Runs a command as a shell does; returns all that it printed and its exit code. */
   run(text: string, path: readonly string[]): Promise<{ readonly output: string; readonly code: number | null }>
   /**
    * Runs one that does not end, until it has printed what is expected; then ends all that it has started, as a terminal
@@ -29,7 +29,7 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
   for (const name of ['config', 'bin', 'home']) mkdirSync(join(folder, name))
   // test/lab/fresh-clone.ts has `npm ci` run.
   writeFileSync(join(folder, 'bin/npm'), `#!/bin/sh\n[ "$1" = ci ] || exec ${npm} "$@"\n`, { mode: 0o755 })
-  // Without it curl is content with an answer of 404.
+  // Without it curl is content with a response of 404.
   writeFileSync(join(folder, 'home/.curlrc'), 'fail\nsilent\nshow-error\n')
 
   const start = (text: string, path: readonly string[]) => {

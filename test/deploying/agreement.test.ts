@@ -1,4 +1,7 @@
-/** Holds together what two files say of one thing: times to stop, ports, and who asks the admin listener for what. */
+/**
+ * Holds together what two files say of one thing: times to stop, ports, and which client asks the admin listener for
+ * what.
+ */
 import { expect, test } from 'vitest'
 import { parseDuration } from '../../src/units.ts'
 import { load, tokenBeside } from './configurations.ts'

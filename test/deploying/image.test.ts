@@ -50,7 +50,7 @@ test('npm start, the image and the unit give Node the same flags', () => {
   expect(read('docs/deploying.md')).toContain(`node ${nodeFlags.join(' ')} /app/src/main.ts`)
 })
 
-test('npm start, the image and the unit bound the arenas of glibc alike, and npm start heeds another bound', () => {
+test('npm start, the image and the unit limit the arenas of glibc alike, and npm start keeps a limit that is already set', () => {
   const arenas = /\bMALLOC_ARENA_MAX=\$\{MALLOC_ARENA_MAX-(\d+)\}/.exec(npmStart)?.[1]
 
   expect(arenas).toBe('2')

@@ -6,7 +6,7 @@ test.each(manifests)('$file is valid, with no field that Kubernetes does not kno
   expect(problemsOf(manifest)).toEqual([])
 })
 
-/** Tells a map, whose keys are of one's own choice, from an object with fields. */
+/** Distinguishes a map, whose keys are free, from an object with fields. */
 const isMap = (tree: object, path: string): boolean =>
   /\/(data|labels|matchLabels|selector|requests|limits)$/.test(path) &&
   Object.values(tree).every((value) => typeof value === 'string')

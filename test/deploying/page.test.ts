@@ -18,7 +18,7 @@ test('links every example', () => {
   expect(files.length).toBeGreaterThan(8)
 })
 
-test('tells base, user and command of the image as the Dockerfile has them', () => {
+test('names base, user and command of the image as the Dockerfile has them', () => {
   const [, image = []] = stagesOf(read('Dockerfile'))
 
   expect(page).toContain(`\`${only(image, 'FROM')}\``)

@@ -47,7 +47,7 @@ export const standIn = (root: string, mapped: (text: string) => string): StandIn
     return child
   }
 
-  /** Opens the socket, and leaves it to processes that do not accept from it: who connects waits. */
+  /** Opens the socket, and leaves it to processes that do not accept from it: a client that connects waits. */
   const openSocket = async (): Promise<void> => {
     const [, port] = /:(\d+)$/.exec(settingOf(unit('lender-gateway.socket'), 'ListenStream')) ?? []
     const server = createServer()

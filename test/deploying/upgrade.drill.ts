@@ -118,7 +118,7 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
 })
 
 /**
- * Makes a folder with stand-ins for kubectl and docker, which note what they are told, and do what `extra` says of it.
+ * Makes a folder with stand-ins for kubectl and docker, which note their arguments, and do what `extra` says of it.
  */
 const standInsFor = (folder: string, extra: string): { readonly path: string; readonly noted: () => string } => {
   const [programs, notes] = [join(folder, 'bin'), join(folder, 'notes')]

@@ -22,7 +22,7 @@ export interface AuditLog {
   lines(): readonly AuditLine[]
   /** Names all its files in their order. */
   files(): readonly string[]
-  /** Verifies them as the command does, and tells its exit code and all that it says of what is wrong. */
+  /** Verifies them as the command does, and returns its exit code and all that it says of what is wrong. */
   verify(checkpoints?: readonly string[]): Promise<{ readonly code: number; readonly errors: string }>
 }
 

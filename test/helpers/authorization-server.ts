@@ -118,7 +118,7 @@ const providerOf = (issuer: string, keys: readonly JsonWebKey[]): RequestListene
       mTLS: {
         enabled: true,
         certificateBoundAccessTokens: true,
-        // As a proxy in front of it would tell of the handshake.
+        // As a proxy in front of it would report the handshake.
         getCertificate: (context: { get(name: string): string }) =>
           decodeURIComponent(context.get('X-Certificate')) || undefined,
       },

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-/** A load of several lanes, each of which asks anew as soon as it has its answer. */
+/** A load of several lanes, each of which asks anew as soon as it has its response. */
 export interface ClosedLoopLoad<T> {
   /** What came of each request so far. */
   readonly answers: readonly T[]

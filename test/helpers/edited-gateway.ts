@@ -92,7 +92,7 @@ export const bootEditedGateway = async (
   }
 }
 
-/** Reads a log as long as the process lives, and tells the ports of both listeners once they are open. */
+/** Reads a log as long as the process lives, and returns the ports of both listeners once they are open. */
 const ports = (stdout: Readable | null): Promise<{ readonly listening: number; readonly admin: number }> =>
   new Promise((resolve, reject) => {
     if (stdout === null) throw new Error('the gateway has no log')

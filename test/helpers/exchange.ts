@@ -39,7 +39,7 @@ interface Wanted extends Partial<Omit<ExchangeInit, 'operation'>> {
   readonly operation?: OperationId
 }
 
-/** Makes an exchange, of GET /market/insights unless told otherwise. */
+/** Makes an exchange, of GET /market/insights unless the options say otherwise. */
 export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wanted = {}): Exchange => {
   const found = allOperations.find(({ id }) => id === operation)
   if (found === undefined) throw new Error(`no operation ${operation}`)
@@ -56,7 +56,7 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
   })
 }
 
-/** Makes an answer whose body has arrived. */
+/** Makes a response whose body has arrived. */
 export const fakeResponse = (status = 200): ProxyResponse => ({
   status,
   reason: '',
@@ -70,7 +70,7 @@ export const fakeResponse = (status = 200): ProxyResponse => ({
   },
 })
 
-/** Makes the innermost handle of a test: it answers 200, and counts. */
+/** Makes the innermost handler of a test: it answers 200, and counts. */
 export const fakeNext = (handle: Handler = () => Promise.resolve(fakeResponse())): Handler & { calls: number } => {
   const next = Object.assign(
     (exchange: Exchange): Promise<ProxyResponse> => {

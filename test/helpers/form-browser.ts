@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 
 export const token = 'a-token-of-an-operator'
 
-/** An answer as a browser gets it; redirects are not followed. */
+/** A response as a browser gets it; redirects are not followed. */
 export interface PageResponse {
   readonly status: number
   readonly headers: Headers
@@ -34,7 +34,7 @@ export const hiddenFields = ({ text }: PageResponse): Fields =>
     ]),
   )
 
-/** Logs in, and tells what the browser then sends along. */
+/** Logs in, and returns what the browser then sends along. */
 export const logIn = async (admin: string, given = token): Promise<{ readonly cookie: string }> => {
   const page = await visitPage(`${admin}/login`)
   const answer = await submitForm(`${admin}/login`, { ...hiddenFields(page), token: given })

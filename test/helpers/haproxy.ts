@@ -87,7 +87,7 @@ const answers = async (child: ChildProcess, socket: string): Promise<boolean> =>
   return false
 }
 
-/** Sends one command to the stats socket and reads the answer to its end. */
+/** Sends one command to the stats socket and reads the response to its end. */
 const ask = async (path: string, command: string): Promise<string> => {
   const socket = connect(path)
   let answer = ''

@@ -10,7 +10,7 @@ export interface AttackResult {
   /** What another client was answered meanwhile, and once more after it. */
   readonly statuses: readonly number[]
   readonly grownBytes: number
-  /** Requests that the attack brought to the upstream. */
+  /** Requests of the attack that reached the upstream. */
   readonly begun: number
 }
 

@@ -7,10 +7,10 @@ export const padded = 8
 export const prioritized = 32
 export const ack = 1
 
-/** What is sent; `answer`: the whole answer to stream 1 is waited for; `head`: its head. */
+/** What is sent; `answer`: the whole response to stream 1 is waited for; `head`: its head. */
 export type Step = Buffer | 'answer' | 'head'
 
-/** How a connection goes on: as if nothing had been; with an answer to stream 1; or with an error. */
+/** How a connection goes on: as if nothing had been; with a response to stream 1; or with an error. */
 type Wanted = 'goes on' | 'answers' | { readonly on: 'stream' | 'connection'; readonly codes: readonly number[] }
 
 /** Section, what is sent, and what has to come of it. */
@@ -48,13 +48,13 @@ export const whole = (...more: readonly Buffer[]): Buffer => headers(1, endStrea
 /** A POST whose body follows. */
 export const post = (...fields: readonly string[]): Buffer =>
   head(1, [...get('/valuation/score', 'POST'), ...fields], false)
-/** Keeps the next request open: its answer waits for a window. */
+/** Keeps the next request open: its response waits for a window. */
 export const unanswered = settings(4, 0)
 
 const isEnd = ({ type, flags, stream }: Frame): boolean => stream === 1 && type <= 1 && (flags & endStream) === 1
 
 /**
- * Sends what a row says, and tells what came of it: `reset CODE` of each stream, `goaway CODE`, `closed`, `answered`;
+ * Sends what a row says, and returns what came of it: `reset CODE` of each stream, `goaway CODE`, `closed`, `answered`;
  * or nothing.
  */
 export const play = async (client: FrameClient, steps: readonly Step[], answers: boolean): Promise<string[]> => {
@@ -77,7 +77,7 @@ export const play = async (client: FrameClient, steps: readonly Step[], answers:
   return client.socket.destroyed ? [...said, 'closed'] : said
 }
 
-/** Tells whether what came is what a row wants. */
+/** Returns whether what came is what a row wants. */
 export const conforms = (came: readonly string[], wanted: Wanted): boolean => {
   if (wanted === 'goes on') return came.length === 0
   if (wanted === 'answers') return came.join() === 'answered'

@@ -47,7 +47,7 @@ export interface Http2StreamResponse {
   readonly interim: readonly Record<string, unknown>[]
 }
 
-/** Hears an answer to its end, however it ends. */
+/** Reads a response to its end, however it ends. */
 export const readStreamResponse = (stream: ClientHttp2Stream): Promise<Http2StreamResponse> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = []

@@ -8,7 +8,7 @@ export interface IdentifiedLoadResult {
   readonly failed: readonly string[]
 }
 
-/** Sends so many requests, or until told otherwise, so many at once, and calls back after each. */
+/** Sends so many requests, or until it is stopped, so many at once, and calls back after each. */
 export const identifiedLoad = async (
   port: () => number,
   total: number,

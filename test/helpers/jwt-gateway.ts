@@ -65,7 +65,7 @@ export const bootJwtGateway = async (
   }
 }
 
-/** Tells which bounded word goes with a sentence of the log. */
+/** Returns which bounded word goes with a sentence of the log. */
 const reasonOf = (cause: string): string => words[cause] ?? 'other-token-flaw'
 
 const words: Readonly<Record<string, string>> = {

@@ -23,7 +23,7 @@ export interface LiveGateway {
   edit(settings: Settings | string): void
 }
 
-/** An answer of the admin listener. */
+/** A response of the admin listener. */
 export interface AdminJsonResponse {
   readonly status: number
   readonly headers: Headers

@@ -6,7 +6,7 @@ import { needProgram } from './program.ts'
 const nginx = await needProgram('nginx')
 
 describe.skipIf(nginx.missing)('a real nginx as an upstream', () => {
-  test('answers each of the nine, refuses the rest, and records what it received', async () => {
+  test('answers each of the nine, rejects the rest, and records what it received', async () => {
     const upstream = await startNginx(nginx.path ?? '')
     try {
       for (const { id, method, path } of allOperations) {

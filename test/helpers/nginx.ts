@@ -64,7 +64,7 @@ const startOnce = async (path: string, port: number): Promise<Nginx> => {
     throw new Error(`nginx did not start on port ${port}: ${said}`)
   }
   const requests = async (): Promise<readonly NginxRequest[]> => {
-    // A record is written just after its answer, and before the one process turns to anything else.
+    // A record is written just after its response, and before the one process turns to anything else.
     await fetch(`${origin}/up`)
     return readRequests(join(directory, 'requests.log'))
   }

@@ -1,4 +1,4 @@
-/** Describes as much of it as the tests use: it brings no types of its own. */
+/** Describes as much of it as the tests use: it has no types of its own. */
 declare module 'oidc-provider' {
   import type { RequestListener } from 'node:http'
 

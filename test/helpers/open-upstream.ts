@@ -30,7 +30,7 @@ export const openTestUpstream = (
   })
 }
 
-/** Sends and tells the status, or how it failed. The body is taken to its end, which is not waited for. */
+/** Sends and returns the status, or how it failed. The body is taken to its end, which is not waited for. */
 export const sendOutcome = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange): Promise<number | string> => {
   try {
     const { status, body } = await upstream.send(exchange)

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { closesConnection, parseResponse, type RawResponse } from './raw-response.ts'
 
 /**
- * One request for a lane: its bytes (latin1), its method, and what shall be done with the answer (null: the connection
- * ended instead).
+ * One request for a lane: its bytes (latin1), its method, and what shall be done with the response (null: the
+ * connection ended instead).
  */
 export interface PipelinedRequest {
   readonly bytes: string
@@ -12,8 +12,8 @@ export interface PipelinedRequest {
 }
 
 /**
- * Sends batches of pipelined requests over one connection, and connects anew when an answer was the last of the old
- * one. It waits for the end that such an answer promises; what it leaves unanswered is told null. Rejects when more
+ * Sends batches of pipelined requests over one connection, and connects anew when a response was the last of the old
+ * one. It waits for the end that such a response promises; what it leaves unanswered gets null. Rejects when more
  * comes than was asked for.
  */
 export class PipelinedClient {

@@ -61,7 +61,7 @@ test('a missing program gives a reason: not root, no apt-get, or the last line o
   expect(failed.missing).toContain('apt-get failed: E: Unable to locate package')
 })
 
-test('a test that needs a missing program is told so in one line', async () => {
+test('a missing program is one line in the test that needs it', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
 
   const wrk = await needProgram('wrk', machine({ isRoot: false }))

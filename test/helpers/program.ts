@@ -5,7 +5,7 @@ import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
-/** Tells where a program is, or in one line why there is none. */
+/** Returns where a program is, or in one line why there is none. */
 export type Program =
   | { readonly path: string; readonly missing: null }
   | { readonly path: null; readonly missing: string }
@@ -38,7 +38,7 @@ const packages: Readonly<Record<string, string>> = {
   testssl: 'testssl.sh',
 }
 
-/** Bounds one installation, the wait for another one included, in milliseconds. */
+/** Limits one installation, the wait for another one included, in milliseconds. */
 const installTimeoutMs = 300_000
 
 /**

@@ -26,7 +26,7 @@ export interface Prometheus {
 const examples = fileURLToPath(new URL('../../config/examples/prometheus/', import.meta.url))
 const read = (name: string): string => readFileSync(join(examples, name), 'utf8')
 
-// A machine that is busy with other tests takes its time over an answer, and one that comes later than that is none.
+// A machine that is busy with other tests takes its time over a response, and one that comes later than that is none.
 const interval = '1s'
 /** The window that an expression needs to see a rate. */
 export const window = '6s'

@@ -8,7 +8,7 @@ export interface RawClient {
   send(bytes: string | Buffer): void
   /** Waits until what was received satisfies `enough`; rejects when the connection ends first. */
   until(enough: (received: string) => boolean): Promise<string>
-  /** Waits for the end of the connection, however it ends, and tells everything received and how it ended. */
+  /** Waits for the end of the connection, however it ends, and returns everything received and how it ended. */
   ended(): Promise<{ readonly received: string; readonly how: 'end' | 'reset' }>
   close(): void
 }
@@ -68,7 +68,9 @@ export const rawClient = async (port: number): Promise<RawClient> => {
   }
 }
 
-/** Sends bytes on a connection of their own and tells what came back until it ended or a whole answer had arrived. */
+/**
+ * Sends bytes on a connection of their own and returns what came back until it ended or a whole response had arrived.
+ */
 export const exchangeRaw = async (port: number, bytes: string | Buffer): Promise<string> => {
   const client = await rawClient(port)
   client.send(bytes)
@@ -78,7 +80,7 @@ export const exchangeRaw = async (port: number, bytes: string | Buffer): Promise
   return text
 }
 
-/** Tells whether a text holds at least one whole final answer. */
+/** Returns whether a text holds at least one whole final response. */
 export const isWholeResponse = (text: string): boolean => {
   let rest = text
   for (;;) {
@@ -97,5 +99,5 @@ export const isWholeResponse = (text: string): boolean => {
   }
 }
 
-/** Reads the status of the first answer; 0 when there is none. */
+/** Reads the status of the first response; 0 when there is none. */
 export const parseStatus = (text: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0)

@@ -1,4 +1,4 @@
-/** One answer taken off a connection's bytes. Strings are latin1. */
+/** One response taken off a connection's bytes. Strings are latin1. */
 export interface RawResponse {
   readonly status: number
   readonly reason: string
@@ -12,14 +12,14 @@ export interface RawResponse {
 export const headerValues = (answer: RawResponse, lower: string): string[] =>
   answer.fields.filter((_, i) => i % 2 === 1 && answer.fields[i - 1]?.toLowerCase() === lower)
 
-/** Tells whether an answer is the last of its connection. */
+/** Returns whether a response is the last of its connection. */
 export const closesConnection = (answer: RawResponse): boolean =>
   headerValues(answer, 'connection').some((value) => value.toLowerCase() === 'close')
 
 /**
- * Takes the first answer off what was received, interim ones apart: that one, and how much of the text it was. Null: it
- * is not whole yet. `method` is that of the request: an answer to HEAD has no body. Throws when the bytes are no answer
- * at all.
+ * Takes the first response off what was received, interim ones apart: that one, and how much of the text it was. Null:
+ * it is not whole yet. `method` is that of the request: a response to HEAD has no body. Throws when the bytes are no
+ * response at all.
  */
 export const parseResponse = (text: string, method: string): { answer: RawResponse; taken: number } | null => {
   const end = text.indexOf('\r\n\r\n')
@@ -60,7 +60,7 @@ const parseChunked = (
 }
 
 /**
- * Takes every whole answer off a text; `methods` are those of the requests, in order. What is left over stands in
+ * Takes every whole response off a text; `methods` are those of the requests, in order. What is left over stands in
  * `rest`.
  */
 export const parseResponses = (text: string, methods: readonly string[]): { answers: RawResponse[]; rest: string } => {
@@ -90,7 +90,7 @@ const titles: Readonly<Record<number, readonly [title: string, code: string]>> =
 }
 
 /**
- * Names what is wrong with an answer that should be the gateway's own refusal (DESIGN §8, RFC 9457), or null. `code` is
+ * Names what is wrong with a response that should be the gateway's own rejection (RFC 9457), or null. `code` is
  * looked up here, apart from the table under test.
  */
 export const findProblemFault = (answer: RawResponse, status: number, method = 'GET'): string | null => {

@@ -11,7 +11,7 @@ export interface Redis {
   readonly kill: () => Promise<void>
   /** Starts it again where it was, empty. */
   readonly restart: () => Promise<void>
-  /** Stops its answers, though its connections stay open. */
+  /** Stops its replies, though its connections stay open. */
   readonly freeze: () => void
   readonly thaw: () => void
 }

@@ -4,7 +4,7 @@ import type { Server } from 'node:net'
 // its port by chance, nor does a connection to it meet itself.
 const [from, below] = [15_000, 32_000]
 
-/** Ports that a test was told to be free: nothing else of this process takes them. */
+/** Ports that a test was given as free: nothing else of this process takes them. */
 export const promisedPorts = new Set<number>()
 
 /** Lets a server listen on a loopback port that is its own even while it does not listen, and returns the port. */

@@ -9,7 +9,7 @@ export interface RoundTrip {
   readonly arrived: readonly ReceivedRequest[]
 }
 
-/** Sends one raw request (latin1) on a connection of its own and tells the answer and what reached the upstream. */
+/** Sends one raw request (latin1) on a connection of its own and returns the response and what reached the upstream. */
 export const roundTrip = async (port: number, upstream: TestUpstream, bytes: string): Promise<RoundTrip> => {
   const before = upstream.requests.length
   const text = await exchangeRaw(port, bytes)

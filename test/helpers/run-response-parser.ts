@@ -13,7 +13,7 @@ export interface ParsedResponse {
   ended: 'no' | 'yes' | 'closed'
   reusable: boolean
   keepAliveMs: number | null
-  /** The reason word of what it refused; null: nothing. */
+  /** The reason word of what it rejected; null: nothing. */
   refused: string | null
   /** Why, as the log has it. */
   why: string
@@ -73,7 +73,7 @@ const pieces = (length: number, cuts: readonly number[]): [from: number, to: num
   return ends.map((to, i) => [ends[i - 1] ?? 0, to])
 }
 
-/** Tells whether bytes that no request has asked for are taken; they close the connection if not. */
+/** Returns whether bytes that no request has asked for are taken; they close the connection if not. */
 const isTaken = (parser: ResponseParser, buffer: Buffer, length: number): boolean => {
   try {
     parser.read(buffer, length)

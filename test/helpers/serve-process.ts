@@ -111,7 +111,7 @@ const killIfThere = (pid: number): void => {
   } catch {}
 }
 
-/** Waits until a started process listens, and tells its port. */
+/** Waits until a started process listens, and returns its port. */
 export const waitForListening = async (served: ServeProcess): Promise<number> => {
   const { port } = await served.line(({ msg }) => msg === 'listening')
   return Number(port)

@@ -1,4 +1,4 @@
-/** A network between a client and a server: a TCP relay that delays what it carries and bounds its rate. */
+/** A network between a client and a server: a TCP relay that delays what it carries and limits its rate. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -115,7 +115,7 @@ const carry = (from: Socket, into: Socket, { delayMs, bytesPerSecond, windowByte
   })
 }
 
-/** The clock of one direction: tells when what is sent now has arrived. */
+/** The clock of one direction: returns when what is sent now has arrived. */
 export class Line {
   readonly #delayMs: number
   readonly #bytesPerMs: number
@@ -132,7 +132,7 @@ export class Line {
     return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
   }
 
-  /** Sends bytes at `now`, behind all that was sent before; tells when the last of them arrives. */
+  /** Sends bytes at `now`, behind all that was sent before; returns when the last of them arrives. */
   dueAt(bytes: number, now: number): number {
     this.#freeAt = Math.max(this.#freeAt, now) + bytes / this.#bytesPerMs
     return this.#freeAt + this.#delayMs

@@ -1,4 +1,4 @@
-/** Load on a gateway that is rerouted between two servers, and a judgement of every answer. */
+/** Load on a gateway that is rerouted between two servers, and a judgement of every response. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,7 @@ export interface SteadyLoadResult {
   readonly misrouted: readonly string[]
   /** How many requests only one server could answer. */
   readonly judged: number
-  /** Times from request to answer, in ms. */
+  /** Times from request to response, in ms. */
   readonly latenciesMs: readonly number[]
 }
 
@@ -31,7 +31,7 @@ export interface SteadyLoad {
   stop(): Promise<SteadyLoadResult>
 }
 
-/** A request, and what the right answer says after the number of the server. */
+/** A request, and what the right response says after the number of the server. */
 interface Asked {
   readonly bytes: string
   readonly method: string
@@ -44,14 +44,14 @@ const connections = 4
 interface LoadOptions {
   /** How many more there are that are opened anew for each request. */
   readonly fresh?: number
-  /** Whether an answer may end its connection. */
+  /** Whether a response may end its connection. */
   readonly mayEnd?: boolean
 }
 
-// The pause between an answer and the next request of its connection: steady, and not as much as the machine can do.
+// The pause between a response and the next request of its connection: steady, and not as much as the machine can do.
 const pauseMs = 15
 
-/** Opens one of the two servers and tells its URL: it answers with its number and what it was asked for. */
+/** Opens one of the two servers and returns its URL: it answers with its number and what it was asked for. */
 export const openServer = async (nth: number, onEnd: OnTestEnd): Promise<string> => {
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const hash = createHash('sha256')

@@ -7,7 +7,7 @@ export interface TlsHandshake {
   readonly failure: string | null
 }
 
-/** Makes a handshake with a port of the loopback; believes any certificate unless told otherwise. */
+/** Makes a handshake with a port of the loopback; trusts any certificate unless the options say otherwise. */
 export const tlsHandshake = (port: number, options: ConnectionOptions = {}): Promise<TlsHandshake> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false, ...options })
@@ -20,7 +20,7 @@ export const tlsHandshake = (port: number, options: ConnectionOptions = {}): Pro
 
 /** The outcome of a request over TLS. */
 export interface TlsResponse {
-  /** The status; 0: there was no answer. */
+  /** The status; 0: there was no response. */
   readonly status: number
   readonly text: string
   /** The serial number of the certificate that was shown. */

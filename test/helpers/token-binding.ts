@@ -16,7 +16,7 @@ export const tokenBindingSettings = (key: SigningKey, auth: object = {}): Settin
 /** Makes a token that is bound as `cnf` says. */
 export const boundToken = (key: SigningKey, cnf: object): string => signToken(key, claims({ cnf }))
 
-/** Asks for one of the nine, on a connection of its own, and tells the status. */
+/** Asks for one of the nine, on a connection of its own, and returns the status. */
 export const requestWithFields = async (port: number, lines: readonly string[], method = 'GET'): Promise<number> => {
   const path = method === 'GET' ? '/market/insights' : '/valuation/score'
   const head = [`${method} ${path} HTTP/1.1`, 'Host: gateway', 'Content-Length: 0', 'Connection: close', ...lines]

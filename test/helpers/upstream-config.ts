@@ -4,7 +4,7 @@ const none = { set: [], remove: [] }
 
 /**
  * Makes the configuration of an upstream: one endpoint at `origin` (or those of `more`), every policy off that can be,
- * bounds short.
+ * limits short.
  */
 export const upstreamConfig = (
   origin: string | readonly string[],

@@ -37,8 +37,8 @@ const ok: Responder = ({ sha256, body }, response) => {
 }
 
 /**
- * Opens a well-behaved HTTP upstream that records what arrives and answers as told (200 with the body's SHA-256
- * unless).
+ * Opens a well-behaved HTTP upstream that records what arrives and answers as the options say (200 with the body's
+ * SHA-256 unless).
  */
 export const httpUpstream = async (answering: Responder = ok): Promise<TestUpstream> => {
   const upstream = await openHttpUpstream(answering)

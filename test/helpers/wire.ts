@@ -104,7 +104,7 @@ export const awaitDrain = (socket: Socket): Promise<void> =>
     else socket.once('drain', done).once('close', done)
   })
 
-/** Reads a connection to its end and takes apart what came. Rejects when that is no answer. */
+/** Reads a connection to its end and takes apart what came. Rejects when that is no response. */
 export const readToEnd = (socket: Socket): Promise<WireResponse> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -122,7 +122,7 @@ export const readToEnd = (socket: Socket): Promise<WireResponse> =>
     })
   })
 
-/** Takes apart the bytes of one exchange: interim answers, the final one, its body. */
+/** Takes apart the bytes of one exchange: interim responses, the final one, its body. */
 export const parseWireResponse = (bytes: Buffer, how: WireResponse['how'] = 'end'): WireResponse => {
   const interim: WireHead[] = []
   let at = 0
@@ -180,7 +180,7 @@ const dechunk = (bytes: Buffer): { readonly body: Buffer; readonly whole: boolea
   }
 }
 
-/** Waits until `ready` holds, looking again whenever something happens on the loop. For what no event tells of. */
+/** Waits until `ready` holds, looking again whenever something happens on the loop. For what has no event. */
 export const eventually = async (ready: () => boolean): Promise<void> => {
   while (!ready()) await new Promise((resolve) => setImmediate(resolve))
 }

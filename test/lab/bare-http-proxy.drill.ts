@@ -12,7 +12,7 @@ const openAll = async (...behaviours: readonly EndpointBehaviour[]) => {
   return { ledger, endpoints, urls: endpoints.map(({ url }) => url) }
 }
 
-/** Sends so many requests and tells the share that failed. */
+/** Sends so many requests and returns the share that failed. */
 const failed = async (port: number, count: number) => {
   const load = startLoad(port, { groups: ['market', 'risk'], lanes: 2 })
   await load.next(count)
@@ -21,7 +21,7 @@ const failed = async (port: number, count: number) => {
 }
 
 describe('bare @fastify/http-proxy', () => {
-  test('fails at least 10 % of its first 60 requests when one of three endpoints refuses', async () => {
+  test('fails at least 10 % of its first 60 requests when one of three endpoints refuses connections', async () => {
     const { endpoints, urls } = await openAll(respond(), respond(), respond())
     await endpoints[1]?.refuseConnections()
 
@@ -40,7 +40,7 @@ describe('bare @fastify/http-proxy', () => {
     expect(share).toBeGreaterThanOrEqual(0.3)
   })
 
-  test('asks at least five times as often as it is asked when every answer to a GET is 503', async () => {
+  test('asks at least five times as often as it is asked when every response to a GET is 503', async () => {
     const { ledger, urls } = await openAll(respond({ status: 503 }))
     const load = startLoad(await bootBareHttpProxy(urls), { groups: ['market'], lanes: 8 })
 

@@ -11,7 +11,7 @@ const { BalancedPool } = createRequire(createRequire(import.meta.url).resolve('@
   'undici',
 ) as typeof Undici
 
-/** Boots bare @fastify/http-proxy in front of endpoints, with its own balancing over several, and tells its port. */
+/** Boots bare @fastify/http-proxy in front of endpoints, with its own balancing over several, and returns its port. */
 export const bootBareHttpProxy = async (urls: readonly string[]): Promise<number> => {
   const app = fastify({ exposeHeadRoutes: false })
   for (const { method, path } of allOperations) {

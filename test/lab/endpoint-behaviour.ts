@@ -8,9 +8,9 @@ export interface Turn {
   readonly endpoint: string
   /** The SHA-256 of the body, once it is whole. */
   sha256(): string | null
-  /** Tells whether the server is leaving, so that this answer is the last of its connection. */
+  /** Returns whether the server is leaving, so that this response is the last of its connection. */
   last(): boolean
-  /** Says that the answer is on its way: the connection is idle again. */
+  /** Says that the response is on its way: the connection is idle again. */
   done(): void
 }
 
@@ -87,7 +87,7 @@ export const holdRequests = (): HoldingBehaviour => {
 /** Answers as sound servers do, and drops each connection that was idle when the next request is on it. */
 export const cutIdle: EndpointBehaviour = { ...respond(), cutsIdle: true }
 
-/** Says with each answer that it is the last. */
+/** Says with each response that it is the last. */
 export const closeAfterResponse: EndpointBehaviour = {
   onWhole: (turn) => turn.socket.end(render(turn, 200, 'Connection: close\r\n')),
 }
@@ -141,14 +141,14 @@ export const extraResponseMark = 'of somebody else'
 
 const extraResponseBytes = `HTTP/1.1 200 OK\r\nContent-Length: ${extraResponseMark.length}\r\n\r\n${extraResponseMark}`
 
-/** Answers, and goes on with a second answer. */
+/** Answers, and goes on with a second response. */
 export const extraResponse: EndpointBehaviour = {
   onWhole: (turn) => {
     turn.socket.write(render(turn, 200, '') + extraResponseBytes)
   },
 }
 
-/** Answers, and gives a second answer when `later` is called. */
+/** Answers, and gives a second response when `later` is called. */
 export const extraResponseLater = (): EndpointBehaviour & { later(): void } => {
   let socket: Socket | null = null
   return {
@@ -160,7 +160,7 @@ export const extraResponseLater = (): EndpointBehaviour & { later(): void } => {
   }
 }
 
-/** Refuses at the head, and closes with what follows unread. */
+/** Rejects at the head, and closes with what follows unread. */
 export const respondEarly: EndpointBehaviour = {
   onHead: ({ socket }) => {
     socket.pause()

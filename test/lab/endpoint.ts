@@ -51,7 +51,7 @@ interface Line {
   doomed: boolean
 }
 
-/** Opens an endpoint that answers 200 unless it is told otherwise. */
+/** Opens an endpoint that answers 200 unless its behaviour says otherwise. */
 export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> => {
   const { name = 'endpoint', ledger = new Ledger(), onEnd = onTestFinished } = options
   const lines = new Set<Line>()
@@ -169,7 +169,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
 }
 
 /**
- * Cuts what is idle. In this one process the gateway would hear of it before it sent anything more, so every other one
+ * Cuts what is idle. In this one process the gateway would notice it before it sent anything more, so every other one
  * is left until the next request is on its way: as over a network, where the two cross.
  */
 const cutIdle = (lines: ReadonlySet<Line>): void => {

@@ -94,8 +94,8 @@ const hashes: ReadonlySet<string | null | undefined> = new Set([...bodies, Buffe
 const waves = 3
 
 /**
- * Sends as many requests at once as a bench has connections, again and again, and tells what is wrong with what became
- * of them.
+ * Sends as many requests at once as a bench has connections, again and again, and returns what is wrong with what
+ * became of them.
  */
 export const checkFault = async (port: number, fault: Fault, bench: FaultSetup): Promise<readonly string[]> => {
   const { group, count } = bench
@@ -133,12 +133,12 @@ const findFlaw = (fault: Fault, bench: FaultSetup, { id, said, body }: LabOutcom
   return said === wanted ? null : `not ${wanted}`
 }
 
-/** Tells whether `retry` as it comes tries again what ended so. */
+/** Returns whether `retry` as it comes tries again what ended so. */
 const isRetried = (said: string | null): boolean => said !== null && /reset-before-headers|bad-answer/.test(said)
 
 /**
  * Makes endpoints that are sound again hold as many requests as they may have connections, and answer all: no
- * connection and no place in line was lost. Tells what is wrong.
+ * connection and no place in line was lost. Returns what is wrong.
  */
 export const checkRecovery = async (
   port: number,

@@ -69,7 +69,7 @@ describe('an endpoint that', () => {
     )
   })
 
-  test('answers before it has read the body is heard, however much of that is still to come', async () => {
+  test('answers before it has read the body gets its response through, however much of the body is still to come', async () => {
     const endpoint = await openEndpoint({ behaviour: does.respondEarly })
     const live = await bootLab({ risk: endpoint.url })
     const body = pseudoRandomBytes(8_000_000)
@@ -84,7 +84,7 @@ describe('an endpoint that', () => {
     expect(await fetchGroupStatus(live, 'risk')).toMatchObject({ inFlight: 0 })
   })
 
-  test('says something while nobody asks is not listened to, nor is that connection used again', async () => {
+  test('sends bytes without a request is ignored, and that connection is not used again', async () => {
     const behaviour = does.extraResponseLater()
     const endpoint = await openEndpoint({ behaviour })
     const live = await bootLab({ market: { endpoints: [endpoint.url], keepAlive: '60s' } })
@@ -99,7 +99,7 @@ describe('an endpoint that', () => {
     expect(endpoint.accepted()).toBe(2)
   })
 
-  test('refuses connections is not met by anybody as long as there is another', async () => {
+  test('refuses connections gets no request of a client as long as there is another', async () => {
     const fault = { fault: 'refuses', get: null, post: null, alone: ['502 connect-failed'] }
     const benches = await openFaultSetups()
     for (const { faulty } of benches) await faulty.refuseConnections()
@@ -117,7 +117,7 @@ describe('an endpoint that', () => {
     for (const group of groups) expect(await fetchGroupStatus(live, group)).toMatchObject({ inFlight: 0 })
   })
 
-  test('has a name that does not resolve is down, and not met by anybody as long as there is another', async () => {
+  test('has a name that does not resolve is down, and gets no request of a client as long as there is another', async () => {
     const fault = { fault: 'unresolved', get: null, post: null, alone: ['502 connect-failed', '504 connect-timeout'] }
     const benches = await openFaultSetups()
     const live = await bootLab(

@@ -6,7 +6,7 @@ import { call, type WireRequest } from '../helpers/wire.ts'
 /** What a client got for a request. */
 export interface LabOutcome {
   readonly id: string
-  /** The status, with the code when the gateway itself has answered; `cut`: not a whole answer. */
+  /** The status, with the code when the gateway itself has answered; `cut`: not a whole response. */
   readonly said: string
   readonly body: string
   readonly retryAfter: string | null
@@ -24,7 +24,7 @@ export const firstOperationOf = (group: Group): (typeof allOperations)[number] =
   return found
 }
 
-/** Sends a request to a group on a connection of its own, and tells what came of it. */
+/** Sends a request to a group on a connection of its own, and returns what came of it. */
 export const sendToGroup = async (
   port: number,
   group: Group,
@@ -41,7 +41,7 @@ export const sendToGroup = async (
   return { id, said: answer.whole ? summarize(answer.status, body) : 'cut', body, retryAfter }
 }
 
-/** Sums up an answer: its status, and the code of the gateway's own. */
+/** Sums up a response: its status, and the code of the gateway's own. */
 export const summarize = (status: number, body: string): string => {
   const code = /"code":"([a-z-]+)"/.exec(body)?.[1]
   return code === undefined ? String(status) : `${status} ${code}`
@@ -78,7 +78,7 @@ export const fetchGroupStatus = async ({ admin }: LiveGateway, group: Group): Pr
 // Long after anything that is still to come: a test that waits for what does not come ends, and says where.
 const giveUpMs = 20_000
 
-/** Waits until `ready` holds, looking again whenever something happens on the loop. For what no event tells of. */
+/** Waits until `ready` holds, looking again whenever something happens on the loop. For what has no event. */
 export const waitUntil = async (ready: () => boolean): Promise<void> => {
   const from = performance.now()
   while (!ready()) {

@@ -1,7 +1,8 @@
 /**
  * Lets clients go on and on after their rejection, a few bytes every second, and prints what they cost:
- * `node test/lab/lingering-clients.ts [CLIENTS] [SECONDS]`. Meanwhile another client asks for a small answer, again and
- * again. Ends with 1 when any of its answers is not the one due, or when attackers are left that should have been cut.
+ * `node test/lab/lingering-clients.ts [CLIENTS] [SECONDS]`. Meanwhile another client asks for a small response, again
+ * and again. Ends with 1 when any of its responses is not the one due, or when attackers are left that should have been
+ * cut.
  */
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -31,7 +32,7 @@ const attack = (): Socket => {
   return socket.resume()
 }
 
-/** Asks for an answer on a connection of its own, and says how long it took; null: it was another. */
+/** Asks for a response on a connection of its own, and says how long it took; null: it was another. */
 const ask = async (): Promise<number | null> => {
   const startedAt = performance.now()
   const { status } = await fetch(`http://127.0.0.1:${port}/market/insights`, { headers: { connection: 'close' } })

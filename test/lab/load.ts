@@ -25,11 +25,11 @@ export interface Result {
 export interface Load {
   /** Everything answered so far, in order. */
   readonly results: readonly Result[]
-  /** Waits until so many more have been answered, of all or of those that are wanted, and tells those. */
+  /** Waits until so many more have been answered, of all or of those that are wanted, and returns those. */
   next(count: number, wanted?: (result: Result) => boolean): Promise<readonly Result[]>
   /** When those that are not answered yet were sent. */
   waiting(): readonly number[]
-  /** Ends after what is on its way, and tells everything. */
+  /** Ends after what is on its way, and returns everything. */
   stop(): Promise<readonly Result[]>
 }
 
@@ -65,7 +65,7 @@ export const requestBytes = ({ method, path }: Operation, id: string, body: Body
   return head + (method === 'GET' ? '\r\n' : body.framed)
 }
 
-/** Says what came back: an answer of an endpoint is only good when all of the request has reached it. */
+/** Says what came back: a response of an endpoint is only good when all of the request has reached it. */
 export const judgeResponse = (answer: RawResponse | null, id: string, hash: string): string => {
   if (answer === null) return 'cut'
   if (answer.status !== 200) return summarize(answer.status, answer.body)
@@ -144,7 +144,7 @@ export const tally = (results: readonly Result[]): Readonly<Record<string, numbe
   return counts
 }
 
-/** Tells the time within which a share of the results came. */
+/** Returns the time within which a share of the results came. */
 export const percentile = (results: readonly Result[], share: number): number => {
   const sorted = results.map(({ ms }) => ms).toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * share) / 100))] ?? 0

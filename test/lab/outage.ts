@@ -124,7 +124,7 @@ const expiring = (openssl: string): Fault => ({
   severity: 'critical',
 })
 
-/** What was seen of a fault: of how many looks, lines and refusals it was named in how many. */
+/** What was seen of a fault: of how many looks, lines and rejections it was named in how many. */
 export interface OutageResult {
   readonly looks: number
   readonly status: number

@@ -9,7 +9,7 @@ export interface LabRequestHead {
   readonly id: string
 }
 
-/** Hears the requests of one connection, one after the other. */
+/** Reads the requests of one connection, one after the other. */
 export interface RequestHandlers {
   /** Bytes came while no request was being read: another one begins. */
   begins(): void

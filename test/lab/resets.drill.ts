@@ -44,7 +44,7 @@ test('endpoints that always answer 503 get at most a fifth more than what is ask
 test('Retry-After is waited for, and not when it ends after the deadline', async () => {
   const ledger = new Ledger()
   const [busy, sound] = [respond({ status: 503, fields: 'Retry-After: 1\r\n' }), respond()]
-  // The first of each operation is told to come again.
+  // The first of each operation gets a Retry-After.
   const behaviour: EndpointBehaviour = { onWhole: (turn) => (endpoint.requests() <= 2 ? busy : sound).onWhole?.(turn) }
   const endpoint = await openEndpoint({ ledger, behaviour })
   const upstream = { endpoints: [endpoint.url], retry: {} }

@@ -16,7 +16,7 @@ const restartAll = async (endpoints: readonly LabEndpoint[], load: Load, how: Sh
   }
 }
 
-/** Restarts three endpoints twice under load, and tells what clients were told and what endpoints saw. */
+/** Restarts three endpoints twice under load, and returns what clients got and what endpoints saw. */
 const rollingRestart = async (how: ShutdownMode) => {
   const ledger = new Ledger()
   const behaviour = respond({ latencyMs: 10 })
@@ -44,7 +44,7 @@ const rollingRestart = async (how: ShutdownMode) => {
   return { ledger, results, crossed, cutAt, tallied }
 }
 
-test('endpoints that say Connection: close are restarted one by one, and no client hears of it', async () => {
+test('endpoints that say Connection: close are restarted one by one, and no client notices', async () => {
   const { ledger, tallied } = await rollingRestart('finish')
 
   expect(Object.keys(tallied).toSorted()).toEqual(['GET 200', 'POST 200'])

@@ -30,7 +30,7 @@ interface Behind {
   readonly running: Running
 }
 
-/** Sends one POST, and resolves with its status; 0: no answer. */
+/** Sends one POST, and resolves with its status; 0: no response. */
 const post = (agent: Agent, port: number, path: string): Promise<number> =>
   new Promise((resolve) => {
     const sent = request({ agent, host: '127.0.0.1', port, path, method: 'POST', headers: { 'Content-Length': 2 } })

@@ -22,7 +22,7 @@ export interface Case {
 }
 
 /**
- * What a case came to: requests at the watched endpoint and at all, what clients were told, and how long they waited.
+ * What a case came to: requests at the watched endpoint and at all, what clients got, and how long they waited.
  */
 export interface CaseResult {
   readonly watched: number
@@ -85,6 +85,6 @@ export const percentileOf = (times: readonly number[], percent: number): number 
 /** Writes a share in per cent. */
 export const percent = (part: number, whole: number): string => ((100 * part) / whole).toFixed(1)
 
-/** Tells the watched endpoint's share of the weight. */
+/** Returns the watched endpoint's share of the weight. */
 export const weightShare = ({ endpoints }: Case): number =>
   (endpoints[0]?.weight ?? 0) / endpoints.reduce((sum, { weight }) => sum + weight, 0)

@@ -43,7 +43,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-describe.skipIf(openssl.missing)('a refused upload over TLS through a slow link', () => {
+describe.skipIf(openssl.missing)('a rejected upload over TLS through a slow link', () => {
   for (const { name, missing, run } of clients)
     test.skipIf(missing)(`is heard by ${name}`, async () => {
       const said = await run({ file, urls: [`https://127.0.0.1:${link.port}/unknown`], count, atOnce: count, folder })

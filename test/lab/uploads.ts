@@ -1,6 +1,6 @@
 /**
- * Counts the answers that are lost when an upload is refused before it has been read, through a link of 50 ms and three
- * rates, by clients of Debian's, at the gateway and at nginx: `node test/lab/uploads.ts [--count N] [--rates
+ * Counts the responses that are lost when an upload is rejected before it has been read, through a link of 50 ms and
+ * three rates, by clients of Debian's, at the gateway and at nginx: `node test/lab/uploads.ts [--count N] [--rates
  * 500000,5000000,0] [--only NAME,…] [--no-nginx]`. Takes a quarter of an hour. Ends with 1 when the gateway has lost
  * any.
  */
@@ -59,7 +59,7 @@ const measure = async (client: UploadClient, refuser: RejectingServer, speech: '
   const atOnce = Math.min(count, rate === 0 ? 5 : Math.ceil(25_000_000 / rate))
   const said = await client.run({ file, urls: links.flatMap(({ urls }) => urls), count, atOnce, folder })
   await Promise.all(links.map(({ link }) => link.close()))
-  // An upstream that is late on a machine with much else to do is 504: an answer too.
+  // An upstream that is late on a machine with much else to do is 504: a response too.
   const heard = said.filter((line) => /^[45]\d\d$/.test(line)).length
   const why = said.find((line) => !/^[45]\d\d$/.test(line)) ?? ''
   return { heard, lost: count - heard, why: why.slice(0, 100) }

@@ -3,10 +3,10 @@ import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
 
 // The attack: a client that reaches the admin listener opens connections and leaves them open. They take the process's
-// descriptors, and it is the clients on the public listener who are turned away.
+// descriptors, and it is the clients on the public listener that are rejected.
 const many = 400
 
-/** Opens as many connections; `act` is done with each that is not turned away. */
+/** Opens as many connections; `act` is done with each that is not rejected. */
 const flood = async (port: number, act: (client: RawClient) => Promise<unknown>): Promise<readonly RawClient[]> => {
   const clients = await Promise.all(Array.from({ length: many }, () => rawClient(port)))
   await Promise.all(clients.map((client) => act(client).catch(() => {})))
@@ -15,7 +15,7 @@ const flood = async (port: number, act: (client: RawClient) => Promise<unknown>)
 
 const open = (clients: readonly RawClient[]): number => clients.filter(({ socket }) => !socket.destroyed).length
 
-test('connections on which nothing is sent are turned away beyond a bound', async () => {
+test('connections on which nothing is sent are rejected beyond a limit', async () => {
   const { gateway } = await bootLiveGateway()
 
   const clients = await flood(gateway.adminAddress.port, async () => {})

@@ -37,7 +37,7 @@ test.each(['endpoint', 'client'])(
   },
 )
 
-test('one that repeats the scheme is for those who came by it', async () => {
+test('one that repeats the scheme is for clients that used that scheme', async () => {
   const upstream = await httpUpstream((arrived, response) => {
     const [scheme] = receivedValues(arrived, 'x-forwarded-proto')
     response.setHeader('Cache-Control', 'public, max-age=60')

@@ -60,7 +60,7 @@ const rows: readonly (readonly [what: string, lies: Lies])[] = [
   ['a beginning without an end', flood(0x7fffffff, 64 * 1024 * 1024)],
 ]
 
-test.each(rows)('a Redis that answers with %s changes no answer', async (_, lies) => {
+test.each(rows)('a Redis that answers with %s changes no response', async (_, lies) => {
   const redis = await rawUpstream((socket) => {
     socket.on('error', () => {})
     let heard = ''

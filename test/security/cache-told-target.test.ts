@@ -5,7 +5,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues } from '../helpers/wire.ts'
 
 /**
- * Boots a gateway before an upstream that says in its answer what it finds in one field of the request, and no Vary.
+ * Boots a gateway before an upstream that says in its response what it finds in one field of the request, and no Vary.
  */
 const boot = async (name: string, trustedProxies: readonly string[] = []) => {
   const upstream = await httpUpstream((arrived, response) => {
@@ -26,7 +26,7 @@ const boot = async (name: string, trustedProxies: readonly string[] = []) => {
 
 // The attack: a field that the upstream goes by, and that is not in the key. Its response is stored, and every other
 // client is answered with it.
-describe('what a client says is asked for, in the stead of the request', () => {
+describe('a field by which a client names another target than that of the request', () => {
   test.each([
     ['X-Original-URL', '/leads/pipeline'],
     ['X-Rewrite-URL', '/admin'],

@@ -4,12 +4,12 @@ import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.t
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
-// The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that bounds bodies
+// The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that limits bodies
 // alone reads them for ever.
 const head = 'POST /inventory/sync HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 const KiB = 1024
 
-test('an extension without an end is refused, and another client is served meanwhile', async () => {
+test('an extension without an end is rejected, and another client is served meanwhile', async () => {
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url })
   const client = await rawClient(port)

@@ -9,8 +9,8 @@ import { httpUpstream } from '../helpers/upstream.ts'
 const openssl = await needProgram('openssl')
 
 // The attack: the certificate of a client is no secret, so any client can write it into the field by which a proxy
-// tells of it, beside that of the proxy too; or write one of his own with a client's name in it, and let a proxy that
-// believes everybody pass it on.
+// presents it, beside that of the proxy too; or write one of his own with a client's name in it, and let a proxy that
+// trusts every client pass it on.
 describe.skipIf(openssl.missing)('Client-Cert', () => {
   let made: Certificates
   beforeAll(() => {
@@ -51,7 +51,7 @@ describe.skipIf(openssl.missing)('Client-Cert', () => {
     expect(await line(({ status }) => status === 200)).toMatchObject({ clientId: 'bank-a', auth: 'mtls' })
   })
 
-  test('of anybody else proves nothing, and goes no further', async () => {
+  test('of any other peer proves nothing, and goes no further', async () => {
     const { send } = await boot(['192.0.2.1'])
     const chain = `Client-Cert-Chain: ${clientCertField(made.authority.cert)}`
 

@@ -5,8 +5,8 @@ import { rawClient } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
-// The attack: with CONNECT, Node lets go of the connection and no longer tells the answers due that it has closed. A
-// client that leaves then would leave the calls behind its first one running, and each would hold its upstream
+// The attack: with CONNECT, Node lets go of the connection and no longer notifies the responses due that it has closed.
+// A client that leaves then would leave the calls behind its first one running, and each would hold its upstream
 // connection for good.
 const connections = 2
 const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`

@@ -91,7 +91,7 @@ describe('an edit', () => {
     await runs(live, second.upstream)
   })
 
-  test('that mends what a refused one lacked is taken', async () => {
+  test('that mends what a rejected one lacked is taken', async () => {
     const live = await bootLiveGateway(first)
     mkdirSync(join(live.folder, 'secrets'))
     const market = { endpoints: ['http://four.test'], request: { set: { 'X-Key': 'file:secrets/key' } } }

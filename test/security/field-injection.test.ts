@@ -39,7 +39,7 @@ describe.each(breaks)('%s in a request', (_, bytes) => {
   })
 })
 
-describe.each(breaks)('%s in an answer', (_, bytes) => {
+describe.each(breaks)('%s in a response', (_, bytes) => {
   const evil = `${bytes}${injected}`
   test.each([
     ['the reason', `HTTP/1.1 200 OK${evil}\r\nContent-Length: 2\r\n\r\nok`],

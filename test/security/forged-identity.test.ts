@@ -4,9 +4,9 @@ import { bootApiKeyGateway, key } from '../helpers/api-key-gateway.ts'
 
 const isIdentity = (name: string): boolean => /^x[-_]client[-_]id$/i.test(name)
 
-// The attack: a client says itself who it is, in the field that upstreams believe, in each spelling that a back end may
-// read as that field, several times, through an operation that asks for no credential, and named in Connection so that
-// a hop drops the gateway's own.
+// The attack: a client states its own identity, in the field that upstreams believe, in each spelling that a back end
+// may read as that field, several times, through an operation that asks for no credential, and named in Connection so
+// that a hop drops the gateway's own.
 test.each([
   [['X-Client-Id', 'bank-z']],
   [['x-client-id', 'bank-z', 'X-CLIENT-ID', 'bank-z']],

@@ -13,7 +13,7 @@ const foreign: readonly Readonly<Record<string, string>>[] = [
 ]
 
 describe.each(foreign)('%j', (headers) => {
-  test('gives no order, though all else is right', async () => {
+  test('runs no command, though all else is right', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
     const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
@@ -24,7 +24,7 @@ describe.each(foreign)('%j', (headers) => {
     expect(live.lines.map(({ msg }) => msg)).not.toContain('configuration unchanged')
   })
 
-  test('logs nobody in, and nobody out', async () => {
+  test('logs no operator in, and none out', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
     const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))

@@ -3,7 +3,7 @@ import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/fo
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: an operator puts the token of a form of his own into one that he makes another operator's browser send:
-// the command is then recorded as the other's. Or he takes the one that everybody finds in the login form.
+// the command is then recorded as the other's. Or he takes the one that every visitor finds in the login form.
 test('the token of a form is good in its session alone', async () => {
   const live = await bootLiveGateway({ admin: { token } })
   const [one, another] = [await logIn(live.admin), await logIn(live.admin)]

@@ -57,7 +57,7 @@ test('one that stands in the query is none', async () => {
   expect((await submitForm(`${admin}/actions/reload?formToken=${formToken}`, {})).status).toBe(403)
 })
 
-test('a form for logging in needs its own as well: nobody is logged in by another page', async () => {
+test('a form for logging in needs its own as well: another page logs no operator in', async () => {
   const { admin } = await bootLiveGateway({ admin: { token } })
 
   const answer = await submitForm(`${admin}/login`, { token })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { logIn, token, visitPage } from '../helpers/form-browser.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
-// The attack: a page of an action stands in a frame of another page, invisible, where the operator is brought to click
+// The attack: a page of an action stands in a frame of another page, invisible, where the operator is made to click
 // (clickjacking). Or a page, its form token among it, is kept by a cache, or sent to another site by a Referer.
 test.each(['/login', '/actions/reload', '/actions/drain'])(
   '%s may not be framed, kept, or run anything',

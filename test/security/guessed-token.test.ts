@@ -20,7 +20,7 @@ test('guesses are bounded, and the bearer is let in all the while', async () => 
   expect([guesses.filter(({ status }) => status === 403).length, bounded.length]).toEqual([5, 25])
   expect(bounded.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true)
   expect(bounded[0]?.text).toContain('<p role="alert">Too many attempts: try again in a second.</p>')
-  expect(right.status).toBe(429) // who guesses right by then is not told
+  expect(right.status).toBe(429) // a right guess by then gets no other response
   expect(right.headers.get('content-type')).toBe('application/problem+json')
   expect(JSON.parse(right.text)).toMatchObject({ code: 'too-many-attempts' })
   expect(bearer.status).toBe(200)

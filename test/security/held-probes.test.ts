@@ -6,7 +6,7 @@ import { call, eventually } from '../helpers/wire.ts'
 
 // The attack: a breaker that is half-open lets a few requests through and waits for how they end. Clients that begin to
 // upload then, and send a byte now and again, would be those few for as long as they like, and the group would be shut
-// to everybody else.
+// to every other client.
 const upload = 'POST /risk/asset-valuation HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n'
 
 test('a client that never ends its upload does not keep a circuit breaker half-open', async () => {
@@ -27,7 +27,7 @@ test('a client that never ends its upload does not keep a circuit breaker half-o
   expect(answer.status).toBe(200)
 })
 
-/** Begins to upload, and waits until that has arrived or was refused. */
+/** Begins to upload, and waits until that has arrived or was rejected. */
 const hold = async (port: number, arrived: () => boolean): Promise<void> => {
   const client = await rawClient(port)
   onTestFinished(() => client.close())

@@ -5,7 +5,7 @@ import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: connections are ten thousand, and cost the client next to nothing. An attacker who keeps them all,
-// without ever asking for anything, keeps everybody else out.
+// without ever asking for anything, keeps every other client out.
 const timeouts = { headers: '200ms', keepAlive: '200ms' }
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 const refused = 'POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'

@@ -49,7 +49,7 @@ describe('the host that an upstream sees', () => {
   })
 })
 
-describe('is refused and not forwarded:', () => {
+describe('is rejected and not forwarded:', () => {
   test.each([
     ['two Hosts', get('/market/insights', 'Host: one\r\nHost: two\r\n')],
     ['two Hosts that are the same', get('/market/insights', 'Host: one\r\nHost: one\r\n')],

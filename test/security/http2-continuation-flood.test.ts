@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { block, frame, get, missing } from '../helpers/http2.ts'
 import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
 
-// CVE-2024-27316: a head that never ends. It is no request yet, so no bound on requests holds.
+// CVE-2024-27316: a head that never ends. It is no request yet, so no limit on requests holds.
 test.skipIf(missing !== null).each<[string, Buffer]>([
   ['small', frame(9, 0, 1, block('x-a', 'b'))],
   ['large', frame(9, 0, 1, block('x-a', 'b'.repeat(16_000)))],

@@ -17,7 +17,7 @@ test.skipIf(missing !== null)('frames without data, in the middle of a body, end
   expect(grownBytes).toBeLessThan(maxGrowthBytes)
 })
 
-// Node tells of none of these: they cost what it takes to read them, and hold nothing.
+// Node has no event for any of these: they cost what it takes to read them, and hold nothing.
 test.skipIf(missing !== null).each<[string, Buffer]>([
   ['windows', frame(8, 0, 0, bytes(0, 0, 0, 1))],
   ['priorities', frame(2, 0, 3, bytes(0, 0, 0, 0, 9))],

@@ -5,7 +5,7 @@ import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-
 
 const pings = repeatFrame(50, frame(6, 0, 0, Buffer.alloc(8)))
 
-// CVE-2019-9512: each has to be answered, and a client that does not read lets the answers pile up.
+// CVE-2019-9512: each has to be answered, and a client that does not read lets the responses pile up.
 test.skipIf(missing !== null)('a flood of pings ends its connection', async () => {
   const { attacker, statuses, grownBytes } = await runAttack((attacker) => flood(attacker, 1000, () => pings))
 

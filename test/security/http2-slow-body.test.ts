@@ -7,7 +7,7 @@ import { eventually } from '../helpers/wire.ts'
 afterEach(() => void vi.useRealTimers())
 
 /**
- * Opens a gateway that asks for 10 bytes a second, and a client whose uploads bring a piece a second, each when the one
+ * Opens a gateway that asks for 10 bytes a second, and a client whose uploads send a piece a second, each when the one
  * before has arrived.
  */
 const begin = async (piece: string) => {

@@ -49,7 +49,7 @@ const endless = (socket: Socket): void => {
 }
 
 /**
- * Opens a gateway that asks for so much, and a client that has asked for an endless answer and taken the first window
+ * Opens a gateway that asks for so much, and a client that has asked for an endless response and taken the first window
  * of it.
  */
 const reader = async (minRate: string) => {

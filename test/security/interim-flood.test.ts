@@ -3,7 +3,7 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { dial, renderHead } from '../helpers/wire.ts'
 
-// The attack: interim answers without end, to a client that does not read. They are written as they come and put no
+// The attack: interim responses without end, to a client that does not read. They are written as they come and put no
 // back pressure on the upstream, so all of them waited in the gateway's memory: a gigabyte in five seconds.
 const MiB = 1024 * 1024
 const each = Buffer.from(`HTTP/1.1 103 Early Hints\r\nLink: <${'x'.repeat(16_000)}>\r\n\r\n`)
@@ -11,7 +11,7 @@ const total = 64 * MiB
 // More than the system buffers for a connection whose client does not read.
 const most = 16 * MiB
 
-test('a client that does not read is not kept more interim answers than it may have unread', async () => {
+test('a client that does not read is not kept more interim responses than it may have unread', async () => {
   const told = Promise.withResolvers<void>()
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {

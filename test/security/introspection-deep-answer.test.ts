@@ -4,7 +4,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: an attacker who can put a member into the introspection response of a token (RFC 7662 §2.2 allows any
 // member) nests it as deep as it goes.
-test('an answer on a token that is nested too deep to be written again is read like another', async () => {
+test('a response on a token that is nested too deep to be written again is read like another', async () => {
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
   const server = await httpUpstream((_, response) => response.end(`{"active":true,"client_id":"bank-a","a":${deep}}`))
   const upstream = await httpUpstream()

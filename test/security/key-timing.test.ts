@@ -25,7 +25,7 @@ const method = apiKeyAuthenticator(
   ]),
 )
 
-/** Measures one refusal, in nanoseconds. */
+/** Measures one rejection, in nanoseconds. */
 const refusal = (key: string): number => {
   const exchange = fakeExchange({ fields: ['X-Api-Key', key] })
   const begun = process.hrtime.bigint()
@@ -39,7 +39,7 @@ const refusal = (key: string): number => {
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0
 
-test('what is wrong with a key makes no difference to how long its refusal takes', () => {
+test('what is wrong with a key makes no difference to how long its rejection takes', () => {
   const keys = {
     'an id that nobody has': `nobody.${secret}`,
     'the first letter of the secret': `known.B${secret.slice(1)}`,

@@ -4,11 +4,11 @@ import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/fo
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { secretEncodings } from '../helpers/secret-leaks.ts'
 
-// The attack: a token, a cookie or the token of a form comes out where others read: the log, the audit log, an answer.
+// The attack: a token, a cookie or the token of a form comes out where others read: the log, the audit log, a response.
 // An operator who has mistyped the token by a letter has written most of it.
 const mistyped = 'a-token-of-an-operatro'
 
-test('no token and no cookie stands in a log, in the audit log, or in an answer', async () => {
+test('no token and no cookie stands in a log, in the audit log, or in a response', async () => {
   const audit = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({ admin: { token }, audit: audit.settings, log: { level: 'trace' } })
   const answers: string[] = []
@@ -40,7 +40,7 @@ test('no token and no cookie stands in a log, in the audit log, or in an answer'
   expect([JSON.stringify(live.lines), audit.text()].join('\n')).not.toContain(form.formToken)
 })
 
-test('the audit log tells of logins, of what was done in a session, and of tokens that were none', async () => {
+test('the audit log has logins, commands of a session, and wrong tokens', async () => {
   const audit = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({ admin: { token }, audit: audit.settings })
   const login = hiddenFields(await visitPage(`${live.admin}/login`))

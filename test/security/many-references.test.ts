@@ -27,7 +27,7 @@ test('a file that is referred to many times is read and compared once', () => {
   expect(sources.map(({ file }) => file.split('/').at(-1))).toEqual(['gateway.yaml', 'key'])
 })
 
-test('references to more files than anybody has are one problem, and no more of them are watched', () => {
+test('references to too many files are one problem, and no more of them are watched', () => {
   const loaded = load((group, i) => `missing-${group}-${i}`)
   const problems = loaded.ok ? [] : loaded.problems
 

@@ -6,7 +6,7 @@ import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { type PipelinedRequest, sendPipelined } from '../helpers/pipelined-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-// The attack: each request brings a path, a method, a Host, an id or a key that has never been there, so that a counter
+// The attack: each request has a path, a method, a Host, an id or a key that has never been there, so that a counter
 // labelled with any of them keeps a series for each, until the gateway, or Prometheus, has no memory left.
 const requests = 100_000
 const perBatch = 50

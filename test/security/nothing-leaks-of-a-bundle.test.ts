@@ -14,7 +14,7 @@ import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: an archive that is sent to a helper is read by an attacker who gets hold of it. So there is a credential
-// in every place that can hold one, requests are refused for each of them, an edit with two more is refused, and none
+// in every place that can hold one, requests are rejected for each of them, an edit with two more is rejected, and none
 // may be found again.
 const planted = {
   header: 'planted-in-a-field',

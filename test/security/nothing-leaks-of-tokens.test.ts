@@ -38,7 +38,7 @@ const bad = {
   'that says no JSON': signToken(key, planted.claim),
 }
 
-test('nothing of a token that is good or refused comes out of a worker, of one that crashes, or of the audit log', async () => {
+test('nothing of a token that is good or rejected comes out of a worker, of one that crashes, or of the audit log', async () => {
   const issuing = await httpUpstream((_, response) => void response.end(jwks(key)))
   const upstream = await httpUpstream()
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))

@@ -3,9 +3,9 @@ import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
-// The attack: an order comes while the gateway stops. It is put into effect on what is being taken down, or fails as if
-// the gateway were broken, with a stack in the log; and a timer for it runs on.
-test('an override while the gateway stops is refused, and says why', async () => {
+// The attack: a command comes while the gateway stops. It is put into effect on what is being taken down, or fails as
+// if the gateway were broken, with a stack in the log; and a timer for it runs on.
+test('an override while the gateway stops is rejected, and says why', async () => {
   let finish = (): void => {}
   const upstream = await httpUpstream((_, response) => {
     finish = () => void response.end()

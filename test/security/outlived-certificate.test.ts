@@ -7,7 +7,7 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 const openssl = await needProgram('openssl')
 
 // The attack: a client comes in, and resumes its session every few minutes. Over TLS 1.3 it gets a new ticket each
-// time, so that five minutes bound nothing, and the certificate that has expired long since is never checked again.
+// time, so that five minutes limit nothing, and the certificate that has expired long since is never checked again.
 describe.skipIf(openssl.missing)('a session', () => {
   let made: Certificates
   beforeAll(() => {

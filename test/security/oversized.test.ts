@@ -29,7 +29,7 @@ test.each([
   ['a field value', 431, `${get}A: `, 'a'.repeat(1000)],
   ['fields', 431, get, 'A: b\r\n'.repeat(200)],
   ['fields without a value', 431, get, 'A:\r\n'.repeat(200)],
-  // Without its line in the packet, a target is not told from fields.
+  // Without its line in the packet, a target cannot be distinguished from fields.
   ['a target', 431, 'GET /', 'a'.repeat(1000)],
   ['a body of a length that is too large', 413, `${post}Content-Length: 99999999\r\n\r\n`, 'a'.repeat(1000)],
   ['chunks', 413, `${post}Transfer-Encoding: chunked\r\n\r\n`, `3e8\r\n${'a'.repeat(1000)}\r\n`],

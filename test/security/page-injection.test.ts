@@ -7,7 +7,7 @@ import { bootLiveGateway } from '../helpers/live-gateway.ts'
 const markup = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
 const encoded = encodeURIComponent(markup)
 
-/** Tells whether a page holds something that it was not made with. */
+/** Returns whether a page holds something that it was not made with. */
 const isInjected = (text: string): boolean => /<(?:script|img)|"><\w|<[^>]*onerror/i.test(text)
 
 describe('what a link says is text, wherever the page shows it', () => {
@@ -35,7 +35,7 @@ describe('what a link says is text, wherever the page shows it', () => {
   })
 })
 
-test('what goes along with a right order is text as well', async () => {
+test('what goes along with a valid command is text as well', async () => {
   const { admin } = await bootLiveGateway()
 
   const page = await visitPage(`${admin}/actions/refuse?operation=market.insights&ttl=15m%22%3E`)

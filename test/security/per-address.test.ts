@@ -6,12 +6,12 @@ import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { startWorkerGateway } from '../workers/worker-gateway.ts'
 
-// The attack: one client opens as many connections as the gateway takes from everybody, and keeps them.
+// The attack: one client opens as many connections as the gateway takes from all clients, and keeps them.
 afterEach(() => void vi.useRealTimers())
 
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** Connects from an address of the loopback, asks, and tells whether there was an answer; the connection stays. */
+/** Connects from an address of the loopback, asks, and returns whether there was a response; the connection stays. */
 const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress })

@@ -5,11 +5,11 @@ import { closesConnection, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
-// The attack: requests are short, and may be sent without waiting for answers. A connection is one of ten thousand, but
-// a hundred thousand requests on it, behind one that takes its time, cost six hundred megabytes and a second.
+// The attack: requests are short, and may be sent without waiting for responses. A connection is one of ten thousand,
+// but a hundred thousand requests on it, behind one that takes its time, cost six hundred megabytes and a second.
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
-test('of a flood of requests on one connection few are forwarded, and their answers come in order, the last of them said to be', async () => {
+test('of a flood of requests on one connection few are forwarded, and their responses come in order, the last of them said to be', async () => {
   const held: (() => void)[] = []
   const upstream = await httpUpstream(({ url }, response) => held.push(() => response.end(url)))
   const { port, lines } = await bootGateway({ upstream: upstream.url, defaults: { maxConnections: 1000 } })
@@ -30,7 +30,7 @@ test('of a flood of requests on one connection few are forwarded, and their answ
   expect(lines).toHaveLength(100)
 })
 
-test('a flood behind the last answer of a connection costs that answer nothing', async () => {
+test('a flood behind the last response of a connection costs that response nothing', async () => {
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url })
   const client = await rawClient(port)

@@ -60,7 +60,7 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
     expect((await client.ended()).received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/)
   })
 
-  test('a client that sends on hears the answer all the same', async () => {
+  test('a client that goes on sending gets the response all the same', async () => {
     const { port } = await bootTlsGateway(made.right)
     const client = await rawClient(port)
     client.send(

@@ -92,7 +92,7 @@ test('a token that is bound to nothing is none of DPoP, and none at all where it
   expect(await send(strict.port, 'Bearer', plain, [])).toBe(401)
 })
 
-test('a token that is bound to a key is refused where proofs are not taken', async () => {
+test('a token that is bound to a key is rejected where proofs are not taken', async () => {
   const { port } = await boot({ dpop: 'none' })
 
   expect(await send(port, 'DPoP', token, [await holder.prove({ token, htu: boundTargetUrl })])).toBe(401)

@@ -8,7 +8,7 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 const openssl = await needProgram('openssl')
 
 // A load balancer that is configured to send the header, or a client that forges one. Nothing of it is believed, and
-// the operator is told what came.
+// the log says what came.
 const request = 'GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const v1 = `PROXY TCP4 192.0.2.7 192.0.2.8 56324 443\r\n${request}`
 const address = Buffer.from([192, 0, 2, 7, 192, 0, 2, 8, 0xdc, 0x04, 0x01, 0xbb])

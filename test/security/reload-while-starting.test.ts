@@ -21,7 +21,7 @@ vi.mock('../../src/observe/log.ts', async (original) => ({
   }),
 }))
 
-test('SIGHUP while the gateway starts is heard, and the file is read again when it serves', async () => {
+test('SIGHUP while the gateway starts is remembered, and the file is read again when it serves', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'starting-'))
   const signals = ['SIGHUP', 'SIGTERM', 'SIGINT', 'uncaughtException'] as const
   const before = new Map(signals.map((name) => [name, process.listeners(name as 'SIGHUP')]))

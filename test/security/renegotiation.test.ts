@@ -14,7 +14,7 @@ describe.skipIf(openssl.missing)('renegotiation', () => {
     made = makeCertificates(openssl.path ?? '')
   })
 
-  test('is refused the first time', async () => {
+  test('is rejected the first time', async () => {
     const { port } = await bootTlsGateway(made.right)
     const { socket, failure } = await tlsHandshake(port, { maxVersion: 'TLSv1.2' })
 

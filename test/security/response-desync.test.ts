@@ -21,7 +21,7 @@ const pair = openssl.path === null ? null : makeCertificates(openssl.path).right
 const named = (poisons: readonly Poison[]) => poisons.map((poison) => [poison.name, poison] as const)
 const all = named([...lengths, ...chunks, ...heads, ...seconds])
 
-// Nothing is wrong with the answers to the three clients that ask afterwards.
+// Nothing is wrong with the responses to the three clients that ask afterwards.
 const none = [null, null, null]
 
 describe.each([

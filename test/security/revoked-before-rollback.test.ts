@@ -15,7 +15,7 @@ describe.skipIf(openssl.missing)('a rollback', () => {
     made = makeCertificates(openssl.path ?? '')
   })
 
-  test('does not bring back a client that was revoked, nor a certificate that was renewed', async () => {
+  test('does not restore a client that was revoked, nor a certificate that was renewed', async () => {
     const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
     const { port, admin, edit, reload } = await bootTlsGateway(made.right, client)
     const before = await requestOverTls(port, made.client)

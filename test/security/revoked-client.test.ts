@@ -60,7 +60,7 @@ describe.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)(
       expect([first.status, again.status]).toEqual([200, 0])
     })
 
-    test('that began with a certificate of nobody stays out, where none would do', async () => {
+    test('that began with a certificate of no client stays out, where a connection without one gets in', async () => {
       const client = { clientCertificates: 'optional', clientCa: made.authority.cert }
       const { port } = await bootTlsGateway(made.right, client)
       const first = await requestOverTls(port, { ...only, ...made.selfSigned })

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
 // The attack: a token has leaked and was replaced. Then an operator rolls back a bad reroute, and the leaked one opens
-// the door again, while the one in the file, which every tool sends, is turned away.
-test('a rollback does not bring back a token that was replaced', async () => {
+// the door again, while the one in the file, which every tool sends, is rejected.
+test('a rollback does not restore a token that was replaced', async () => {
   const [leaked, fresh] = ['a-token-that-has-leaked', 'a-token-that-replaced-it']
   const as = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
   const live = await bootLiveGateway({ upstream: 'http://one.test', admin: { token: leaked } })

@@ -26,7 +26,7 @@ const rolledBack = async (...edits: readonly ((folder: string) => Settings)[]) =
 }
 
 // The attack: an attacker who has stolen a key of the issuer waits until an operator rolls back a bad edit.
-test('a rollback does not bring back a key of the issuer that was removed from its file', async () => {
+test('a rollback does not restore a key of the issuer that was removed from its file', async () => {
   const [good, stolen] = [signingKey('ES256', 'good'), signingKey('ES256', 'stolen')]
   const settings = (text: string, level: string) => (folder: string) => {
     writeFileSync(join(folder, 'keys.json'), text)
@@ -61,7 +61,7 @@ test('but it does undo a mistake in where the keys are', async () => {
 // The attack: clients have begun to be known by names, from an authority; without it any client writes a name into a
 // certificate of his own.
 describe.skipIf(openssl.missing)('certificates behind a proxy', () => {
-  test('a rollback does not believe anybody who writes the name of a client', async () => {
+  test('a rollback does not trust a certificate only for the name of a client', async () => {
     const made = makeCertificates(openssl.path ?? '')
     const settings = (mtls: object, certificate: string, level: string) => (): Settings => ({
       listen: { trustedProxies: ['127.0.0.1'] },

@@ -22,7 +22,7 @@ test('a session ends when the token is replaced, and does not come back with the
   expect([replaced.status, again.status]).toEqual([401, 401])
 })
 
-test('not even when nobody asks in between', async () => {
+test('not even without a request in between', async () => {
   const live = await bootLiveGateway({ admin: { token } })
   const session = await logIn(live.admin)
 

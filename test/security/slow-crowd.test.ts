@@ -15,7 +15,7 @@ const mostBytes = 200 * 1024 * 1024
 
 const piece = Buffer.alloc(256 * 1024, 'x')
 
-/** Writes as much as is taken, and tells how much that was so far. */
+/** Writes as much as is taken, and returns how much that was so far. */
 const pump = (socket: Socket): (() => number) => {
   let written = 0
   const write = (): void => {

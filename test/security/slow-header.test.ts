@@ -9,7 +9,7 @@ import { call } from '../helpers/wire.ts'
 const crowd = 100
 const headersMs = 500
 
-test('a crowd that sends its heads a field at a time is told 408, and another client is served meanwhile', async () => {
+test('a crowd that sends its heads a field at a time gets 408, and another client is served meanwhile', async () => {
   const upstream = await httpUpstream()
   const { port } = await bootGateway({
     upstream: upstream.url,

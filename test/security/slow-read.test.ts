@@ -76,7 +76,7 @@ test('a client that takes less than the rate is cut long before a gap would say 
   expect(passed).toBeLessThan(3_600_000)
 })
 
-test('a client is not taken for one that does not read while its answer waits behind another', async () => {
+test('a client is not taken for one that does not read while its response waits behind another', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const size = 4 * 1024 * 1024
   let answerFirst = (): void => {}

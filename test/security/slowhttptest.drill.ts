@@ -26,7 +26,7 @@ const mostBytes = (asked: number): number => 128 * MiB + connections * 160 * KiB
 const few = 50
 const reads = ['-X', '-w', '512', '-y', '1024', '-n', '1', '-z', '32', '-k', '2']
 
-/** Asks as a client of another address than the crowd's, and tells the status. */
+/** Asks as a client of another address than the crowd's, and returns the status. */
 const askFromElsewhere = (port: number, path: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const asked = request({ port, path, host: '127.0.0.1', localAddress: '127.0.0.2', agent: false }, (response) => {

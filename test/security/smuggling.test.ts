@@ -14,7 +14,7 @@ const te = 'Transfer-Encoding: chunked'
 const last = 'GET /market/insights?last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 
 /**
- * Sends bytes and waits for the gateway to end the connection; tells the answers, and what the upstream got before
+ * Sends bytes and waits for the gateway to end the connection; returns the responses, and what the upstream got before
  * another request.
  */
 const attack = async (bytes: string): Promise<{ statuses: string[]; urls: string[] }> => {
@@ -27,7 +27,7 @@ const attack = async (bytes: string): Promise<{ statuses: string[]; urls: string
   return { statuses, urls: site.upstream.requests.slice(before, -1).map(({ url }) => url) }
 }
 
-describe('is refused, and what it hides is not forwarded:', () => {
+describe('is rejected, and what it hides is not forwarded:', () => {
   test.each([
     ['CL.TE', post(`Content-Length: 6\r\n${te}`, `0\r\n\r\n${hidden}`)],
     ['TE.CL', post(`${te}\r\nContent-Length: 4`, `5c\r\n${hidden}\r\n0\r\n\r\n`)],
@@ -118,7 +118,7 @@ describe('a GET with a body', () => {
   })
 })
 
-describe('a request hidden in the body of a refused one', () => {
+describe('a request hidden in the body of a rejected one', () => {
   test('that is small is not served, and the next one is', async () => {
     const { statuses, urls } = await attack(
       `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}${last}`,

@@ -2,8 +2,8 @@ import { test } from 'vitest'
 import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { claims, signingKey, signToken } from '../helpers/tokens.ts'
 
-// CVE-2018-0114: a token that brings the key that it is to be verified with.
-test('a key that a token brings verifies nothing', async () => {
+// CVE-2018-0114: a token that carries the key that it is to be verified with.
+test('a key that a token carries verifies nothing', async () => {
   const { expectRejected: refuses, key } = await bootJwtGateway()
   const own = signingKey('ES256', key.kid)
 

@@ -3,7 +3,7 @@ import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { signToken } from '../helpers/tokens.ts'
 
 // RFC 9700 §4.3.2: a query is written into logs and histories everywhere.
-test('a token in the query is refused, though a good one is shown as well', async () => {
+test('a token in the query is rejected, though a good one is shown as well', async () => {
   const { ask, gateway, key, reached } = await bootJwtGateway()
   const good = signToken(key)
 

@@ -4,7 +4,7 @@ import { claims, jwks, signingKey, signToken } from '../helpers/tokens.ts'
 import { openHttpUpstream } from '../helpers/upstream.ts'
 
 // RFC 8725 §2.9, §3.10: a token that says where its key is; a gateway that follows asks any address for an attacker.
-test('nobody asks where a token says that its key is', async () => {
+test('the gateway does not fetch a key from where a token says that it is', async () => {
   const { expectRejected: refuses } = await bootJwtGateway()
   const own = signingKey('ES256', 'own')
   let asked = 0

@@ -24,7 +24,7 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
   })
   const { auth = {}, clients = [] } = tokenBindingSettings(key, { dpop: 'none', bound: 'required' })
 
-  test('is worth nothing on a connection of anybody else', async () => {
+  test('is worth nothing on the connection of another client', async () => {
     const tls = { clientCertificates: 'optional', clientCa: made.authority.cert }
     const { port, line } = await bootTlsGateway(made.right, tls, { auth, clients })
     const shown = [`Authorization: Bearer ${token}`]
@@ -58,7 +58,7 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
     expect(await requestWithFields(port, [`Authorization: Bearer ${token}`])).toBe(401)
   })
 
-  test('nor with what it is bound to in words that are not known here', async () => {
+  test('nor with a confirmation method that is unknown here', async () => {
     const { port } = await bootTlsGateway(
       made.right,
       { clientCertificates: 'required', clientCa: made.authority.cert },

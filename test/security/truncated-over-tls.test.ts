@@ -8,9 +8,9 @@ import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 const openssl = await needProgram('openssl')
 
 // The attack: a response to HTTP/1.0 ends with its connection, so an attacker who breaks the connection to the upstream
-// decides where. A client tells a whole answer from half of one by close_notify alone (RFC 8446 §6.1): it must not be
-// sent behind half of one.
-describe.skipIf(openssl.missing)('an answer over TLS that ends with its connection', () => {
+// decides where. A client distinguishes a whole response from half of one by close_notify alone (RFC 8446 §6.1): it
+// must not be sent behind half of one.
+describe.skipIf(openssl.missing)('a response over TLS that ends with its connection', () => {
   let made: Certificates
   beforeAll(() => {
     made = makeCertificates(openssl.path ?? '')

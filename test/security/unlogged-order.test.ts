@@ -2,14 +2,14 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 
-// The attack: an order that changes something leaves no trace of who gave it, because he does not stay for the answer;
-// or leaves too much, because he wrote his token into the target.
+// The attack: a command that changes something leaves no trace of the operator who gave it, because he does not stay
+// for the response; or leaves too much, because he wrote his token into the target.
 const token = 'a-token-of-an-operator'
 const post = (target: string, body = ''): string =>
   `POST ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-describe('an order is logged', () => {
-  test('when whoever gave it has gone before the answer', async () => {
+describe('a command is logged', () => {
+  test('when its client has gone before the response', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const client = await rawClient(live.gateway.adminAddress.port)
 
@@ -30,7 +30,7 @@ describe('an order is logged', () => {
     expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({ url: '/reload%zz', status: 400 })
   })
 
-  test('without its query, in which somebody may have written a token', async () => {
+  test('without its query, in which an operator may have written a token', async () => {
     const live = await bootLiveGateway({ admin: { token } })
 
     await exchangeRaw(live.gateway.adminAddress.port, post(`/reload?token=${token}`))

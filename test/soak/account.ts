@@ -11,7 +11,7 @@ export interface Heard {
   readonly sentAt: number
 }
 
-// Enough to see what went wrong; the count tells how often.
+// Enough to see what went wrong; the count says how often.
 const maxShown = 20
 
 /**
@@ -41,7 +41,7 @@ export class Account {
     if (method === 'POST' && seen.length > 1) return this.#wrong(heard, 'seen more than once')
     if (said === '200') return
     const whys = this.#disturbances.explain({ group, said, sentAt, at: performance.now() })
-    // Who only reached an endpoint that is sound has nothing to do with what is wrong with another.
+    // A request that only reached a sound endpoint has nothing to do with what is wrong with another.
     const soundOnly = seen.length > 0 && seen.every(({ endpoint }) => endpoint.startsWith('sound'))
     const why = soundOnly ? whys.find((each) => !each.startsWith('an endpoint')) : whys[0]
     if (why === undefined)

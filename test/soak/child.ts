@@ -24,11 +24,11 @@ export interface Child {
   readonly pid: number
   /** Lists it and its workers, those that have ended left out. */
   watched(): Promise<readonly Watched[]>
-  /** Hears every line of its log from now on. */
+  /** Calls back with every line of its log from now on. */
   onLine: (line: Line) => void
   /** What it wrote on stderr besides the addresses of inspectors. */
   readonly complaints: readonly string[]
-  /** Asks it to end and waits; kills it when that takes 40 s. Tells its exit code. */
+  /** Asks it to end and waits; kills it when that takes 40 s. Returns its exit code. */
   stop(): Promise<number | null>
 }
 

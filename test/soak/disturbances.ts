@@ -10,7 +10,7 @@ interface Disturbance {
   until: number
 }
 
-/** A request whose answer is to be explained. */
+/** A request whose response is to be explained. */
 export interface Told {
   readonly group: Group
   readonly said: string
@@ -24,8 +24,8 @@ export class Disturbances {
   readonly counts = new Map<string, number>()
 
   /**
-   * Begins one, and tells how to end it; its consequences last for `aftermathMs` more. It began just now, unless `from`
-   * says when.
+   * Begins one, and returns how to end it; its consequences last for `aftermathMs` more. It began just now, unless
+   * `from` says when.
    */
   begin(
     what: string,
@@ -45,7 +45,7 @@ export class Disturbances {
     }
   }
 
-  /** Names everything that explains an answer. */
+  /** Names everything that explains a response. */
   explain({ group, said, sentAt, at }: Told): readonly string[] {
     const found = this.#known.filter(
       (each) =>

@@ -19,7 +19,7 @@ const silence = ['504 headers-timeout', '503 overloaded']
 
 const faults: readonly Fault[] = [
   { fault: 'refuses', behaviour: null, may: resets },
-  // Who is connected already is not answered.
+  // A client that is connected already is not answered.
   { fault: 'resets at accept', behaviour: does.resetAtAccept, may: [...resets, ...silence] },
   { fault: 'resets when it has the request', behaviour: does.resetWhenWhole, may: resets },
   { fault: 'hangs', behaviour: does.hang, may: silence },

@@ -12,7 +12,7 @@ declare const WebSocket: new (
 
 /** A connection to the inspector of one process. */
 export interface Inspector {
-  /** Evaluates an expression, and tells its value as JSON knows it. */
+  /** Evaluates an expression, and returns its value as JSON knows it. */
   evaluate<Value>(expression: string): Promise<Value>
   /** Collects twice: the first runs finalizers, the second takes what those let go. */
   collect(): Promise<void>

@@ -5,7 +5,7 @@ import { none, type Verdict } from './verdict.ts'
 /** How much the heap of the last third may exceed that of the middle one. */
 const atMost = 1.03
 
-/** Lines of the log that are told of what was done here: bad edits, and workers that were killed. */
+/** Lines of the log that come from what was done here: bad edits, and workers that were killed. */
 const expected = new Set(['configuration refused: what ran before runs on', 'configuration problem', 'worker ended'])
 
 /** Judges what is left of a run. */

@@ -1,6 +1,6 @@
 import { type EndpointBehaviour, respond } from '../lab/endpoint-behaviour.ts'
 
-/** What a large answer holds: more than the system does between two processes. */
+/** What a large response holds: more than the system does between two processes. */
 export const largeBytes = 16 * 1024 * 1024
 
 const piece = Buffer.alloc(64 * 1024, 'x')

@@ -15,7 +15,7 @@ const uploadTo = (path: string, framing: string): string =>
 
 type Way = (socket: Socket, nth: number) => Promise<void>
 
-/** Leaves at once, or a moment later: before the answer, or while it comes. */
+/** Leaves at once, or a moment later: before the response, or while it comes. */
 const beforeTheAnswer: Way = async (socket, nth) => {
   const { method, path } = allOperations[nth % allOperations.length] as (typeof allOperations)[number]
   socket.write(

@@ -8,7 +8,7 @@ import { type Ongoing, ongoing } from './traffic.ts'
 
 const editEveryMs = 3000
 
-/** Edits the file: moves groups to other endpoints, and every third time writes what must be refused. */
+/** Edits the file: moves groups to other endpoints, and every third time writes what must be rejected. */
 export const editing = (gateway: SoakedGateway, site: Site, disturbances: Disturbances): Ongoing => {
   let arrangement = 0
   let nth = 0

@@ -29,7 +29,7 @@ export const sampling = (gateway: SoakedGateway, into: Sample[], from: number): 
   })
 
 /**
- * Tells the median of the heaps of a process in the nth third of a run; NaN: there is no sample. Of several workers,
+ * Returns the median of the heaps of a process in the nth third of a run; NaN: there is no sample. Of several workers,
  * the one that lived longest.
  */
 export const medianHeap = (
@@ -49,7 +49,7 @@ export const medianHeap = (
   )
 }
 
-/** Tells the median of what was measured in the nth third of a run; NaN: nothing was. */
+/** Returns the median of what was measured in the nth third of a run; NaN: nothing was. */
 export const medianIn = (
   measured: readonly { readonly atMs: number; readonly value: number }[],
   third: 0 | 1 | 2,

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 const giveUpMs = 120_000
 const everyMs = 250
 
-/** Looks until what is seen is as wanted, or for two minutes; tells what was seen last. */
+/** Looks until what is seen is as wanted, or for two minutes; returns what was seen last. */
 export const settled = async <Seen>(look: () => Promise<Seen>, wanted: (seen: Seen) => boolean): Promise<Seen> => {
   const from = performance.now()
   for (;;) {

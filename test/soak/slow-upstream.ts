@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 const piece = Buffer.alloc(64 * 1024, 'x')
 
-/** Opens it and tells its port. */
+/** Opens it and returns its port. */
 export const openSlowUpstream = async (): Promise<{ readonly port: number; close(): void }> => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

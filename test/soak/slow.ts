@@ -115,7 +115,7 @@ const measure = async (
   return { what, connections: count, closed, beforeMiB: before.residentKiB / 1024, peakMiB: peakKiB / 1024, left }
 }
 
-/** Tells how many were closed by the gateway. */
+/** Returns how many were closed by the gateway. */
 const hold = async ({ port }: SoakedGateway, client: Client, count: number, ms: number): Promise<number> => {
   const sockets = Array.from({ length: count }, () => client(port))
   await pause(ms)

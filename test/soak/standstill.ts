@@ -12,7 +12,7 @@ const longMs = 1000
 // Requests pile up meanwhile.
 const aftermathMs = 3000
 
-/** Tells of each standstill as what explains that a timeout was met. */
+/** Reports each standstill as what explains a timeout. */
 export const watchStandstill = (disturbances: Disturbances): Ongoing => {
   let last = performance.now()
   const timer = setInterval(() => {

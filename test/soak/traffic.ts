@@ -69,8 +69,8 @@ const send = async (lane: PipelinedClient, operation: Operation, account: Accoun
   const onAnswer = (answer: RawResponse | null): void => {
     said = whatItSays(answer, id, body)
   }
-  // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of an answer that
-  // was cut.
+  // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of a response
+  // that was cut.
   await lane.send([{ bytes: requestBytes(operation, id, body), method, onAnswer }]).catch((error) => {
     if (said !== 'cut') said = String(error)
   })

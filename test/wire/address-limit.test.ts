@@ -68,7 +68,7 @@ test('the address is that of the client, by the word of a trusted proxy only', a
   expect(statuses(await ask(url, 1, { 'X-Forwarded-For': '192.0.2.1, 192.0.2.2' }))).toEqual([200])
 })
 
-test('an address that nobody vouches for is no other client', async () => {
+test('an address without a trusted proxy behind it is no other client', async () => {
   const { url } = await bootGateway({ limits: { address } })
 
   for (const [nth, status] of [200, 200, 200, 429].entries())
@@ -88,7 +88,7 @@ test('what has been used stays used over a reload, unless the limit is another',
   expect(statuses(await ask(live.url, 1))).toEqual([200])
 })
 
-test('/status tells that this gateway counts by itself, and where it does not, nothing', async () => {
+test('/status says that this gateway counts by itself, and nothing where it does not', async () => {
   const limited = await bootLiveGateway({ limits: { address } })
   const other = await bootLiveGateway()
 

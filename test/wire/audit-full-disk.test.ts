@@ -47,7 +47,7 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       for (let n = 0; n < 20; n++) meanwhile.add(await ask())
       rmSync(`${inside}/filler`)
       await expect.poll(async () => (await audit()).audit?.state).toBe('written')
-      await expect.poll(ask).toBe(200) // workers are told a moment later
+      await expect.poll(ask).toBe(200) // workers learn it a moment later
       for (let n = 0; n < 5; n++) afterwards.add(await ask())
       const readyAfterwards = await ready()
       await expect.poll(async () => (await audit()).audit?.count).toBeGreaterThan(asked + 25) // and the first line
@@ -64,7 +64,7 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       )
       expect(readyAfterwards).toEqual({ ready: true })
       expect(verified([text], { keys: [key] }).findings).toEqual([])
-      // Those that were refused meanwhile stand there as well.
+      // Those that were rejected meanwhile stand there as well.
       expect(String(text).split('"event":"exchange"').length - 1).toBeGreaterThanOrEqual(asked + 25)
       expect(existsSync(join(disk, 'audit.log'))).toBe(false)
     },

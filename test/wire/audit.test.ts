@@ -13,7 +13,7 @@ const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(b
 
 const whole = { code: 0, errors: '' }
 
-test('every request leaves a line, whoever answers it, with what was asked for and nothing that is secret', async () => {
+test('every request leaves a line, from whatever the response comes, with its target and nothing that is secret', async () => {
   const log = createAuditLog(onTestFinished)
   const large = Buffer.alloc(512 * 1024, 'planted-answer')
   const upstream = await httpUpstream(({ method }, response) => response.end(method === 'GET' ? large : 'ok'))
@@ -79,7 +79,7 @@ test('every request leaves a line, whoever answers it, with what was asked for a
   expect(await log.verify()).toEqual(whole)
 })
 
-test('orders and reloads leave lines, those too that are refused', async () => {
+test('commands and reloads leave lines, rejected ones too', async () => {
   const log = createAuditLog(onTestFinished)
   const token = 'planted-token-0123456789'
   const live = await bootLiveGateway({ audit: log.settings, admin: { token } })
@@ -138,7 +138,7 @@ test.each(['refuse', 'continue'])('while lines cannot be written, requests go as
   expect(await log.verify()).toEqual(whole)
 })
 
-test('a setting that cannot be enforced stops the start, and refuses the reload', async () => {
+test('a setting that cannot be enforced stops the start, and rejects the reload', async () => {
   const log = createAuditLog(onTestFinished)
   const nowhere = { ...log.settings, file: '/nowhere/audit.log' }
   await expect(bootLiveGateway({ audit: nowhere })).rejects.toThrow(
@@ -188,7 +188,7 @@ test('it is switched on, moved and off by reloads', async () => {
   expect([await first.verify(), await second.verify()]).toEqual([whole, whole])
 })
 
-test('what is under way when a reload switches it off has no line, nor has the reload: the main log tells of both', async () => {
+test('what is under way when a reload switches it off has no line, nor has the reload: the main log has both', async () => {
   const log = createAuditLog(onTestFinished)
   const held = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void held.promise.then(() => response.end()))
@@ -212,7 +212,7 @@ test('what is under way when a reload switches it off has no line, nor has the r
   expect(await log.verify()).toEqual(whole)
 })
 
-test('who called, and how that was proved, stands in the line', async () => {
+test('the client, and its authentication method, stand in the line', async () => {
   const log = createAuditLog(onTestFinished)
   const secret = 's'.repeat(43)
   const live = await bootLiveGateway({

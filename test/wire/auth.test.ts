@@ -37,7 +37,7 @@ const received = async (answer: Response): Promise<readonly string[]> => (await 
 describe('a client with a key', () => {
   const shown = { 'X-Api-Key': `a.${secret('a')}` }
 
-  test('may call what it is entitled to, and the upstream learns who it is, and not its key', async () => {
+  test('may call what it is entitled to, and the upstream learns its id, and not its key', async () => {
     const answer = await ask('/market/insights', shown)
     const fields = await received(answer)
 
@@ -50,7 +50,7 @@ describe('a client with a key', () => {
     })
   })
 
-  test('is refused what it may not call, and is not told why', async () => {
+  test('may not call other operations, and gets no reason', async () => {
     const answer = await ask('/analysis/esg-grant', {})
     const refused = await fetch(`${gateway.url}/inventory/sync`, { method: 'POST', headers: shown })
 

@@ -39,7 +39,7 @@ describe('with a base path', () => {
     expect(upstream.requests.at(-1)).toMatchObject({ method, url: path })
   })
 
-  test.each(allOperations)('$id refuses another method', async ({ method, path }) => {
+  test.each(allOperations)('$id rejects another method', async ({ method, path }) => {
     const before = upstream.requests.length
 
     const answer = await ask('DELETE', `/lender/v1${path}`)

@@ -91,7 +91,7 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
   })
 })
 
-test('a bound token that lacks a scope is told so in the scheme that it came with', async () => {
+test('a bound token that lacks a scope gets a challenge in the scheme that it came with', async () => {
   const [key, holder] = [signingKey('ES256', 'issuer'), await makeDpopClient()]
   const operations = { 'market.insights': { auth: { scopes: ['insights.read'] } } }
   const { port } = await bootGateway({ ...tokenBindingSettings(key), operations })

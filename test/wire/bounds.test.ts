@@ -148,7 +148,7 @@ describe('Expect: 100-continue', () => {
   )
 })
 
-describe('a request body over its bound', () => {
+describe('a request body over its limit', () => {
   test('by Content-Length is 413, with nothing forwarded', async () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
@@ -161,7 +161,7 @@ describe('a request body over its bound', () => {
     expect(upstream.connections()).toBe(0)
   })
 
-  test.each([undefined, 10_000])('of exactly the bound is forwarded (chunks of %s)', async (chunkBytes) => {
+  test.each([undefined, 10_000])('of exactly the limit is forwarded (chunks of %s)', async (chunkBytes) => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
 
@@ -207,7 +207,7 @@ describe('a request body over its bound', () => {
     expect(text().length).toBeLessThan(102 * KiB)
   })
 
-  test("in chunks cuts the client's connection when the answer had begun", async () => {
+  test("in chunks cuts the client's connection when the response had begun", async () => {
     const { upstream, ended, text } = await recording((socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'),
     )
@@ -311,7 +311,7 @@ describe('memory', () => {
     expect(arrived).toBeLessThan(most + MiB)
   })
 
-  test('is constant when a client does not read the body of an answer', async () => {
+  test('is constant when a client does not read the body of a response', async () => {
     let sent = 0
     const stopped = Promise.withResolvers<void>()
     const upstream = await rawUpstream((socket) =>
@@ -358,7 +358,7 @@ describe('memory', () => {
   })
 })
 
-/** Writes a piece and tells whether it was taken: false when nothing at all moves for a while. */
+/** Writes a piece and returns whether it was taken: false when nothing at all moves for a while. */
 const flows = async (socket: Socket, piece: Buffer): Promise<boolean> => {
   if (socket.write(piece)) return true
   const stalled = new AbortController()
@@ -373,13 +373,13 @@ const flows = async (socket: Socket, piece: Buffer): Promise<boolean> => {
   }
 }
 
-describe('an answer that comes before the request is complete', () => {
+describe('a response that comes before the request is complete', () => {
   const answer = 'HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig'
 
   test.each<readonly [string, (socket: Socket) => void]>([
     ['stays', (socket) => void socket.write(answer)],
     ['ends', (socket) => void socket.end(answer)],
-    // With input unread, the kernel resets the connection: the answer must be read before the failure of the next
+    // With input unread, the kernel resets the connection: the response must be read before the failure of the next
     // write.
     ['closes at once', (socket) => void socket.write(answer, () => socket.destroy())],
     ['resets', (socket) => void socket.write(answer, () => socket.resetAndDestroy())],

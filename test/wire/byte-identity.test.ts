@@ -114,7 +114,7 @@ describe('the body of a request', () => {
   })
 })
 
-describe('the body of an answer', () => {
+describe('the body of a response', () => {
   let upstream: RawUpstream
   let booted: TestGateway
 
@@ -178,7 +178,7 @@ describe('the body of an answer', () => {
   )
 })
 
-describe('an answer without a body', () => {
+describe('a response without a body', () => {
   const answered = async (bytes: string, request: WireRequest = {}) => {
     const upstream = await openRawUpstream((socket) =>
       onRequest(socket, () => void socket.write(Buffer.from(bytes, 'latin1'))),
@@ -249,7 +249,7 @@ describe('an answer without a body', () => {
   })
 })
 
-describe('interim answers', () => {
+describe('interim responses', () => {
   const interim =
     'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLINK: </b>\r\n\r\n'
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

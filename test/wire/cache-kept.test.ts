@@ -81,7 +81,7 @@ describe('what is stored', () => {
     expect(asked()).toBe(1)
   })
 
-  test('gives way to a smaller bound', async () => {
+  test('gives way to a smaller limit', async () => {
     const { gateway, edit, settings, get, admin } = await boot({ cache: { maxBytes: '4MiB' } })
     for (let nth = 0; nth < 2000; nth++) await get(`/market/insights?nth=${nth}&${'x'.repeat(600)}`)
 
@@ -150,7 +150,7 @@ describe('DELETE /cache', () => {
   )
 })
 
-test('the status and the access log tell what the cache did', async () => {
+test('the status and the access log say what the cache did', async () => {
   const { admin, get, line, url } = await boot()
   await get('/market/insights')
   await get('/market/insights')
@@ -164,7 +164,7 @@ test('the status and the access log tell what the cache did', async () => {
   expect(await line(({ cache: did }) => did === 'hit')).toMatchObject({ endpoint: null, attempts: 0, upstreamMs: null })
 })
 
-test('with several workers, one is told of what another has made invalid, and all are cleared', async () => {
+test('with several workers, one hears of what another has made invalid, and all are purged', async () => {
   const { get, post, admin, url, asked } = await boot({ workers: 2 })
   // Each connection goes to the next worker, and fetch keeps its own open: so each asks by one of its own.
   const fresh = async (): Promise<void> => {

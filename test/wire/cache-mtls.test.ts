@@ -38,7 +38,7 @@ describe.skipIf(openssl.missing)('a client with a certificate', () => {
     return { port, upstream }
   }
 
-  test('that says who it is, is answered with what was stored for it, and no other client is', async () => {
+  test('that identifies itself gets what was stored for it, and no other client does', async () => {
     const { port, upstream } = await boot('mtls')
 
     const first = await requestOverTls(port, made.bankA)
@@ -51,7 +51,7 @@ describe.skipIf(openssl.missing)('a client with a certificate', () => {
     expect(upstream.requests).toHaveLength(2)
   })
 
-  test('passes the cache by where nobody asks who it is', async () => {
+  test('bypasses the cache where no credential is asked for', async () => {
     const { port } = await boot('none')
 
     const answers = [await requestOverTls(port, made.bankA), await requestOverTls(port, made.bankA)]

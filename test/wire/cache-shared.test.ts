@@ -71,7 +71,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   const settings = ({ operations, cache, ...more }: Settings = {}, { url } = redis): Settings => ({
     upstream: upstream.url,
     operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true }, ...operations },
-    // On a busy machine an answer may take long; where that is not the subject, it is waited for.
+    // On a busy machine a response may take long; where that is not the subject, it is waited for.
     cache: { redis: { url, prefix: `test-${nth}`, timeout: '1s', ...cache } },
     ...more,
   })
@@ -82,7 +82,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     return booted
   }
 
-  /** Waits until so many answers are in Redis: they are written behind everybody's back. */
+  /** Waits until so many responses are in Redis: they are written in the background. */
   const written = (answers: number): Promise<void> =>
     expect
       .poll(async () => {
@@ -111,7 +111,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(status.cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1, refused: 0, dropped: 0 } })
   })
 
-  test('of many who ask another gateway at once, none goes upstream', async () => {
+  test('of many requests to another gateway at once, none goes upstream', async () => {
     const [one, other] = [await boot(), await boot()]
     await get(one, '/market/insights')
     await written(1)
@@ -138,7 +138,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(upstream.requests).toHaveLength(3)
   })
 
-  test('what is stale there is validated, and what that brings is there for the next', async () => {
+  test('what is stale there is validated, and the new response is there for the next', async () => {
     said = { 'Cache-Control': 'no-cache', ETag: '"1"' }
     const [one, other] = [await boot(), await boot()]
     await get(one, '/market/insights')
@@ -216,7 +216,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     })
   })
 
-  test('no client gets what another was answered, and each finds its own', async () => {
+  test('no client gets the response of another, and each finds its own', async () => {
     const secret = 'a'.repeat(43)
     const clients = ['bank-a', 'bank-b'].map((id) => ({
       id,
@@ -347,7 +347,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(new Set(load.answers)).toEqual(new Set([200]))
   })
 
-  test('frozen, it holds nobody up for long, and soon nobody at all', async () => {
+  test('frozen, it delays no request for long, and soon none at all', async () => {
     const own = await startRedis(program.path ?? '')
     onTestFinished(() => {
       own.thaw()
@@ -365,7 +365,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     })
   })
 
-  test('an order to remove that Redis does not hear is told as such, and heard when it is back', async () => {
+  test('a purge that does not reach Redis is reported as such, and is done when it is back', async () => {
     const own = await startRedis(program.path ?? '')
     onTestFinished(() => {
       own.thaw()
@@ -386,7 +386,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect({ status, code: body.code }).toEqual({ status: 503, code: 'redis-not-answering' })
   })
 
-  test('what somebody else has written there is nobody is answered with', async () => {
+  test('what another program has written there is served to no client', async () => {
     const [one, other] = [await boot(), await boot()]
     await get(one, '/market/insights?a=1')
     await get(one, '/market/insights?a=2')

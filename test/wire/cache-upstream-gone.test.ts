@@ -28,7 +28,7 @@ const askAll = (port: number): Promise<readonly WireResponse[]> =>
 const said = (answers: readonly WireResponse[]): readonly string[] =>
   answers.map(({ status, body }) => `${status} ${body}`)
 
-test('an upstream that is killed while it is asked fails nobody, neither those who wait nor those who come after', async () => {
+test('an upstream that is killed during a request fails no client, neither those that wait nor those that come after', async () => {
   const { port, upstream, held, lines } = await boot(['Cache-Control', 'max-age=60', 'Age', '61'])
   const waiting = askAll(port)
   await eventually(() => held.length === targets.length)

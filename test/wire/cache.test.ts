@@ -27,7 +27,7 @@ const stale = ['Cache-Control', 'max-age=60', 'Age', '61', 'ETag', '"a"']
 
 const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join()
 
-/** Opens an upstream whose answers a test gives when it likes. */
+/** Opens an upstream whose responses a test sends when it likes. */
 const holding = async () => {
   const held: ServerResponse[] = []
   const upstream = await httpUpstream((_, response) => void held.push(response))
@@ -79,7 +79,7 @@ describe('what is stored', () => {
     expect(requests).toBe(2)
   })
 
-  test('comes out of a chunked answer with its length', async () => {
+  test('comes out of a chunked response with its length', async () => {
     const upstream = await httpUpstream((_, response) => {
       response.writeHead(200, fresh)
       response.write('one ')
@@ -95,7 +95,7 @@ describe('what is stored', () => {
   })
 })
 
-describe('those who want the same at the same time', () => {
+describe('requests for the same at the same time', () => {
   test('make one request of a thousand', async () => {
     const { upstream, held } = await holding()
     const { port } = await cached(upstream.url)
@@ -111,7 +111,7 @@ describe('those who want the same at the same time', () => {
     expect(upstream.begun()).toBe(1)
   })
 
-  test('are harmed by none of those who leave', async () => {
+  test('are unharmed by clients that leave', async () => {
     const { upstream, held } = await holding()
     const booted = await cached(upstream.url)
     const { port } = booted
@@ -144,7 +144,7 @@ describe('those who want the same at the same time', () => {
     expect(held[0]?.writableFinished).toBe(false)
   })
 
-  test('reach the upstream side by side when the answer cannot be shared', async () => {
+  test('reach the upstream side by side when the response cannot be shared', async () => {
     const { upstream, held } = await holding()
     const { port } = await cached(upstream.url)
     const asked = Array.from({ length: 20 }, () => call(port))
@@ -225,7 +225,7 @@ describe('while it streams', () => {
 })
 
 describe('what is stale', () => {
-  test('is served while the upstream is gone, and nobody fails', async () => {
+  test('is served while the upstream is gone, and no request fails', async () => {
     const upstream = await httpUpstream((_, response) => {
       response.writeHead(200, stale)
       response.end('still good')

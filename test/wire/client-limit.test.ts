@@ -18,7 +18,7 @@ const rated = { rate: '1/min', burst: 2 }
 const ask = (url: string, id: string, path = '/market/insights'): Promise<Response> =>
   fetch(url + path, { headers: { 'X-Api-Key': `${id}.${secret}` } })
 
-test('a client is refused beyond its rate with 429, and the fields tell of it beside the address', async () => {
+test('a client is rejected beyond its rate with 429, and the fields name its limit beside that of the address', async () => {
   const upstream = await httpUpstream()
   const limits = { address: { rate: '100/s' } }
   const { url, line } = await bootGateway({
@@ -38,7 +38,7 @@ test('a client is refused beyond its rate with 429, and the fields tell of it be
   expect(await line(({ status }) => status === 429)).toMatchObject({ failure: 'rate-limited', clientId: 'a' })
 })
 
-test('what is refused for want of a key or an entitlement is not counted', async () => {
+test('what is rejected for want of a key or an entitlement is not counted', async () => {
   const { url } = await bootGateway({ auth, clients: [client('a', rated)] })
 
   for (let n = 0; n < 4; n++) {
@@ -74,7 +74,7 @@ test('a client has no more in flight than it may', async () => {
   expect([(await first).status, (await other).status, (await ask(url, 'a')).status]).toEqual([200, 200, 200])
 })
 
-test('what a client has used stays used over a reload, and /status tells who counts', async () => {
+test('what a client has used stays used over a reload, and /status says which process counts', async () => {
   const live = await bootLiveGateway({ auth, clients: [client('a', rated)] })
   await ask(live.url, 'a')
   await ask(live.url, 'a')

@@ -5,7 +5,7 @@ import type { Status } from '../../src/admin/api/status.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
-/** Opens an upstream that answers when it is told to, and counts the most that it ever had at once. */
+/** Opens an upstream that answers when it is released, and counts the most that it ever had at once. */
 const held = async () => {
   const answers: (() => void)[] = []
   let running = 0
@@ -29,7 +29,7 @@ const get = (live: LiveGateway, path = '/market/insights'): Promise<Response> =>
 const bounds = async (live: LiveGateway): Promise<Status['limits']> =>
   (await fetchAdmin(`${live.admin}/status`)).body.limits as never
 
-test('what an upstream cannot do at once is refused at once, and nothing waits for it', async () => {
+test('what an upstream cannot do at once is rejected at once, and nothing waits for it', async () => {
   const upstream = await held()
   const live = await bootLiveGateway({ upstreams: { market: { endpoints: [upstream.url], concurrency: 2 } } })
 
@@ -52,7 +52,7 @@ test('what an upstream cannot do at once is refused at once, and nothing waits f
   })
 })
 
-test('what began before a reload counts, and another bound holds for it at once', async () => {
+test('what began before a reload counts, and another limit holds for it at once', async () => {
   const upstream = await held()
   const config = (concurrency: number | 'none') => ({
     upstreams: { market: { endpoints: [upstream.url] } },
@@ -79,7 +79,7 @@ test('what began before a reload counts, and another bound holds for it at once'
   expect((await Promise.all(served)).map(({ status }) => status)).toEqual([200, 200, 200])
 })
 
-test('an answer that its client does not read counts until the client has gone', async () => {
+test('a response that its client does not read counts until the client has gone', async () => {
   const large = Buffer.alloc(32 * 1024 ** 2)
   const { url } = await httpUpstream((_, response) => response.end(large))
   const live = await bootLiveGateway({ upstream: url, limits: { concurrency: 1 } })

@@ -16,7 +16,7 @@ const soon = (heard: Promise<Heard>): Promise<Pick<Heard, 'received'> & { how: s
 }
 
 test('10,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 120_000 }, async () => {
-  // A connection on which nothing has come by then is closed without an answer, and here as many as 200 are opened at
+  // A connection on which nothing has come by then is closed without a response, and here as many as 200 are opened at
   // once.
   const backstage = await openBackstage({ headers: '3s' })
   onTestFinished(() => backstage.close())

@@ -28,11 +28,11 @@ export interface FailureRow {
   readonly provoked: string
   /** Sends a request; where it has a head that can be read, its X-Request-Id is `id`. */
   readonly provoke: (stage: Stage, id: string) => Promise<Heard>
-  /** What the client is told; `cut`: an answer that begins and breaks off; `silence`: it is not there to be told. */
+  /** What the client gets; `cut`: a response that begins and breaks off; `silence`: it has left. */
   readonly status: number | 'cut' | 'silence'
   /** Fields beyond those that every error has. */
   readonly fields?: Readonly<Record<string, string>>
-  /** False for an answer without a body. */
+  /** False for a response without a body. */
   readonly body?: boolean
   /** What the access log says of the cause; absent: nothing. */
   readonly cause?: RegExp
@@ -61,7 +61,7 @@ const brief = `${briefMs}ms`
 export interface Backstage {
   readonly upstream: MisbehavingUpstream
   readonly settings: Settings
-  /** What no answer may contain: where things are. */
+  /** What no response may contain: where things are. */
   readonly ports: readonly number[]
   close(): Promise<void>
 }
@@ -106,7 +106,7 @@ export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage
   }
 }
 
-/** Sends bytes and hears what comes until a whole answer is there or the connection ends. */
+/** Sends bytes and reads what comes until a whole response is there or the connection ends. */
 const say = async (port: number, bytes: string, enough = isWholeResponse): Promise<Heard> => {
   const client = await rawClient(port)
   client.send(bytes)
@@ -116,7 +116,7 @@ const say = async (port: number, bytes: string, enough = isWholeResponse): Promi
   return { received, how: 'answered' }
 }
 
-/** Sends bytes and hears what comes until the connection ends. */
+/** Sends bytes and reads what comes until the connection ends. */
 const sayUntilEnd = async (port: number, bytes: string): Promise<Heard> => {
   const client = await rawClient(port)
   client.send(bytes)

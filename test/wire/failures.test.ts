@@ -81,7 +81,7 @@ describe('every failure has the shape that the table of failures gives it', () =
   })
 })
 
-// What any answer of the gateway's own may have.
+// What any response of the gateway's own may have.
 const everyAnswer = [
   'content-type',
   'content-length',
@@ -114,7 +114,7 @@ const telltales: readonly RegExp[] = [
   /E[A-Z]{4,}|HPE_|UND_ERR|ERR_|SSL|Error:|Parse |undici|fastify|socket|closed|planted/, // what libraries say
 ]
 
-/** Lists what an answer tells that only the log may. */
+/** Lists what a response says that only the log may. */
 const leaks = ({ received }: Pick<Heard, 'received'>, id: string, cause: unknown): string[] => {
   // Random hexadecimal digits may spell a port.
   const text = received.replaceAll(id, '').replace(/^Date: .*$/m, '')

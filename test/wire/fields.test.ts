@@ -11,7 +11,7 @@ interface Rig {
   readonly booted: TestGateway
   /** Where the upstream listens, as it stands in a URL. */
   readonly authority: string
-  /** Sends a request and tells how it arrived and what came back. */
+  /** Sends a request and returns how it arrived and what came back. */
   send(request?: WireRequest): Promise<Exchanged>
 }
 
@@ -61,7 +61,7 @@ const answering = (...fields: string[]): string => {
 /** Names what the gateway adds to a request. */
 const added = ['host', 'connection', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id']
 
-/** Names what the gateway, or Node on its behalf, adds to an answer. */
+/** Names what the gateway, or Node on its behalf, adds to a response. */
 const addedToAnswer = ['via', 'x-request-id', 'date', 'connection', 'keep-alive', 'content-length']
 
 const everyHighByte = Buffer.from(Array.from({ length: 128 }, (_, i) => i + 128)).toString('latin1')
@@ -240,7 +240,7 @@ describe('the fields of a request', () => {
 })
 
 describe('Via', () => {
-  test('is added to the request and to the answer', async () => {
+  test('is added to the request and to the response', async () => {
     const { send } = await rig(() => ({ listen: { via: 'edge-1' } }))
 
     const { arrived, answer } = await send()
@@ -274,7 +274,7 @@ describe('forwarded fields', () => {
     ],
   ]
 
-  test('say who the client was and how it called', async () => {
+  test('name the client and how it called', async () => {
     const { send } = await rig()
 
     const { arrived } = await send({ fields: ['Host', 'api.lender.test:8443'] })
@@ -416,7 +416,7 @@ describe('the target', () => {
   })
 })
 
-describe('the fields of an answer', () => {
+describe('the fields of a response', () => {
   const keptFields = [
     ...['Zeta', '1', 'alpha', '2', 'ALPHA', '3', 'Set-Cookie', 'a=1; Path=/', 'Zeta', '4', 'set-cookie', 'b=2'],
     ...['X-Empty', '', 'X-Bytes', everyHighByte, 'ETag', 'W/"x"', 'Age', '1', 'Vary', 'a', 'Vary', 'b'],
@@ -578,7 +578,7 @@ describe('X-Request-Id', () => {
 describe('x-fapi-interaction-id', () => {
   const id = 'c770aef3-6784-41f7-8e0e-ff5f97bddb3a'
 
-  test('is echoed when the client sent one and the answer lacks it', async () => {
+  test('is echoed when the client sent one and the response lacks it', async () => {
     const { send } = await rig()
 
     const { arrived, answer } = await send({ fields: ['X-FAPI-Interaction-ID', id] })
@@ -617,7 +617,7 @@ describe('configured edits', () => {
     expect(withoutFields(arrived, ...added)).toEqual(['X-Kept', '1', 'X-Api-Key', 'k\xe9y', 'X-New', 'n'])
   })
 
-  test('set and remove fields of the answer, and remove them from interim ones', async () => {
+  test('set and remove fields of the response, and remove them from interim ones', async () => {
     const { send } = await rig(
       (origin) => ({
         listen: { interim: 'relay' },

@@ -24,7 +24,7 @@ interface Row {
   /** Where the status comes from. */
   readonly rfc: string
   readonly bytes: string
-  /** The final answers, in order. */
+  /** The final responses, in order. */
   readonly answers: readonly number[]
   /** Whether the connection ends after them; else another request must find it in step. */
   readonly ends: boolean
@@ -33,11 +33,11 @@ interface Row {
   /** Whether the client ends its side after the bytes. */
   readonly fin: boolean
   /**
-   * Whether the next request waits for the answer: Node reads over what is in one packet with an upgrade that is not
+   * Whether the next request waits for the response: Node reads over what is in one packet with an upgrade that is not
    * taken.
    */
   readonly apart: boolean
-  /** The method of the first request, when it is one whose answer has no body. */
+  /** The method of the first request, when it is one whose response has no body. */
   readonly method: string
 }
 
@@ -593,7 +593,7 @@ describe('answers', () => {
   })
 })
 
-describe('a refusal is heard by a client that reads only when it has sent everything, and that may send it', () => {
+describe('a rejection reaches a client that reads only when it has sent everything, and that may send it', () => {
   const megabytes = Buffer.alloc(4 * 1024 * 1024, 'x')
   const heard = async (head: string): Promise<string> => {
     const client = await rawClient(booted.port)
@@ -624,7 +624,7 @@ describe('a refusal is heard by a client that reads only when it has sent everyt
 })
 
 describe('a client that is too slow', () => {
-  test('with its head is told 408', async () => {
+  test('with its head gets 408', async () => {
     const gateway = await bootGateway({ upstream: upstream.url, listen: { timeouts: { headers: '200ms' } } })
     const client = await rawClient(gateway.port)
     const begun = performance.now()

@@ -16,7 +16,7 @@ const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1'
 const get = renderHead({ fields: ['Connection', 'keep-alive'] })
 const post = `${renderHead({ method: 'POST', target: '/valuation/score', fields: ['Content-Length', '3'] })}abc`
 
-/** Opens an upstream that answers no sooner than it is told to. */
+/** Opens an upstream that answers no sooner than it is released. */
 const patient = async (bytes: string) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const upstream = await rawUpstream((socket) =>
@@ -30,7 +30,7 @@ const patient = async (bytes: string) => {
 
 const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'
 
-describe('a client that ends its side after its request gets its answer', () => {
+describe('a client that ends its side after its request gets its response', () => {
   test.each([
     ['a GET', get, hello, 200],
     ['a POST', post, hello, 200],
@@ -44,7 +44,7 @@ describe('a client that ends its side after its request gets its answer', () => 
 
     const answer = readToEnd(socket)
     socket.end(request)
-    await once(socket, 'data') // of its answer the first byte
+    await once(socket, 'data') // of its response the first byte
     upstream.answer()
     socket.once('end', () => socket.destroy())
 

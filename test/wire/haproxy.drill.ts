@@ -118,7 +118,7 @@ const isSeen = (balancer: Haproxy, name: string, state: 'UP' | 'DOWN'): Promise<
 
 const isExchange = ({ msg }: { readonly msg: string }): boolean => msg === 'exchange'
 
-/** Restarts an instance, and waits until it has a share of the requests again. Tells how its process ended. */
+/** Restarts an instance, and waits until it has a share of the requests again. Returns how its process ended. */
 const restart = async (old: Instance, balancer: Haproxy) => {
   const before = old.processes.at(-1)
   if (before === undefined) throw new Error(`${old.name} does not run`)

@@ -21,7 +21,7 @@ import { eventually, fieldValues } from '../helpers/wire.ts'
 
 const codeIn = (body: Buffer): unknown => JSON.parse(body.toString()).code
 
-/** Tells what became of stream 1: a status that HPACK has in its table, or how it was ended. */
+/** Returns what became of stream 1: a status that HPACK has in its table, or how it was ended. */
 const outcome = async (client: FrameClient): Promise<string> => {
   const told = await client.frame(({ type, stream }) => (stream === 1 && (type === 1 || type === 3)) || type === 7)
   if (told === undefined) return 'closed'
@@ -82,7 +82,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(upstream.begun()).toBe(expected === '200' ? 1 : 0)
   })
 
-  test('refusals are those of HTTP/1.1, fields included', async () => {
+  test('rejections are those of HTTP/1.1, fields included', async () => {
     const { port } = await bootHttp2({
       listen: { maxTarget: '64B', maxHeaders: '1KiB', maxHeaderFields: 20, via: 'me' },
       operations: { 'valuation.score': { maxBody: '1KiB' } },
@@ -183,7 +183,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(client.frames.map(({ type }) => type)).not.toContain(3)
   })
 
-  test('an answer that breaks off ends its stream with an error, and no other', async () => {
+  test('a response that breaks off ends its stream with an error, and no other', async () => {
     const sockets: Socket[] = []
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, (request) => {
@@ -205,7 +205,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(last).toBeDefined()
   })
 
-  test('an answer that comes before the body is whole is told, and the stream ends without an error', async () => {
+  test('a response that comes before the body is whole is forwarded, and the stream ends without an error', async () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')),
     )
@@ -323,7 +323,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     },
   )
 
-  test('interim answers, 100-continue and trailers go their way', async () => {
+  test('interim responses, 100-continue and trailers go their way', async () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () =>
         socket.write(
@@ -364,7 +364,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
   })
 
-  test('an answer of very many fields goes out, and its connection goes on', async () => {
+  test('a response of very many fields goes out, and its connection goes on', async () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
         socket.write(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}Content-Length: 2\r\n\r\nok`)
@@ -412,7 +412,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     await closed
   })
 
-  test('the last of as many requests as a connection may bring says GOAWAY', async () => {
+  test('the last of as many requests as a connection may carry is followed by GOAWAY', async () => {
     const { port } = await bootHttp2({ listen: { maxRequestsPerConnection: 2 } })
     const session = dialHttp2(port)
     const away = once(session, 'goaway')

@@ -97,7 +97,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     client.socket.destroy()
   })
 
-  test('a body over its bound is 413 while its window is wide, and the connection goes on', async () => {
+  test('a body over its limit is 413 while its window is wide, and the connection goes on', async () => {
     const upstream = await counting()
     const market = await httpUpstream()
     const { port, line } = await bootHttp2({

@@ -52,7 +52,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
 
   const url = (path: string): string => `https://127.0.0.1:${booted.port}${path}?a=%20b&A=%c3`
 
-  /** Asks by curl, and tells what reached the upstream and what came back, without what must differ. */
+  /** Asks by curl, and returns what reached the upstream and what came back, without what must differ. */
   const byCurl = async (
     version: string,
     method: string,

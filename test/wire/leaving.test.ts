@@ -7,7 +7,7 @@ import { call, dial, eventually, pseudoRandomBytes, readToEnd, renderHead } from
 
 const post = '/valuation/score'
 
-/** Tells when the first bytes have come, without changing what else is read. */
+/** Returns when the first bytes have come, without changing what else is read. */
 const firstBytes = (socket: Socket): Promise<unknown> => once(socket, 'data')
 
 const chunkedHead = renderHead({ method: 'POST', target: post, fields: ['Transfer-Encoding', 'chunked'] })
@@ -15,7 +15,7 @@ const longHead = renderHead({ method: 'POST', target: post, fields: ['Content-Le
 const shortPost = `${renderHead({ method: 'POST', target: post, fields: ['Content-Length', '3'] })}abc`
 
 describe('a client that leaves cancels the call', () => {
-  // One that has closed is known from one that waits by the second byte of its answer, 125 ms after the first.
+  // One that has closed is known from one that waits by the second byte of its response, 125 ms after the first.
   const within = { resetAndDestroy: 50, destroy: 125 + 50 }
 
   /** Opens an upstream that answers the beginning of a request with `bytes` and never goes on. */
@@ -44,8 +44,8 @@ describe('a client that leaves cancels the call', () => {
     ['while upload and answer stream', `${chunkedHead}3\r\nabc\r\n`, streaming],
   ]
 
-  // A client that closes sends what one sends that waits for its answer: only what is written to it next tells them
-  // apart. So its leaving is noticed at once until the head of the answer is out, and then with the next piece.
+  // A client that closes sends what one sends that waits for its response: only what is written to it next tells them
+  // apart. So its leaving is noticed at once until the head of the response is out, and then with the next piece.
   const departures = forms.flatMap((form) =>
     (form[2] === '' || form[0].includes('upload')
       ? (['destroy', 'resetAndDestroy'] as const)
@@ -53,7 +53,7 @@ describe('a client that leaves cancels the call', () => {
     ).map((leave) => [leave, ...form] as const),
   )
 
-  // The bound is the fact; a machine that stands still for a moment gets another try.
+  // The limit is the fact; a machine that stands still for a moment gets another try.
   test.each(departures)('(%s) %s', { retry: 2 }, async (leave, name, request, answer) => {
     const { upstream, gone, reached } = await stalling(answer)
     const booted = await bootGateway({ upstream: upstream.url })
@@ -72,7 +72,7 @@ describe('a client that leaves cancels the call', () => {
     expect(line).toMatchObject({ failure: cutShort ? 'bad-request' : 'client-gone', fault: 'client' })
   })
 
-  test('that has closed, with the next piece of an answer that streams', async () => {
+  test('that has closed, with the next piece of a response that streams', async () => {
     const gone = Promise.withResolvers<void>()
     const upstream = await rawUpstream((socket) => {
       socket.on('close', () => gone.resolve())
@@ -93,7 +93,7 @@ describe('a client that leaves cancels the call', () => {
     expect(await booted.line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
   })
 
-  test('while it does not read a large answer', { retry: 2 }, async () => {
+  test('while it does not read a large response', { retry: 2 }, async () => {
     const gone = Promise.withResolvers<number>()
     const stalled = Promise.withResolvers<void>()
     const upstream = await rawUpstream((socket) => {
@@ -143,7 +143,7 @@ describe('an upstream that dies within the body resets the connection of the cli
     ['by length', 'resets', byLength],
     ['in chunks', 'closes', inChunks],
     ['in chunks', 'resets', inChunks],
-    // A clean close is how such a body ends; only a reset tells that it did not.
+    // A clean close is how such a body ends; only a reset shows that it did not.
     ['to the end', 'resets', toTheEnd],
   ]
 
@@ -243,7 +243,7 @@ describe('with a pool of eight', () => {
     expect(took).toBeLessThan(8000) // below every timeout of the gateway's: nothing was waited for
   }
 
-  test('a thousand clients that leave during an answer leave nothing behind', async () => {
+  test('a thousand clients that leave during a response leave nothing behind', async () => {
     const upstream = await upstreamFor((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
       socket.write(Buffer.alloc(300_000))

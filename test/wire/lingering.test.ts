@@ -6,7 +6,7 @@ import { readToEnd, renderHead } from '../helpers/wire.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-test('a client that still sends after its answer is not taken for one that is idle', async () => {
+test('a client that still sends after its response is not taken for one that is idle', async () => {
   const listen = { timeouts: { keepAlive: '100ms', headers: '100ms' } }
   const { port, gateway } = await openGateway({ upstream: 'http://127.0.0.1:1', listen })
   onTestFinished(() => gateway.close())

@@ -1,4 +1,4 @@
-/** Clients that prove who they are by a certificate, on connections of every kind. */
+/** Clients that authenticate by a certificate, on connections of every kind. */
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
@@ -65,7 +65,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
       const only = { minVersion: version, maxVersion: version }
       const first = await requestOverTls(port, { ...only, ...made.bankA })
 
-      // The client shows nothing any more: who it is stands in the ticket.
+      // The client presents nothing any more: its identity stands in the ticket.
       const again = await requestOverTls(port, { ...only, session: first.session })
 
       expect(again.resumed).toBe(true)
@@ -73,7 +73,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     },
   )
 
-  test('nobody else gets in: 403 for a good one of nobody, 401 for none', async () => {
+  test('no other client gets in: 403 for a good one of no client, 401 for none', async () => {
     const { port, line } = await boot()
 
     const [nobodys, none] = [await requestOverTls(port, made.brief), await requestOverTls(port)]

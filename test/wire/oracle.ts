@@ -12,7 +12,7 @@ export interface Verdict {
   readonly status: number
   readonly allow: string | null
   readonly url: string | null
-  /** Whether the connection ends with the answer: the parser gave up, or the method was CONNECT. */
+  /** Whether the connection ends with the response: the parser gave up, or the method was CONNECT. */
   readonly ends: boolean
 }
 
@@ -61,7 +61,7 @@ export const verdictOn = (method: string, target: string, maxTarget: number, bas
 }
 
 /**
- * Tells what has the outline of a target for Node's parser, which ends the connection on all else: `/…`, `*…`,
+ * Returns what has the outline of a target for Node's parser, which ends the connection on all else: `/…`, `*…`,
  * `letters://authority…`.
  */
 const parses = (target: string): boolean => {
@@ -71,7 +71,7 @@ const parses = (target: string): boolean => {
   return connects(target.slice(at + 3))
 }
 
-/** Tells what has the outline of an authority, with or without a path, for Node's parser. */
+/** Returns what has the outline of an authority, with or without a path, for Node's parser. */
 const connects = (target: string): boolean => {
   const end = [...target].findIndex((char) => char === '/' || char === '?')
   const authority = end === -1 ? target : target.slice(0, end)
@@ -80,7 +80,7 @@ const connects = (target: string): boolean => {
 }
 
 /**
- * Tells a host that http can mean, with or without a port, and without userinfo (RFC 9110 §4.2.1, §4.2.4; RFC 3986
+ * Matches a host that http can mean, with or without a port, and without userinfo (RFC 9110 §4.2.1, §4.2.4; RFC 3986
  * §3.2.2).
  */
 const isAuthority = (authority: string): boolean => {

@@ -78,7 +78,7 @@ const refusals = [
   ['of the upstream, which answers early', '/valuation/score', 413],
 ] as const
 
-describe('a client that writes all of an upload before it reads anything hears the refusal', () => {
+describe('a client that writes all of an upload before it reads anything gets the rejection', () => {
   test.concurrent.each(refusals)('%s', async (_, target, status) => {
     expect(await upload(dialHalfOpen(links.plain), target)).toBe(status)
   })
@@ -102,7 +102,7 @@ describe('a client that writes all of an upload before it reads anything hears t
 describe.skipIf(openssl.missing)('over HTTP/2', () => {
   const asking = { ':method': 'POST', ':path': '/unknown' }
 
-  test('what a client still sends after its refusal is taken, and its stream is not reset', async () => {
+  test('what a client still sends after its rejection is taken, and its stream is not reset', async () => {
     const { port } = await bootHttp2()
     const stream = dialHttp2(port).request(asking)
     const heard = readStreamResponse(stream)
@@ -115,7 +115,7 @@ describe.skipIf(openssl.missing)('over HTTP/2', () => {
     expect(stream.writableFinished).toBe(true)
   })
 
-  test('a refusal is on record when it is out, however long its client goes on', async () => {
+  test('a rejection is on record when it is out, however long its client goes on', async () => {
     const booted = await bootHttp2()
     const stream = dialHttp2(booted.port).request(asking)
     stream.on('error', () => {})
@@ -128,7 +128,7 @@ describe.skipIf(openssl.missing)('over HTTP/2', () => {
   })
 })
 
-test('a stop cuts clients that go on after their refusal at its deadline', async () => {
+test('a stop cuts clients that go on after their rejection at its deadline', async () => {
   const { port, gateway } = await bootGateway({ shutdown: { wait: '0ms', deadline: '200ms' } })
   const socket = dialHalfOpen(port)
   socket.write(renderHead({ method: 'POST', target: '/unknown', fields: ['Content-Length', '1000000'] }))

@@ -21,7 +21,7 @@ const plenty = { backoff: promptly, budget: { share: '100%', floor: 1000 } }
 
 const counts = (upstreams: readonly TestUpstream[]): number[] => upstreams.map(({ requests }) => requests.length)
 
-/** Sends GETs one after the other; tells how often each status came. */
+/** Sends GETs one after the other; returns how often each status came. */
 const statuses = async ({ port }: Pick<TestGateway, 'port'>, count: number): Promise<Record<string, number>> => {
   const seen: Record<string, number> = {}
   for (let i = 0; i < count; i++) {

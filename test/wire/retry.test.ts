@@ -23,7 +23,7 @@ test('a GET is tried again until it is answered, and its connection serves all a
   expect(upstream.accepted()).toBe(1)
 })
 
-test('without a retry an answer is passed on as it is', async () => {
+test('without a retry a response is passed on as it is', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(503).end())
   const booted = await bootGateway({ upstream: upstream.url })
 

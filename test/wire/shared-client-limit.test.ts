@@ -48,7 +48,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   const ask = async ({ url }: { readonly url: string }, key: string): Promise<number> =>
     (await fetch(`${url}/market/insights`, { headers: { 'X-Api-Key': `${key}.${secret}` } })).status
 
-  test('a client has one rate at all gateways, by whichever of its keys, and nobody else has it', async () => {
+  test('a client has one rate at all gateways, by whichever of its keys, and no other client shares it', async () => {
     const [one, other] = [await bootGateway(settings('keys')), await bootGateway(settings('keys'))]
     await Promise.all([shared(one), shared(other)])
 

@@ -10,7 +10,7 @@ import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 const program = await needProgram('redis-server')
 const password = 'p4ss/w@rd'
 
-// On a busy machine an answer may take long; where that is not the subject, it is waited for.
+// On a busy machine a response may take long; where that is not the subject, it is waited for.
 const patient = { timeout: '1s' }
 
 describe.skipIf(program.missing)('with Redis', () => {
@@ -76,7 +76,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(served).toBeLessThanOrEqual(204)
   })
 
-  test('killed under load, nobody is answered 5xx; back again, it is shared again', async () => {
+  test('killed under load, no client gets a 5xx; back again, it is shared again', async () => {
     nth++
     const own = await start()
     onTestFinished(() => own.kill())
@@ -117,7 +117,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(live.lines.filter(isLocal)).toHaveLength(1)
   })
 
-  test('a wrong password is no reason to refuse anybody', async () => {
+  test('a wrong password is no reason to reject a client', async () => {
     const wrong = { ...redis, url: redis.url.replace('%40', '%41') }
     const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(wrong) })
 
@@ -125,7 +125,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(await ask(live)).toBe(200)
   })
 
-  test('a server that repeats what it was asked does not bring the password into the log', async () => {
+  test('a server that repeats its input does not put the password into the log', async () => {
     const own = await startRedis(
       program.path ?? '',
       ['--rename-command', 'AUTH', ''],

@@ -13,7 +13,7 @@ const openssl = await needProgram('openssl')
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 const timeouts = { headers: '200ms', keepAlive: '200ms' }
 
-/** Reads a connection to its end, and tells what came and how it ended. */
+/** Reads a connection to its end, and returns what came and how it ended. */
 const drained = (socket: Duplex): Promise<{ readonly received: string; readonly how: 'end' | 'reset' }> =>
   new Promise((resolve) => {
     let received = ''
@@ -27,10 +27,10 @@ const drained = (socket: Duplex): Promise<{ readonly received: string; readonly 
     socket.once('close', () => resolve({ received, how }))
   })
 
-// A 408 that no request has asked for is taken for the answer to the next one: RFC 9110 §15.5.9 leaves it open whether
-// to send one.
+// A 408 that no request has asked for is taken for the response to the next one: RFC 9110 §15.5.9 leaves it open
+// whether to send one.
 describe('a client that sends nothing of a request in time', () => {
-  test('is told nothing on a connection on which it has never sent a byte', async () => {
+  test('gets nothing on a connection on which it has never sent a byte', async () => {
     const { port, lines } = await bootGateway({ listen: { timeouts } })
     const { socket } = await rawClient(port)
 
@@ -38,7 +38,7 @@ describe('a client that sends nothing of a request in time', () => {
     expect(lines.filter(({ msg }) => msg === 'exchange')).toEqual([])
   })
 
-  test('is told nothing more on a connection that has served one', async () => {
+  test('gets nothing more on a connection that has served one', async () => {
     const upstream = await httpUpstream()
     const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })
     const client = await rawClient(port)

@@ -18,7 +18,7 @@ interface Timed {
 // A busy machine is late now and then, and not each time.
 const mostTries = 20
 
-/** Holds that a wait is never shorter than its bound, and in the best of several tries at most 50 ms longer. */
+/** Holds that a wait is never shorter than its limit, and in the best of several tries at most 50 ms longer. */
 const expectExact = async (boundMs: number, attempt: () => Promise<Timed>): Promise<void> => {
   for (let tries = 1; ; tries++) {
     const { after, before, over } = await attempt()
@@ -28,10 +28,10 @@ const expectExact = async (boundMs: number, attempt: () => Promise<Timed>): Prom
   }
 }
 
-describe.each([300])('a bound of %i ms is kept', (boundMs) => {
+describe.each([300])('a limit of %i ms is kept', (boundMs) => {
   const bound = `${boundMs}ms`
 
-  test('for the head of an answer', async () => {
+  test('for the head of a response', async () => {
     let arrivedAt = 0
     const upstream = await rawUpstream((socket) => {
       onRequest(socket, () => {
@@ -50,7 +50,7 @@ describe.each([300])('a bound of %i ms is kept', (boundMs) => {
     })
   })
 
-  test('for the gap between two chunks of an answer', async () => {
+  test('for the gap between two chunks of a response', async () => {
     let wroteAt = 0
     const upstream = await rawUpstream((socket) => {
       onRequest(socket, () => {
@@ -143,7 +143,7 @@ describe.each([300])('a bound of %i ms is kept', (boundMs) => {
     })
   })
 
-  test('for a client that takes nothing of its answer', async () => {
+  test('for a client that takes nothing of its response', async () => {
     let tookAt = 0
     const piece = Buffer.alloc(64 * 1024)
     const upstream = await rawUpstream((socket) => {
@@ -175,8 +175,8 @@ describe.each([300])('a bound of %i ms is kept', (boundMs) => {
   })
 })
 
-describe('a bound is for the one who is waited for', () => {
-  test('an answer whose chunks each come in time may take longer than the gap between two', async () => {
+describe('a limit is for the side that is waited for', () => {
+  test('a response whose chunks each come in time may take longer than the gap between two', async () => {
     const upstream = await rawUpstream((socket) => {
       onRequest(socket, () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
@@ -253,7 +253,7 @@ describe('a bound is for the one who is waited for', () => {
   })
 })
 
-/** Sends bytes on a connection of their own and tells the status of the answer. */
+/** Sends bytes on a connection of their own and returns the status of the response. */
 const ask = async (port: number, bytes: string): Promise<number> => {
   const client = await rawClient(port)
   client.send(bytes)
@@ -262,7 +262,7 @@ const ask = async (port: number, bytes: string): Promise<number> => {
   return parseStatus(text)
 }
 
-/** Writes a text a byte at a time, the first after one interval, and tells when it wrote the last. */
+/** Writes a text a byte at a time, the first after one interval, and returns when it wrote the last. */
 const drip = async (socket: Socket, text: string, intervalMs: number): Promise<number> => {
   for (const byte of text) {
     await new Promise((resolve) => setTimeout(resolve, intervalMs))

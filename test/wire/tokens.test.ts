@@ -72,7 +72,7 @@ test('what is known of a token is not asked again', async () => {
   expect(server.asked('/token/introspection')).toBe(before + 1)
 })
 
-test('a token that lacks a scope is told which ones are asked for', async () => {
+test('a token that lacks a scope gets a challenge that names the required ones', async () => {
   const answer = await shows(await server.token(resource), '/analysis/esg-grant')
 
   expect(answer.status).toBe(403)
@@ -92,14 +92,14 @@ test('a token that was ended is no good, nor is one that the server never made',
   }
 })
 
-test('whoever shows nothing is asked for a token once, and not told of an error', async () => {
+test('a client without a credential gets one challenge, without an error', async () => {
   const answer = await fetch(`${gateway.url}/market/insights`)
 
   expect(answer.status).toBe(401)
   expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway"')
 })
 
-test('keys are rotated under load, and nobody is refused', async () => {
+test('keys are rotated under load, and no client is rejected', async () => {
   const statuses: number[] = []
   let rotations = 0
   const client = async (): Promise<void> => {
@@ -119,7 +119,7 @@ test('keys are rotated under load, and nobody is refused', async () => {
   expect(statuses.length).toBeGreaterThan(120)
 })
 
-test('while the server that knows cannot be asked, nobody is let in who is not known', async () => {
+test('while the introspection server is down, only known tokens get in', async () => {
   const gone = await openGateway({
     upstream: upstream.url,
     auth: {

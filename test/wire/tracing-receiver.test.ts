@@ -81,7 +81,7 @@ test('an edit of the receiver sends what waits to the old one, and what is new t
   ])
 })
 
-test('a gateway that begins to tell when it already runs loses no request meanwhile', async () => {
+test('a gateway that begins to trace when it already runs loses no request meanwhile', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
   const live = await bootLiveGateway({ upstream: upstream.url })
   const { port } = live.gateway.address
@@ -99,7 +99,7 @@ test('a gateway that begins to tell when it already runs loses no request meanwh
   expect(receiver.spans.length).toBeGreaterThanOrEqual(2)
 })
 
-test('of two workers each tells of what it has served, and is told from the other', async () => {
+test('of two workers each exports its own spans, and can be distinguished from the other', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
   const crew = await startWorkerGateway({
     upstream: upstream.url,

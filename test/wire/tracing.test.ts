@@ -9,7 +9,7 @@ import { call } from '../helpers/wire.ts'
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const callerId = 'b7ad6b7169203331'
 
-/** Boots a gateway that tells of every trace, asks it, and gives what came of it once it has stopped. */
+/** Boots a gateway that exports every trace, asks it, and gives what came of it once it has stopped. */
 const traced = async (
   settings: Settings,
   asks: readonly Parameters<typeof call>[1][],
@@ -114,7 +114,7 @@ test('what could not be sent at all is an attempt of its own, at the endpoint th
   expect([server.isError, server.attributes['lender_gateway.attempts']]).toEqual([false, 2])
 })
 
-test('a request that is sent once more because its connection was stale tells both', async () => {
+test('a request that is sent once more because its connection was stale has a span for both', async () => {
   let heads = 0
   const parents: string[] = []
   const upstream = await rawUpstream((socket) =>
@@ -138,7 +138,7 @@ test('a request that is sent once more because its connection was stale tells bo
   expect(new Set(told.slice(1).map(({ parentSpanId }) => parentSpanId)).size).toBe(1)
 })
 
-test('a failure is told by its kind and reason, as the access line has it; one of the client is no error', async () => {
+test('a failure has its kind and reason, as in the access line; one of the client is no error', async () => {
   const nobody = await freePort()
   const settings = {
     upstream: `http://127.0.0.1:${nobody}`,
@@ -179,7 +179,7 @@ test('what is answered from the cache has no attempt', async () => {
   ])
 })
 
-describe('what a trace is told to whom', () => {
+describe('which trace context goes where', () => {
   test('tracestate goes on to the upstream as it came, and into no span', async () => {
     const upstream = await httpUpstream()
     const fields = ['tracestate', 'a=1', 'TraceParent', `00-${traceId}-${callerId}-01`, 'Tracestate', 'b=2']
@@ -227,7 +227,7 @@ describe('what a trace is told to whom', () => {
     expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([`00-${traceId}-${attempts[0]?.spanId}-01`])
   })
 
-  test('whoever began the trace decides whether it is told of', async () => {
+  test('the root of the trace decides whether it is sampled', async () => {
     const upstream = await httpUpstream()
     const settings = { upstream: upstream.url }
     const sampled = { fields: ['traceparent', `00-${traceId}-${callerId}-01`] }
@@ -245,7 +245,7 @@ describe('what a trace is told to whom', () => {
     expect(receivedValues(begun, 'traceparent')).toEqual([expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)])
   })
 
-  test('what is not sampled is not told of, but has an id that the log and the upstream share', async () => {
+  test('what is not sampled is not exported, but has an id that the log and the upstream share', async () => {
     const [upstream, receiver] = [await httpUpstream(), await spanReceiver()]
     const booted = await bootGateway({ upstream: upstream.url, tracing: { otlp: receiver.url, sample: '0%' } })
 
@@ -270,7 +270,7 @@ describe('what a trace is told to whom', () => {
     expect(attempts).toHaveLength(1)
   })
 
-  test('the receiver is sent what the file says, and told which process speaks', async () => {
+  test('the receiver gets what the file says, and which process sends', async () => {
     const upstream = await httpUpstream()
 
     const { receiver, spans } = await traced({ upstream: upstream.url }, [{}], {
@@ -321,7 +321,7 @@ describe('Server-Timing', () => {
     expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([])
   })
 
-  test('stands beside that of the upstream, and in answers of the gateway itself', async () => {
+  test('stands beside that of the upstream, and in responses of the gateway itself', async () => {
     const upstream = await httpUpstream((_, response) => response.writeHead(200, { 'Server-Timing': 'db;dur=1' }).end())
     const nobody = await freePort()
     const booted = await bootGateway({

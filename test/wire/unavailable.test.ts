@@ -8,7 +8,7 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-g
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
-/** Sends a GET, and holds the answer against what every error of the gateway's own looks like. */
+/** Sends a GET, and holds the response against what every error of the gateway's own looks like. */
 const isRefused = async (
   live: LiveGateway,
   path: string,

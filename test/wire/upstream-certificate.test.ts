@@ -1,4 +1,4 @@
-/** The end of an upstream's certificate, as an operator is told of it: by traffic, by probes, and by trying an edit. */
+/** The end of an upstream's certificate, as an operator learns of it: by traffic, by probes, and by trying an edit. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { runCommand } from '../cli/scripted-admin.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
@@ -34,7 +34,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
   const ask = async ({ url }: LiveGateway) => (await fetch(`${url}/market/insights`)).status
   const ending = { daysLeft: expect.toBeOneOf([9, 10]), endsSoon: true }
 
-  test('is told of after a request, in /status, as a metric and by the command, and no more once it is renewed', async () => {
+  test('is reported after a request, in /status, as a metric and by the command, and no more once it is renewed', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({ upstreams: tlsTo(upstream.port) })
     const before = await certificateIn(live)
@@ -59,7 +59,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     expect(await findingsIn(live)).toEqual([])
   })
 
-  test('is told of whichever of several workers has seen it', async () => {
+  test('is reported whichever of several workers has seen it', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({ workers: 2, upstreams: tlsTo(upstream.port) })
 
@@ -68,7 +68,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     expect(await certificateIn(live)).toMatchObject(ending)
   })
 
-  test('is told of by probes alone', async () => {
+  test('is reported from probes alone', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({
       upstreams: tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } }),
@@ -77,7 +77,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     await expect.poll(() => certificateIn(live)).toMatchObject(ending)
   })
 
-  test('is told of when an edit brings it, before anything is sent there, and still after a reload that leaves it', async () => {
+  test('is reported when an edit adds it, before anything is sent there, and still after a reload that leaves it', async () => {
     const upstream = await httpsUpstream(made.ending)
     const reload = { preflight: 'connect' as const }
     const live = await bootLiveGateway({ reload })

@@ -115,7 +115,7 @@ describe('an unasked 100 of an upstream', () => {
     expect(upstream.accepted()).toBe(1)
   })
 
-  test('that comes again and again puts no bound off', async () => {
+  test('that comes again and again extends no limit', async () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
         const more = (): void => void (socket.writable && socket.write('HTTP/1.1 100 Continue\r\n\r\n', more))

@@ -21,7 +21,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
   const speaking = (port: number, tls: object) =>
     bootGateway({ upstream: { endpoints: [`https://localhost:${port}`], tls } })
 
-  test('is trusted by its own authority, and by nobody else', async () => {
+  test('is trusted by its own authority, and by no other', async () => {
     const [own, ordinaryOne] = await Promise.all([httpsUpstream(made.selfSigned), httpsUpstream(made.right)])
     const ca = made.selfSigned.cert
     const [trusting, doubting] = [await speaking(own.port, { ca }), await speaking(ordinaryOne.port, { ca })]
@@ -111,7 +111,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     expect(requests()).toBe(0)
   })
 
-  test('that refuses the certificate that it is shown is 502 reset-before-headers (TLS 1.3)', async () => {
+  test('that rejects the certificate that it is shown is 502 reset-before-headers (TLS 1.3)', async () => {
     const { port, requests } = await httpsUpstream(made.right, { ca: made.authority.cert, requestCert: true })
     const { key, cert } = made.selfSigned
     const booted = await speaking(port, { ca: made.authority.cert, certificate: cert, key })

@@ -58,7 +58,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect(JSON.stringify(line.cause)).toMatch(cause)
   })
 
-  test.each(bad)('with a certificate %s is refused under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async (_, pick) => {
+  test.each(bad)('with a certificate %s is rejected under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async (_, pick) => {
     const { port, requests } = await httpsUpstream(pick(made))
     const booted = await bootGateway({ upstream: `https://localhost:${port}` })
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
@@ -110,7 +110,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   })
 
   describe('behind a gateway in a process of its own', () => {
-    /** Starts `serve` with an environment and tells the port that it listens on. */
+    /** Starts `serve` with an environment and returns the port that it listens on. */
     const serve = async (origin: string, env: Readonly<Record<string, string>>): Promise<number> => {
       const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
       writeFileSync(join(folder, 'gateway.yaml'), configText({ upstream: origin }))

@@ -1,5 +1,5 @@
 /**
- * Makes what requests bring to prove who sends them. Keys are made once a run, so that every gateway knows the same
+ * Makes the credentials that requests carry. Keys are made once a run, so that every gateway knows the same
  * ones.
  */
 import { hash, randomBytes, randomUUID, X509Certificate } from 'node:crypto'
@@ -16,11 +16,11 @@ import type { Fields } from '../workload.ts'
 export interface RequestCredentials {
   /** Makes the fields of one request. */
   readonly fields: (operation: Operation) => Fields
-  /** Whether each request brings others. */
+  /** Whether each request carries others. */
   readonly differ: boolean
 }
 
-/** Makes what is brought by clients that show a certificate; null: they show none. */
+/** Makes the certificate that clients present; null: they present none. */
 export type CredentialSource = (shows: Pair | null) => RequestCredentials
 
 /** Signs the tokens. */
@@ -43,7 +43,7 @@ const bearer = (shown: string): Fields => ({ Authorization: `Bearer ${shown}` })
 const always = (fields: Fields): RequestCredentials => ({ fields: () => fields, differ: false })
 
 /**
- * Everybody gets the key, those that do not look at it as well: what is sent is the same. Beside it stands an opaque
+ * Every gateway gets the key, those that do not read it as well: what is sent is the same. Beside it stands an opaque
  * token, the same each time.
  */
 export const apiKeyOnly: CredentialSource = () => always({ [keyField]: keyOf(0) })
@@ -81,7 +81,7 @@ export const freshDpopProofs: CredentialSource = () => {
   }
 }
 
-// More than a core or two serve of requests whose signatures are verified. A proof that comes again is refused: the
+// More than a core or two serve of requests whose signatures are verified. A proof that comes again is rejected: the
 // turn would have failed requests.
 const maxPerSecond = 15_000
 

@@ -1,7 +1,7 @@
 /**
- * Tells what each layer costs a request: a gateway with it against one that has nothing but an access log and is sent
- * the same, in processes of their own that take turns. That a layer is off, or on, is not believed but read: from the
- * list that the gateway composes, as `explain` shows it.
+ * Measures what each layer costs a request: a gateway with it against one that has nothing but an access log and is
+ * sent the same, in processes of their own that take turns. That a layer is off, or on, is not believed but read: from
+ * the list that the gateway composes, as `explain` shows it.
  */
 import { type Contender, type PeerNote, resetContender, toPeerNote } from '../contender.ts'
 import { ownLoad } from '../load.ts'

@@ -17,7 +17,7 @@ export interface Level {
   readonly over: string | null
   /** What stands in the file instead of what turns it off. */
   readonly on: Partial<Switches>
-  /** What its requests bring. */
+  /** What its requests carry. */
   readonly bring: CredentialSource
   /** Whether clients speak TLS, and show a certificate. */
   readonly tls: boolean

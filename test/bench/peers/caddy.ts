@@ -7,7 +7,7 @@ import { type Peer, probePath } from './peer.ts'
 
 /**
  * Runs Caddy on one processor, the same nine routes, id, forwarded fields, and a log line an exchange, which it writes
- * one by one. Caddy 2.6 can neither log the endpoint nor a name for the route: the method and the target tell the
+ * one by one. Caddy 2.6 can neither log the endpoint nor a name for the route: the method and the target name the
  * operation, and the rest of what it would log by itself is left out.
  */
 export const caddy: Peer = {

@@ -15,7 +15,7 @@ const profiles = join(projectRoot, '.bench')
 /** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
 const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
 
-/** Reads what `npm start` of a tree gives Node: its flags, and the bound on the arenas of glibc. */
+/** Reads what `npm start` of a tree gives Node: its flags, and the limit on the arenas of glibc. */
 const startOf = (tree: string): { readonly flags: readonly string[]; readonly env: NodeJS.ProcessEnv } => {
   const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'))
   const [, flags = ''] = /\bnode ((?:--\S+ )*)src\/main\.ts/.exec(scripts.start) ?? []
@@ -37,7 +37,7 @@ export const serveTree = async (
   // The site's directory is named after the peer.
   const name = basename(directory)
   const profiling = ['--cpu-prof', `--cpu-prof-dir=${join(profiles, name)}`, '--import', endOnTerm]
-  // V8 writes a log of its own beside the names of functions, into the current directory unless it is told where.
+  // V8 writes a log of its own beside the names of functions, into the current directory unless a flag says where.
   const named = [
     '--perf-basic-prof-only-functions',
     `--logfile=${join(directory, 'v8.log')}`,

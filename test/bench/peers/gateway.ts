@@ -39,7 +39,7 @@ export const behindEach = (hosts: readonly string[], port: number): string => {
 
 const oneEach = (port: number): string => behindEach(addresses(1), port)
 
-/** Runs this gateway as it ships: every default bound on, access log on stdout. */
+/** Runs this gateway as it ships: every default limit on, access log on stdout. */
 export const gateway = variant('gateway', 'this gateway, defaults', false, oneEach)
 
 const ofBefore = (name: string, description: string, more: (port: number) => string): Peer => ({

@@ -57,7 +57,7 @@ export const nginxMemory = variant(
   'client_body_buffer_size 128k;',
 )
 
-/** Runs it with its cache, as it is usually set for small answers: files that stay open, sent by the kernel. */
+/** Runs it with its cache, as it is usually set for small responses: files that stay open, sent by the kernel. */
 export const nginxCache = variant(
   'nginx-cache',
   'as nginx, proxy_cache, sendfile, open_file_cache',

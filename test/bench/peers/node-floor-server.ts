@@ -1,6 +1,6 @@
 /**
- * Forwards the nine from Node's own HTTP server to bare sockets, with no policy, no bound and hardly a check: what a
- * gateway on this server cannot go below. It takes every answer for a 200 with a Content-Length, and holds all of it.
+ * Forwards the nine from Node's own HTTP server to bare sockets, with no policy, no limit and hardly a check: what a
+ * gateway on this server cannot go below. It takes every response for a 200 with a Content-Length, and holds all of it.
  * No server for anything but the bench.
  */
 import { createServer, type ServerResponse } from 'node:http'
@@ -13,7 +13,7 @@ const [port, upstreamPort, log] = process.argv.slice(2)
 const lines = makeDestination(log)
 const nine = new Map<string, string>(allOperations.map(({ id, method, path }) => [`${method} ${path}`, id]))
 
-/** Takes an answer, latin1: all of it, and where its body begins. */
+/** Takes a response, latin1: all of it, and where its body begins. */
 type Take = (answer: string, bodyAt: number) => void
 
 /** A connection to the upstream, with one response on its way. */
@@ -22,7 +22,7 @@ class Upstream {
   #take: Take | null = null
   #answer = ''
   #bodyAt = 0
-  /** Bytes of the answer that are still to come. */
+  /** Bytes of the response that are still to come. */
   #left = 0
 
   constructor() {

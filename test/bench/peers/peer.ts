@@ -3,7 +3,7 @@ import type { Options } from '../options.ts'
 import type { Running } from '../process.ts'
 import type { Fields } from '../workload.ts'
 
-/** Tells a peer where it runs. */
+/** Where a peer runs. */
 export interface Site {
   readonly upstreamPort: number
   /** An empty directory of the peer's own. */
@@ -19,15 +19,15 @@ export interface Peer {
   /** True for a peer that runs only when `--only` names it. */
   readonly onRequest: boolean
   /**
-   * True for one that writes no access log, to tell what the log costs; it has no other than the statuses to show that
+   * True for one that writes no access log, to show what the log costs; it has no other than the statuses to show that
    * it served.
    */
   readonly quiet?: boolean
-  /** Makes what a request brings to one that asks who sends it, beside the fields of the workload. */
+  /** Makes the credential of a request to one that authenticates clients, beside the fields of the workload. */
   readonly brings?: (running: Running) => (operation: Operation) => Fields
   /** Starts it; gives the reason when it is not on this machine. Throws when it is and does not start. */
   readonly start: (site: Site) => Promise<Running | { readonly missing: string }>
 }
 
-/** Names the GET by whose answer a peer is seen to serve. */
+/** Names the GET by whose response a peer is seen to serve. */
 export const probePath = allOperations.find(({ method }) => method === 'GET')?.path ?? '/'

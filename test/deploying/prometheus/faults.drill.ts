@@ -69,7 +69,7 @@ describe.skipIf(missing)('the rules fire', () => {
     expect((await world.prometheus.fired()).filter((alert) => alert !== 'LenderGatewayEventLoopLate')).toEqual([])
   })
 
-  test('for endpoints, groups, breakers, errors, slowness and bounds', async () => {
+  test('for endpoints, groups, breakers, errors, slowness and limits', async () => {
     const { crew, settings } = world
     const { port } = crew
     const { upstream } = settings
@@ -77,7 +77,7 @@ describe.skipIf(missing)('the rules fire', () => {
       ...settings,
       upstreams: {
         risk: { endpoints: [upstream, nowhere] },
-        // Alone, without a health check: its requests tell.
+        // Alone, without a health check: its requests show it.
         financing: { endpoints: [nowhere] },
       },
     })

@@ -96,7 +96,7 @@ describe.skipIf(promtool.missing)('promtool', () => {
     expect(await evaluate(calm)).toMatchObject({ code: 0 })
   })
 
-  test('is heard when something fires that should not', async () => {
+  test('fails when an alert fires that should not', async () => {
     const [{ bad: series } = { bad: {} }] = cases
     const expr = 'count_over_time(ALERTS{alertstate="firing"}[9m])'
 

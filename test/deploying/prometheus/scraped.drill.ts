@@ -120,7 +120,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
     expect((await Promise.all(resets)).flat()).toEqual([])
   })
 
-  test('of all that nothing was heard but that a worker was killed', async () => {
+  test('of all that, only the killed worker raised an alert', async () => {
     await expect.poll(() => world.prometheus.fired()).toContain('LenderGatewayWorkerRestarts')
 
     // A machine that is busy with other tests may well be late, and that is what it then says.

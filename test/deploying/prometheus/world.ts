@@ -137,7 +137,7 @@ const unguarded = [
   'compliance.audit-trail',
 ] as const
 
-/** Asks on a connection of its own, which goes to the next worker; tells the status. */
+/** Asks on a connection of its own, which goes to the next worker; returns the status. */
 export const ask = async (port: number, method: string, target: string, more = '', body = ''): Promise<number> => {
   const length = body === '' ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`
   const head = `${method} ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n${more}${length}\r\n`

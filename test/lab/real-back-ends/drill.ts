@@ -39,7 +39,7 @@ const bodies = sizes.map(pseudoRandomBytes)
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 const compared = ['content-type', 'content-encoding', 'content-range', 'etag', 'last-modified', 'vary']
 
-/** Asks, and hears the whole answer. */
+/** Asks, and reads the whole response. */
 const ask = (
   port: number,
   agent: Agent,

@@ -39,7 +39,7 @@ export interface Server {
 const here = import.meta.dirname
 const asRoot = process.getuid?.() === 0
 
-/** Writes a file of configuration, and tells where it is. */
+/** Writes a file of configuration, and returns where it is. */
 const configured = async (directory: string, text: string): Promise<string> => {
   const file = join(directory, 'server.conf')
   await writeFile(file, text)

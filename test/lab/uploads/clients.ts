@@ -21,7 +21,7 @@ export interface UploadClient {
   readonly speaks: 'http/1' | 'h2'
   /** Finds or installs what it needs; the first that is missing says so. */
   need(): Promise<readonly Program[]>
-  /** Uploads, and tells of each a status or what failed. */
+  /** Uploads, and returns of each a status or what failed. */
   run(task: Task): Promise<readonly string[]>
 }
 
@@ -96,7 +96,7 @@ const curl = (file: string, url: string, version: string): string[] => [
   ],
 ]
 
-/** A program that uploads once. It has its answer when it says a status, and has not failed otherwise. */
+/** A program that uploads once. It has its response when it says a status, and has not failed otherwise. */
 function command(name: string, args: (file: string, url: string) => readonly string[]): UploadClient {
   return {
     name,

@@ -1,4 +1,4 @@
-/** What refuses uploads: the gateway as it ships, and nginx in the same place. */
+/** What rejects uploads: the gateway as it ships, and nginx in the same place. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,13 +14,13 @@ import { startGateway } from '../../soak/gateway.ts'
 // What has been started ends with the process, which by a signal alone would end without a word.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-/** A port, and the paths on it that refuse an upload of more than 1 MiB. */
+/** A port, and the paths on it that reject an upload of more than 1 MiB. */
 interface RejectingPort {
   readonly port: number
   readonly paths: readonly string[]
 }
 
-/** A server whose answer to an upload comes before it has read it. */
+/** A server whose response to an upload comes before it has read it. */
 export interface RejectingServer {
   readonly name: string
   /** Serves TLS. */

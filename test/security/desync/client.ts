@@ -7,7 +7,7 @@ let markers = 0
 /** Makes a marker for a request. */
 export const newMarker = (): string => `own-${String(++markers).padStart(own.length - 4, '0')}`
 
-/** What a client was given: a whole answer, or a part and the end of its connection. */
+/** What a client was given: a whole response, or a part and the end of its connection. */
 export interface Given {
   readonly answer: RawResponse | null
   /** Everything that came, interim responses included. */
@@ -35,7 +35,7 @@ export class Client {
     this.#connection?.send(bytes)
   }
 
-  /** Waits for the answer, or the end of the connection. */
+  /** Waits for the response, or the end of the connection. */
   async given(): Promise<Given> {
     const connection = this.#connection
     if (connection === null) throw new Error('nothing was sent')
@@ -55,7 +55,7 @@ export class Client {
   }
 }
 
-/** Takes the final answer off what was received, with the interim ones before it. */
+/** Takes the final response off what was received, with the interim ones before it. */
 const final = (text: string): { answer: RawResponse; taken: number } | null => {
   for (let at = 0; ; ) {
     const next = parseResponse(text.slice(at), 'GET')

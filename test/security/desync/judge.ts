@@ -35,7 +35,7 @@ const isPart = (bytes: string, { status }: Poison, body: string): boolean => {
   return part.status === status && !part.whole && body.startsWith(part.body.toString('latin1'))
 }
 
-/** Names what is wrong with a sound answer to the request with this marker, or null. */
+/** Names what is wrong with a sound response to the request with this marker, or null. */
 export const faultOfSound = (marker: string, { answer, bytes }: Given): string | null => {
   const isOwn =
     answer?.status === 200 &&

@@ -25,7 +25,7 @@ const wrongLengths: readonly Poison[] = [
     body: body + second,
     ends: true,
   }),
-  // What follows is the body, whatever it looks like: nothing else tells where it ends.
+  // What follows is the body, whatever it looks like: nothing else says where it ends.
   sound('a head alone as to HEAD, and another response', said('12') + second.slice(0, 12), {
     body: second.slice(0, 12),
     stray: second.slice(12),

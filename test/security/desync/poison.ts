@@ -39,7 +39,7 @@ export const badHead = (name: string, bytes: string): Poison => make(name, bytes
 export const badBody = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =>
   make(name, bytes, { breaks: 'body', ...more })
 
-/** One that a reader may take or refuse. */
+/** One that a reader may accept or reject. */
 export const undecided = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =>
   make(name, bytes, { breaks: 'undecided', ...more })
 

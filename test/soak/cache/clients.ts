@@ -15,7 +15,7 @@ export class Tally {
   readonly wrong: string[] = []
   wrongs = 0
 
-  /** Notes an answer that is not what was asked for. */
+  /** Notes a response that is not what was asked for. */
   mind(what: string): void {
     this.wrongs++
     if (this.wrong.length < 5) this.wrong.push(what)
@@ -66,7 +66,7 @@ const askFor = async (agent: Agent, port: number, item: Item, tally: Tally): Pro
   } else if (heard?.status !== 200 || heard.bytes !== bytesOf(item)) tally.mind(what)
 }
 
-/** Asks, and tells what came. */
+/** Asks, and returns what came. */
 export const hear = (
   agent: Agent,
   port: number,
@@ -87,7 +87,7 @@ export const hear = (
     asked.end()
   })
 
-/** Leaves before the answer, or in it. */
+/** Leaves before the response, or in it. */
 const leave = (port: number, { nth, language }: Item, tally: Tally): Promise<void> =>
   new Promise((resolve) => {
     tally.left++
@@ -106,7 +106,7 @@ const leave = (port: number, { nth, language }: Item, tally: Tally): Promise<voi
     if (nth % 2 === 0) setTimeout(() => asked.destroy(), nth % 4)
   })
 
-/** Reads little of an answer for some seconds, and leaves. */
+/** Reads little of a response for some seconds, and leaves. */
 const dawdle = async (port: number, { nth, language }: Item): Promise<void> => {
   const head = `GET ${target(nth)} HTTP/1.1\r\nHost: gateway\r\nAccept-Language: ${language}\r\n\r\n`
   const socket = slowReader(port, head)
@@ -114,7 +114,7 @@ const dawdle = async (port: number, { nth, language }: Item): Promise<void> => {
   socket.destroy()
 }
 
-/** Does what makes a stored answer invalid. */
+/** Does what makes a stored response invalid. */
 const invalidate = async (agent: Agent, port: number, { nth }: Item, tally: Tally): Promise<void> => {
   const heard = await hear(agent, port, `/valuation/score?nth=${nth}`, {}, 'POST')
   if (heard?.status === 201) tally.invalidated++

@@ -52,6 +52,6 @@ export const found = async (port: number): Promise<Held> => {
   return { entries: held.length, bytes: held.reduce((sum, item) => sum + bytesOf(item), 0) }
 }
 
-/** Clears the cache, and tells how many answers went. */
+/** Clears the cache, and returns how many responses went. */
 export const clear = async (admin: string): Promise<number> =>
   Number((await fetchAdmin(`${admin}/cache`, 'DELETE')).body.removed)

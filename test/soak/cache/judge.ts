@@ -5,7 +5,7 @@ import { type Churn, maxBytes } from './churn.ts'
 /** How much the resident memory of the last third may exceed that of the middle one. */
 const atMost = 1.03
 
-/** Most bytes that fields, keys and what stands around them count for, beside the body of an answer. */
+/** Most bytes that fields, keys and what stands around them count for, beside the body of a response. */
 const atMostBeside = 4096
 
 /** Judges what the clients left of a cache. */

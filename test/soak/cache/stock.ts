@@ -22,7 +22,7 @@ export interface Item {
 const least = 1024
 const most = 1024 * 1024
 
-/** Whether its answer depends on the language that is asked for. */
+/** Whether its response depends on the language that is asked for. */
 export const varies = (nth: number): boolean => nth % 4 === 0
 
 /** Whether it may be stored. */
@@ -43,7 +43,7 @@ export const isAskedAbout = (nth: number): boolean => nth % 5 === 4
 /** Whether a conditional request for it is answered with 304 rather than with the whole response. */
 export const isTellingSo = (nth: number): boolean => nth % 2 === 0
 
-/** Tells how long its body is: as many are between 1 and 2 KiB as between 512 KiB and 1 MiB. */
+/** Returns how long its body is: as many are between 1 and 2 KiB as between 512 KiB and 1 MiB. */
 export const bytesOf = ({ nth, language }: Item): number => {
   const said = varies(nth) ? `${nth} ${language}` : String(nth)
   const share = createHash('sha1').update(said).digest().readUInt32BE() / 2 ** 32
