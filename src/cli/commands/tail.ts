@@ -97,7 +97,7 @@ export class RefusalFollower {
   /** Takes the next list, the newest first. All of the first list is new. */
   next({ refusals, total }: RecentErrorsResponse): NewRefusals {
     const fresh = refusals.filter((refusal) => !this.#seen.has(refusalKey(refusal))).toReversed()
-    // The total of another process does not continue the one before; `missed` is then true.
+    // The total of another process is unrelated to the one before: `missed` then reports a gap.
     const before = this.#total
     const missed = before !== null && total - before !== fresh.length
     this.#total = total

@@ -18,11 +18,11 @@ const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
 const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
   auth?.credentials === 'forward' &&
   allOperations.map(({ id }) => {
-    const { cache, auth: asked } = operations[id]
+    const { cache, auth: requiredAuth } = operations[id]
     return (
       cache !== null &&
       !cache.shared &&
-      asked !== null && {
+      requiredAuth !== null && {
         path: ['operations', id, 'cache'],
         message:
           'this does nothing: every request carries a credential, and what does is never answered from what is stored',
