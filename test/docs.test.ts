@@ -8,7 +8,7 @@ import { jsonSchema } from '../src/config/json-schema.ts'
 import { formatProblems } from '../src/config/problem.ts'
 import { type FailureKind, failureTable } from '../src/failures/kinds.ts'
 import { allOperations, groups } from '../src/operations.ts'
-import { problemsOf } from './config/helper.ts'
+import { findProblems } from './config/helper.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -241,7 +241,7 @@ operations:
 `
     const [, shown] = section(page, 'Problems as they print').split('```')
 
-    expect(shown?.trim()).toBe(formatProblems(problemsOf(file, {}, 'config/gateway.yaml')).trim())
+    expect(shown?.trim()).toBe(formatProblems(findProblems(file, {}, 'config/gateway.yaml')).trim())
   })
 })
 

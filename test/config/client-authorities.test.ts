@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { clientAuthorities } from '../../src/config/certificates.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { configOf, parse, sandbox } from './helper.ts'
+import { parse, sandbox, validConfig } from './helper.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -17,7 +17,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
     `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: [mtls], mtls: { from: client-cert, ca: ${JSON.stringify(ca)} } }`
 
   test('that expires gets a warning as certificates do', () => {
-    const [{ notAfter } = { notAfter: 0 }] = clientAuthorities(configOf(text(made.authority.cert)))
+    const [{ notAfter } = { notAfter: 0 }] = clientAuthorities(validConfig(text(made.authority.cert)))
     const warned = (days: number) => {
       vi.useFakeTimers({ toFake: ['Date'], now: notAfter - days * 24 * 3_600_000 })
       const result = parse(text(made.authority.cert))
@@ -30,7 +30,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
   })
 
   test('is named by its subject: of several the one that expires first', () => {
-    const { auth, listen, ...rest } = configOf(text(made.authority.cert + made.expired.cert))
+    const { auth, listen, ...rest } = validConfig(text(made.authority.cert + made.expired.cert))
     const tls = {
       certificates: [],
       minVersion: 'TLSv1.2',

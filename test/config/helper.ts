@@ -19,14 +19,14 @@ export const parse = (text: string, environment: Environment = {}, file = 'gatew
   parseConfig(Buffer.from(text), file, environment)
 
 /** Parses a valid text; throws with its problems when it has any. */
-export function configOf(text: string, environment: Environment = {}, file = 'gateway.yaml'): Config {
+export function validConfig(text: string, environment: Environment = {}, file = 'gateway.yaml'): Config {
   const result = parse(text, environment, file)
   if (!result.ok) throw new Error(JSON.stringify(result.problems, null, 2))
   return result.config
 }
 
 /** Parses a broken text, and returns its problems. */
-export function problemsOf(
+export function findProblems(
   text: string,
   environment: Environment = {},
   file = 'gateway.yaml',

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { describe, expect, test } from 'vitest'
-import { problemsOf, sandbox, withRisk } from './helper.ts'
+import { findProblems, sandbox, withRisk } from './helper.ts'
 
 /** A broken file, with ▸ where the problem is, then the key path, the message, and the hint or the expectation. */
 type Case = readonly [text: string, path: string, message: string, remedy?: string]
@@ -499,7 +499,7 @@ describe.each(Object.entries(areas))('a broken configuration is rejected where i
     const [marked, path, message, remedy = ''] = broken
     const before = marked.slice(0, marked.indexOf('▸')).split('\n')
 
-    const problems = problemsOf(marked.replace('▸', ''))
+    const problems = findProblems(marked.replace('▸', ''))
 
     expect(problems).toHaveLength(1)
     const [problem] = problems

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { jsonSchema, jsonSchemaText } from '../../src/config/json-schema.ts'
-import { problemsOf, sandbox, withRisk } from './helper.ts'
+import { findProblems, sandbox, withRisk } from './helper.ts'
 
 const file = (name: string): string => readFileSync(new URL(`../../config/${name}`, import.meta.url), 'utf8')
 const validate = new Ajv({ strict: true, allErrors: true }).compile(jsonSchema())
@@ -13,7 +13,7 @@ test('the JSON Schema in config/ is what the code makes: npm run schema', () => 
 })
 
 test('the default configuration is valid, for the gateway and for an editor', () => {
-  expect(problemsOf(file('gateway.yaml'))).toEqual([])
+  expect(findProblems(file('gateway.yaml'))).toEqual([])
   expect(validate(parseYaml(file('gateway.yaml')))).toBe(true)
 })
 
@@ -64,7 +64,7 @@ describe('an editor and the gateway agree', () => {
     withRisk(' { endpoints: [https://a], tls: { serverName: a.example, ca: none, verify: false, insecure: true } }'),
     `operations: { market.insights: { cache: true, deadline: 1s }, inventory.sync: { state: refuse } }\n${sandbox}`,
   ])('on a valid text: %s', (text) => {
-    expect(problemsOf(text)).toEqual([])
+    expect(findProblems(text)).toEqual([])
     expect(validate(parseYaml(text))).toBe(true)
   })
 
@@ -105,14 +105,14 @@ describe('an editor and the gateway agree', () => {
     withRisk(' { endpoints: [http://a], request: { set: { "a b": x } } }'),
     withRisk(' { endpoints: [http://a], request: { set: { a: 1 } } }'),
   ])('on an invalid text: %s', (text) => {
-    expect(problemsOf(text)).not.toEqual([])
+    expect(findProblems(text)).not.toEqual([])
     expect(validate(parseYaml(text))).toBe(false)
   })
 
   test('on placeholders', () => {
     const text = `listen: { port: "\${PORT}" }\ndefaults: { deadline: "\${DEADLINE:-3s}" }\n${withRisk(' "$' + '{RISK}"')}`
 
-    expect(problemsOf(text, { PORT: '0', RISK: 'http://risk' })).toEqual([])
+    expect(findProblems(text, { PORT: '0', RISK: 'http://risk' })).toEqual([])
     expect(validate(parseYaml(text))).toBe(true)
   })
 })

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { problemsOf, sandbox } from '../config/helper.ts'
+import { findProblems, sandbox } from '../config/helper.ts'
 import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { claims, encodePart } from '../helpers/tokens.ts'
 
@@ -23,7 +23,7 @@ test('what is public is no secret', async () => {
 test.each(['HS256', 'none'])('the configuration knows no %s', (algorithm) => {
   const jwt = `{ issuer: a, audience: [b], jwks: 'https://issuer.example/keys', algorithms: [${algorithm}] }`
 
-  expect(problemsOf(`${sandbox}\nauth: { methods: [jwt], jwt: ${jwt} }`)).toMatchObject([
+  expect(findProblems(`${sandbox}\nauth: { methods: [jwt], jwt: ${jwt} }`)).toMatchObject([
     { path: 'auth.jwt.algorithms[0]', message: 'unknown value' },
   ])
 })

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../../src/config/diff/report.ts'
 import { formatProblems } from '../../../src/config/problem.ts'
-import { configOf, problemsOf } from '../../config/helper.ts'
+import { findProblems, validConfig } from '../../config/helper.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { serve } from '../../helpers/serve-process.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
@@ -17,7 +17,7 @@ const text = (market: unknown, key = 'hunter2'): string =>
     },
   })
 
-const runs = reportConfig(configOf(text('http://a')))
+const runs = reportConfig(validConfig(text('http://a')))
 
 const down = { inFlight: 3, state: 'down', since: '2026-11-21T02:04:00.000Z', reason: 'connection refused' }
 const { config: _, ...well } = healthyStatus
@@ -54,7 +54,7 @@ describe('diff', () => {
     expect(await diff(runs, configFileWith(next))).toMatchObject({
       code: 1,
       err: '',
-      out: `what runs ${runs.hash} → FILE ${configOf(next).hash}
+      out: `what runs ${runs.hash} → FILE ${validConfig(next).hash}
 
 market
   endpoints  http://a → http://b
@@ -71,7 +71,7 @@ market
   })
 
   test('prints JSON for programs', async () => {
-    const next = configOf(text('http://b'))
+    const next = validConfig(text('http://b'))
     const file = configFileWith(text('http://b'))
 
     const { code, out } = await diff(runs, file, '--format', 'json')
@@ -98,7 +98,7 @@ market
   test('exits with 1 when the file has problems, prints them as check does, and asks no gateway', async () => {
     const broken = 'lisen: {}'
     const file = configFileWith(broken)
-    const problems = problemsOf(broken, {}, 'FILE')
+    const problems = findProblems(broken, {}, 'FILE')
 
     expect(await diff(runs, file)).toEqual({ code: 1, asked: [], err: '', out: formatProblems(problems) })
     const { code, out } = await diff(runs, file, '--format', 'json')

@@ -12,12 +12,12 @@ const many = (edit: (nth: number) => object = () => ({}), count = 500) =>
     ...edit(nth),
   }))
 type Clients = ReturnType<typeof many>
-const configOf = (clients: Clients) => {
+const reportedConfig = (clients: Clients) => {
   const config = testConfig({ auth: { methods: ['apiKey'] }, clients })
   return { config, report: reportConfig(config) }
 }
 const changed = (from: Clients, to: Clients) =>
-  diffConfigs(configOf(from), configOf(to)).map(({ part, path, from, to }) => [part, path, from, to])
+  diffConfigs(reportedConfig(from), reportedConfig(to)).map(({ part, path, from, to }) => [part, path, from, to])
 
 test('clients that the report leaves out are named when they changed, came or went, and their values are masked', () => {
   const edited = many((nth) => (nth === 7 ? { disabled: true } : nth === 300 ? { id: 'new' } : {}))

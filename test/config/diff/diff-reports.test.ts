@@ -5,10 +5,10 @@ import { describe, expect, test } from 'vitest'
 import { changedGroups, diffReports } from '../../../src/config/diff/diff-reports.ts'
 import { renderEffectiveConfig, reportConfig } from '../../../src/config/diff/report.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
-import { configOf, sandbox, withRisk } from '../helper.ts'
+import { sandbox, validConfig, withRisk } from '../helper.ts'
 
 const diffTexts = (before: string, after: string) =>
-  diffReports(reportConfig(configOf(before)), reportConfig(configOf(after)))
+  diffReports(reportConfig(validConfig(before)), reportConfig(validConfig(after)))
 
 /** Sets fields of requests to the group risk. */
 const setting = (fields: string): string => withRisk(` { endpoints: [http://r.internal], request: { set: ${fields} } }`)
@@ -17,7 +17,7 @@ describe('the report of a configuration', () => {
   const secret = 'hunter2-s3cret'
 
   test('shows whether clients may choose HTTP/2', () => {
-    expect(renderEffectiveConfig(configOf(sandbox))).toMatchObject({ listen: { http2: false } })
+    expect(renderEffectiveConfig(validConfig(sandbox))).toMatchObject({ listen: { http2: false } })
   })
 
   test('is a configuration with the same report', () => {
@@ -50,22 +50,22 @@ describe('the report of a configuration', () => {
           upstreams: { ...upstreams, risk },
           operations: { 'market.insights': { state, cache: true } },
         })
-        const config = configOf(text)
+        const config = validConfig(text)
 
-        expect(configOf(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
+        expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
       }),
     )
   })
 
   test('spells a literal placeholder as the file does', () => {
-    const config = configOf(setting('{ X-A: "a$${B}$$${C" }'))
+    const config = validConfig(setting('{ X-A: "a$${B}$$${C" }'))
 
     expect(config.upstreams.risk.request.set[0]?.value).toBe('a${B}$${C')
-    expect(configOf(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
+    expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
   })
 
   test('holds a secret that no inspection prints', () => {
-    const config = configOf(`admin: { token: ${secret}-and-more }\n${sandbox}`)
+    const config = validConfig(`admin: { token: ${secret}-and-more }\n${sandbox}`)
 
     expect(inspect(renderEffectiveConfig(config), { depth: null, showHidden: true })).not.toContain(secret)
   })
@@ -75,8 +75,8 @@ describe('the report of a configuration', () => {
       withRisk(`\n    endpoints: [http://r.internal]\n    request: { set: { X-Api-Key: "${value}" } }`)
     const token = (value: string) => `admin: { token: ${value} }\n${sandbox}`
 
-    expect(JSON.stringify(reportConfig(configOf(key(secret))))).not.toContain(secret)
-    expect(JSON.stringify(reportConfig(configOf(token(`${secret}-and-more`))))).not.toContain(secret)
+    expect(JSON.stringify(reportConfig(validConfig(key(secret))))).not.toContain(secret)
+    expect(JSON.stringify(reportConfig(validConfig(token(`${secret}-and-more`))))).not.toContain(secret)
     expect(diffTexts(key(secret), key('another'))).toEqual([
       { part: 'upstreams.risk', group: 'risk', path: 'upstreams.risk.request.set.X-Api-Key', from: '***', to: '***' },
     ])
@@ -124,7 +124,7 @@ describe('a difference', () => {
   })
 
   test('from a gateway of another version names the part that only one of the two has', () => {
-    const { config, digests, hash } = reportConfig(configOf(sandbox))
+    const { config, digests, hash } = reportConfig(validConfig(sandbox))
     const { reload, ...rest } = config
     const older = { hash, config: rest, digests }
     const newer = { hash, config, digests }

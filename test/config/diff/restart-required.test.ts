@@ -4,7 +4,7 @@ import type { Config } from '../../../src/config/config.ts'
 import { getRestartOnlySettings, reportConfig } from '../../../src/config/diff/report.ts'
 import { findRestartRequired } from '../../../src/config/diff/restart-required.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
-import { configOf, folderWith, sandbox } from '../helper.ts'
+import { folderWith, sandbox, validConfig } from '../helper.ts'
 
 /** Loads a file, and lists what a gateway on `running` could not change without a restart. */
 const restartNeeds = (running: Config, text: string) => {
@@ -67,7 +67,7 @@ test('a key that was not there is to be removed, and one that was is to be put b
       hint: 'restart the gateway, or remove listen.via',
     },
   ])
-  expect(restartNeeds(configOf(named), sandbox)).toMatchObject([
+  expect(restartNeeds(validConfig(named), sandbox)).toMatchObject([
     { path: 'listen.via', line: 1, column: 1, found: 'nothing', hint: 'restart the gateway, or put gw back' },
   ])
 })

@@ -39,7 +39,7 @@ operations:
 
 const lines = file.split('\n')
 
-const problemsOf = (text: string): readonly string[] => {
+const findProblems = (text: string): readonly string[] => {
   const result = parseConfig(Buffer.from(text), 'gateway.yaml', {})
   return result.ok ? [] : result.problems.map(({ line, path, message }) => `${line} ${path}: ${message}`)
 }
@@ -60,12 +60,12 @@ const slips = lines.flatMap((line, i) =>
 )
 
 test('the file is valid', () => {
-  expect(problemsOf(file)).toEqual([])
+  expect(findProblems(file)).toEqual([])
 })
 
 test('whichever line is indented wrongly, and however far, there is one problem at most', () => {
   const several = slips.flatMap(([line, by]) => {
-    const problems = problemsOf(shifted([line, by]))
+    const problems = findProblems(shifted([line, by]))
     return problems.length > 1 ? [{ line, by, problems }] : []
   })
 
@@ -79,7 +79,7 @@ test.each([
   ['the value that the key above has lost', shifted([20, -2]), ['20 upstreams.risk.headers: unknown key']],
   ['where a key is missing now', shifted([23, 2]), ['23 upstreams.risk.inventory: unknown key']],
 ])('one mistake is reported, and not also %s', (_, text, expected) => {
-  expect(problemsOf(text)).toEqual(expected)
+  expect(findProblems(text)).toEqual(expected)
 })
 
 test.each<[string, string, readonly string[]]>([
@@ -114,7 +114,7 @@ test.each<[string, string, readonly string[]]>([
     ['21 upstreams.risk.timeouts.retry: unknown key', '23 upstreams.risk.timeouts.nonsense: unknown key'],
   ],
 ])('another mistake is reported beside it: %s', (_, text, expected) => {
-  expect(problemsOf(text)).toEqual(expected)
+  expect(findProblems(text)).toEqual(expected)
 })
 
 test.each([
@@ -129,6 +129,6 @@ test.each([
     const text = `version: 1\nupstreams:\n${others.map((group) => `  ${group}: sandbox\n`).join('')}  risk:\n    endpoints:\n${lines.join('\n')}\n`
 
     // The line of the first item is 12.
-    expect(problemsOf(text)).toEqual([expected])
+    expect(findProblems(text)).toEqual([expected])
   },
 )

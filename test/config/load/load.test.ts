@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { loadConfig, parseConfig } from '../../../src/config/load/load.ts'
 import { formatProblems } from '../../../src/config/problem.ts'
 import { parseYamlSource } from '../../../src/config/yaml/yaml-document.ts'
-import { configOf, folderWith, parse, problemsOf, sandbox, withRisk } from '../helper.ts'
+import { findProblems, folderWith, parse, sandbox, validConfig, withRisk } from '../helper.ts'
 
 describe('a file', () => {
   test('that is missing cannot be read', () => {
@@ -68,12 +68,12 @@ describe('a file', () => {
 
   test('may begin with a byte order mark, which shifts no column', () => {
     expect(parse(`\uFEFF${sandbox}`).ok).toBe(true)
-    expect(problemsOf(`\uFEFFbogus: 1\n${sandbox}`)).toMatchObject([{ line: 1, column: 1, path: 'bogus' }])
+    expect(findProblems(`\uFEFFbogus: 1\n${sandbox}`)).toMatchObject([{ line: 1, column: 1, path: 'bogus' }])
   })
 
   test('may have line ends of any kind', () => {
     expect(parse(`version: 1\r\n${sandbox}\r\n`).ok).toBe(true)
-    expect(problemsOf(`version: 1\r\nbogus: 1\r\n${sandbox}\r\n`)).toMatchObject([{ line: 2, column: 1 }])
+    expect(findProblems(`version: 1\r\nbogus: 1\r\n${sandbox}\r\n`)).toMatchObject([{ line: 2, column: 1 }])
   })
 
   test('with an alias bomb is rejected in little time', () => {
@@ -87,7 +87,7 @@ describe('a file', () => {
       return `a${level}: &a${level} [${items}]`
     })
 
-    const problems = problemsOf([...levels, sandbox].join('\n'))
+    const problems = findProblems([...levels, sandbox].join('\n'))
 
     expect(problems).toMatchObject([{ message: 'too many aliases' }])
   })
@@ -97,18 +97,18 @@ describe('a file', () => {
       `listen:\n  trustedProxies:\n    - &a 10.0.0.1\n${'    - *a\n'.repeat(count)}${sandbox}`
 
     expect(parse(aliases(100)).ok).toBe(true)
-    expect(problemsOf(aliases(101))).toMatchObject([{ line: 104, message: 'too many aliases' }])
+    expect(findProblems(aliases(101))).toMatchObject([{ line: 104, message: 'too many aliases' }])
   })
 
   test('nested too deeply is rejected', () => {
-    const problems = problemsOf(`listen: ${'['.repeat(50_000)}`)
+    const problems = findProblems(`listen: ${'['.repeat(50_000)}`)
 
     expect(problems[0]?.message).toBe('nested too deeply')
   })
 })
 
 test('beyond a thousand problems the rest is counted', () => {
-  const problems = problemsOf(`${sandbox}\n${Array.from({ length: 1500 }, (_, i) => `key${i}: 1`).join('\n')}`)
+  const problems = findProblems(`${sandbox}\n${Array.from({ length: 1500 }, (_, i) => `key${i}: 1`).join('\n')}`)
 
   expect(problems).toHaveLength(1001)
   expect(problems.at(-1)?.message).toBe('500 more problems are not shown')
@@ -117,7 +117,7 @@ test('beyond a thousand problems the rest is counted', () => {
 test('several unquoted placeholders are reported with the other problems of the file', () => {
   const text = `admin: { host: $${'{A}'}, port: "1" }\nlisten: { host: $${'{B:-x}'} }\nbogus: 1\n${sandbox}`
 
-  expect(problemsOf(text).map(({ line, path }) => [line, path])).toEqual([
+  expect(findProblems(text).map(({ line, path }) => [line, path])).toEqual([
     [1, 'admin.host'],
     [1, 'admin.port'],
     [2, 'listen.host'],
@@ -126,7 +126,7 @@ test('several unquoted placeholders are reported with the other problems of the 
 })
 
 test('all problems are reported at once, in the order of the file', () => {
-  const problems = problemsOf(
+  const problems = findProblems(
     [
       'bogus: 1',
       'listen: { port: "80", maxTarget: 8192 }',
@@ -162,14 +162,14 @@ test('all problems are reported at once, in the order of the file', () => {
 test('a problem within an alias is shown where the value stands', () => {
   const text = `${sandbox}\noperations:\n  market.insights: &slow\n    deadline: 5\n  leads.pipeline: *slow`
 
-  expect(problemsOf(text)).toMatchObject([
+  expect(findProblems(text)).toMatchObject([
     { line: 4, column: 15, path: 'operations.leads.pipeline.deadline' },
     { line: 4, column: 15, path: 'operations.market.insights.deadline' },
   ])
 })
 
 test('a problem prints as file, line, column, path and message, then what was expected and found, and a hint', () => {
-  const problems = problemsOf(
+  const problems = findProblems(
     withRisk('\n    endpoints: [http://a]\n    timeouts: { connect: 2 }'),
     {},
     'config/gateway.yaml',
@@ -195,7 +195,7 @@ test('the same endpoint twice in a group is a warning', () => {
 
 describe('the environment', () => {
   test('fills in scalars of every kind', () => {
-    const { listen, upstreams, allowSandbox, log } = configOf(
+    const { listen, upstreams, allowSandbox, log } = validConfig(
       [
         'allowSandbox: ${ALLOW}',
         'listen: { port: "${PORT}", basePath: "/${TENANT}/v1", maxConnections: "${MOST}" }',
@@ -214,25 +214,27 @@ describe('the environment', () => {
   test('keeps a text that looks like a number a string where the key takes a string', () => {
     const text = withRisk('\n    endpoints: [http://a]\n    request: { set: { X-Id: "${ID}" } }')
 
-    expect(configOf(text, { ID: '0042' }).upstreams.risk.request.set).toMatchObject([{ name: 'X-Id', value: '0042' }])
+    expect(validConfig(text, { ID: '0042' }).upstreams.risk.request.set).toMatchObject([
+      { name: 'X-Id', value: '0042' },
+    ])
   })
 
   test('gives way to the default when a variable is missing or empty', () => {
     const text = `listen: { port: "\${PORT:-81}" }\n${sandbox}`
 
-    expect(configOf(text, {}).listen.port).toBe(81)
-    expect(configOf(text, { PORT: '' }).listen.port).toBe(81)
-    expect(configOf(text, { PORT: '82' }).listen.port).toBe(82)
+    expect(validConfig(text, {}).listen.port).toBe(81)
+    expect(validConfig(text, { PORT: '' }).listen.port).toBe(81)
+    expect(validConfig(text, { PORT: '82' }).listen.port).toBe(82)
   })
 
   test('is escaped by a doubled dollar sign', () => {
     const text = withRisk('\n    endpoints: [http://a]\n    request: { set: { X-A: "$${HOME} $x $$" } }')
 
-    expect(configOf(text, { HOME: 'no' }).upstreams.risk.request.set[0]?.value).toBe('${HOME} $x $$')
+    expect(validConfig(text, { HOME: 'no' }).upstreams.risk.request.set[0]?.value).toBe('${HOME} $x $$')
   })
 
   test('cannot inject YAML', () => {
-    const [problem] = problemsOf(`listen: { host: "\${HOST}" }\n${sandbox}`, { HOST: 'x"}\nallowSandbox: true' })
+    const [problem] = findProblems(`listen: { host: "\${HOST}" }\n${sandbox}`, { HOST: 'x"}\nallowSandbox: true' })
 
     expect(problem).toMatchObject({ path: 'listen.host', message: 'not an address' })
   })
@@ -240,11 +242,11 @@ describe('the environment', () => {
   test('is not filled in again within its own values', () => {
     const text = withRisk('\n    endpoints: [http://a]\n    request: { set: { X-A: "${A}" } }')
 
-    expect(configOf(text, { A: '${B}', B: 'no' }).upstreams.risk.request.set[0]?.value).toBe('${B}')
+    expect(validConfig(text, { A: '${B}', B: 'no' }).upstreams.risk.request.set[0]?.value).toBe('${B}')
   })
 
   test('never fills in a key', () => {
-    expect(problemsOf(`"\${KEY}": 1\n${sandbox}`, { KEY: 'version' })).toMatchObject([{ message: 'unknown key' }])
+    expect(findProblems(`"\${KEY}": 1\n${sandbox}`, { KEY: 'version' })).toMatchObject([{ message: 'unknown key' }])
   })
 })
 
@@ -252,7 +254,7 @@ describe('a file: reference', () => {
   const text = (reference: string): string =>
     withRisk(`\n    endpoints: [http://a]\n    request: { set: { X-Api-Key: "${reference}" } }`)
   const setBy = (folder: string, reference: string): unknown =>
-    configOf(text(reference), { FOLDER: folder }, join(folder, 'gateway.yaml')).upstreams.risk.request.set[0]
+    validConfig(text(reference), { FOLDER: folder }, join(folder, 'gateway.yaml')).upstreams.risk.request.set[0]
 
   test('is relative to the folder of the configuration file, and loses one line end', () => {
     const folder = folderWith({ key: 'hunter2\n', windows: 'hunter2\r\n', plain: 'hunter2' })
@@ -294,7 +296,7 @@ describe('a file: reference', () => {
     })
     mkdirSync(join(folder, 'folder'))
 
-    const problems = problemsOf(text(`file:${name}`), {}, join(folder, 'gateway.yaml'))
+    const problems = findProblems(text(`file:${name}`), {}, join(folder, 'gateway.yaml'))
 
     expect(problems).toMatchObject([{ line: 11, path: 'upstreams.risk.request.set.X-Api-Key' }])
     expect(problems[0]?.message).toContain(message)
@@ -399,7 +401,7 @@ describe('load never throws', () => {
 })
 
 test('a tag on a map or a list is rejected as on a word', () => {
-  const problems = problemsOf(`listen: !a { port: 1 }\nadmin: { hosts: !b [x] }\nlog: { level: !c info }\n${sandbox}`)
+  const problems = findProblems(`listen: !a { port: 1 }\nadmin: { hosts: !b [x] }\nlog: { level: !c info }\n${sandbox}`)
 
   expect(problems.map(({ line, path, message }) => [line, path, message])).toEqual([
     [1, 'listen', 'a tag'],

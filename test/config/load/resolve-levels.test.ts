@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Provenance } from '../../../src/config/load/provenance.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
-import { configOf, folderWith, parse, sandbox, withRisk } from '../helper.ts'
+import { folderWith, parse, sandbox, validConfig, withRisk } from '../helper.ts'
 
 test('every key but upstreams has a default', () => {
-  const { hash, upstreams, operations, ...rest } = configOf(sandbox)
+  const { hash, upstreams, operations, ...rest } = validConfig(sandbox)
 
   expect(rest).toEqual({
     allowSandbox: false,
@@ -86,15 +86,15 @@ test('every key but upstreams has a default', () => {
 })
 
 test('an empty section is the same as none', () => {
-  const empty = configOf(
+  const empty = validConfig(
     `requestId: {}\nlisten: { timeouts: {} }\nadmin: {}\nlog: {}\ndefaults: { timeouts: {}, tls: {}, outlier: {} }\noperations: { market.insights: {} }\nreload: {}\nshutdown: {}\n${sandbox}`,
   )
 
-  expect(empty).toEqual(configOf(sandbox))
+  expect(empty).toEqual(validConfig(sandbox))
 })
 
 test('the whole skeleton is understood', () => {
-  const { listen, admin, requestId, upstreams, operations } = configOf(`
+  const { listen, admin, requestId, upstreams, operations } = validConfig(`
 version: 1
 allowSandbox: true
 requestId: { header: none }
@@ -167,7 +167,7 @@ describe('precedence', () => {
     const level = (name: keyof typeof levels): string => (used.includes(name) ? levels[name] : '')
     return `${level('defaults')}\n${withRisk(`\n    endpoints: [http://risk]${level('upstream')}`)}${level('operation')}`
   }
-  const seen = (config: ReturnType<typeof configOf>): unknown => {
+  const seen = (config: ReturnType<typeof validConfig>): unknown => {
     const { deadline, maxBody } = config.operations['risk.asset-valuation']
     const { keepAlive, maxConnections, timeouts } = config.upstreams.risk
     return { deadline, maxBody, keepAlive, maxConnections, connect: timeouts.connect }
@@ -175,7 +175,7 @@ describe('precedence', () => {
   const all = (n: number) => ({ keepAlive: n * 1000, maxConnections: n, connect: n * 1000 })
 
   test('an operation wins over its upstream', () => {
-    expect(seen(configOf(text('defaults', 'upstream', 'operation')))).toEqual({
+    expect(seen(validConfig(text('defaults', 'upstream', 'operation')))).toEqual({
       deadline: 1000,
       maxBody: 1,
       ...all(2),
@@ -183,11 +183,11 @@ describe('precedence', () => {
   })
 
   test('an upstream wins over the defaults', () => {
-    expect(seen(configOf(text('defaults', 'upstream')))).toEqual({ deadline: 2000, maxBody: 2, ...all(2) })
+    expect(seen(validConfig(text('defaults', 'upstream')))).toEqual({ deadline: 2000, maxBody: 2, ...all(2) })
   })
 
   test('the defaults win over the built-in values', () => {
-    expect(seen(configOf(text('defaults')))).toEqual({ deadline: 3000, maxBody: 3, ...all(3) })
+    expect(seen(validConfig(text('defaults')))).toEqual({ deadline: 3000, maxBody: 3, ...all(3) })
   })
 
   test.each([
@@ -197,13 +197,13 @@ describe('precedence', () => {
     ['deadline: 9s', { deadline: 9000 }],
     ['maxBody: 9B', { maxBody: 9 }],
   ])('an upstream may state %s and nothing else', (key, expected) => {
-    const config = configOf(withRisk(`\n    endpoints: [http://risk]\n    ${key}`))
+    const config = validConfig(withRisk(`\n    endpoints: [http://risk]\n    ${key}`))
 
     expect(seen(config)).toMatchObject(expected)
   })
 
   test('an upstream changes no other group', () => {
-    const { upstreams, operations } = configOf(text('upstream'))
+    const { upstreams, operations } = validConfig(text('upstream'))
 
     expect(upstreams.market.timeouts.connect).toBe(2000)
     expect(upstreams.market.keepAlive).toBe(1500)
@@ -212,7 +212,7 @@ describe('precedence', () => {
 
   test('none wins over a limit, and turns it off', () => {
     const none = 'deadline: none, maxBody: false, timeouts: { connect: none, headers: false, body: none }'
-    const { upstreams, operations } = configOf(
+    const { upstreams, operations } = validConfig(
       `${withRisk(` { endpoints: [http://risk], ${none} }`)}\noperations: { valuation.score: { deadline: none, maxBody: none } }`,
     )
 
@@ -223,7 +223,7 @@ describe('precedence', () => {
   })
 
   test('a limit wins over none', () => {
-    const { operations } = configOf(
+    const { operations } = validConfig(
       `defaults: { deadline: none }\n${withRisk(' { endpoints: [http://a], deadline: 4s }')}`,
     )
 
@@ -232,11 +232,11 @@ describe('precedence', () => {
   })
 
   test('zero is a value: no body, no reuse', () => {
-    const { upstreams, operations } = configOf(`defaults: { keepAlive: 0s, maxBody: 0B }\n${sandbox}`)
+    const { upstreams, operations } = validConfig(`defaults: { keepAlive: 0s, maxBody: 0B }\n${sandbox}`)
 
     expect(upstreams.risk.keepAlive).toBe(0)
     expect(operations['valuation.score'].maxBody).toBe(0)
-    expect(configOf(`defaults: { keepAlive: none }\n${sandbox}`).upstreams.risk.keepAlive).toBe(0)
+    expect(validConfig(`defaults: { keepAlive: none }\n${sandbox}`).upstreams.risk.keepAlive).toBe(0)
   })
 
   test('the level that wins and its line are known', () => {
@@ -289,7 +289,7 @@ describe('precedence', () => {
 
 describe('a resolved configuration', () => {
   test('is frozen to its last value', () => {
-    const config = configOf(withRisk(' { endpoints: [http://a], request: { set: { X-A: b }, remove: [X-C] } }'))
+    const config = validConfig(withRisk(' { endpoints: [http://a], request: { set: { X-A: b }, remove: [X-C] } }'))
     const thawed: unknown[] = []
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return
@@ -304,8 +304,8 @@ describe('a resolved configuration', () => {
   })
 
   test('has the same hash when only the spelling of the file differs', () => {
-    const one = configOf(`version: 1\nadmin: { port: 1 }\ndefaults: { deadline: 1m }\n${sandbox}`)
-    const other = configOf(`# a comment\n${sandbox}\ndefaults: { deadline: 60s }\nadmin:\n  port: 0x1\n`)
+    const one = validConfig(`version: 1\nadmin: { port: 1 }\ndefaults: { deadline: 1m }\n${sandbox}`)
+    const other = validConfig(`# a comment\n${sandbox}\ndefaults: { deadline: 60s }\nadmin:\n  port: 0x1\n`)
 
     expect(other.hash).toBe(one.hash)
   })
@@ -318,12 +318,12 @@ describe('a resolved configuration', () => {
       'operations: { valuation.score: { state: refuse } }',
     ]
 
-    expect(new Set(hashes.map((text) => configOf(`${text}\n${sandbox}`).hash)).size).toBe(hashes.length)
+    expect(new Set(hashes.map((text) => validConfig(`${text}\n${sandbox}`).hash)).size).toBe(hashes.length)
   })
 
   test('has another hash when the contents of a referenced file differ', () => {
     const text = withRisk(' { endpoints: [http://a], request: { set: { X-A: "file:key" } } }')
-    const hashes = ['one', 'two'].map((key) => configOf(text, {}, join(folderWith({ key }), 'gateway.yaml')).hash)
+    const hashes = ['one', 'two'].map((key) => validConfig(text, {}, join(folderWith({ key }), 'gateway.yaml')).hash)
 
     expect(hashes[0]).not.toBe(hashes[1])
   })

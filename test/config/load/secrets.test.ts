@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { formatProblems } from '../../../src/config/problem.ts'
-import { configOf, folderWith, parse, sandbox, withRisk } from '../helper.ts'
+import { folderWith, parse, sandbox, validConfig, withRisk } from '../helper.ts'
 
 const secret = 'hunter2-s3cret'
 const environment = { SECRET: secret, LINES: `${secret}\n${secret}`, EMPTY: '' }
@@ -164,7 +164,7 @@ test.each([
   ['the file itself, for another field', 'X-Region: eu', false],
 ])('a value from %s is marked as secret, or not', (_where, line, marked) => {
   const folder = folderWith({ key: 'a' })
-  const config = configOf(risk('request:', '  set:', `    ${line}`), { KEY: 'a' }, join(folder, 'gateway.yaml'))
+  const config = validConfig(risk('request:', '  set:', `    ${line}`), { KEY: 'a' }, join(folder, 'gateway.yaml'))
 
   expect(config.upstreams.risk.request.set[0]?.secret).toBe(marked)
 })

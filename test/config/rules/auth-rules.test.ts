@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { renderEffectiveConfig } from '../../../src/config/diff/report.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'
-import { configOf, folderWith, parse, problemsOf, sandbox } from '../helper.ts'
+import { findProblems, folderWith, parse, sandbox, validConfig } from '../helper.ts'
 
 const sha = 'ab'.repeat(32)
 const keyed = (id: string, key: string) => `{ id: ${id}, operations: all, apiKeys: [{ id: ${key}, sha256: ${sha} }] }`
@@ -149,11 +149,11 @@ test.each([
     'only a token says something of these, so nobody could call this with anything else',
   ],
 ])('%s is rejected where it stands', (_, text, path, message) => {
-  expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
+  expect(findProblems(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
 })
 
 test('auth: none for one operation needs no auth for the others', () => {
-  expect(problemsOf(`${sandbox}\noperations: { market.insights: { auth: none } }`)).toEqual([])
+  expect(findProblems(`${sandbox}\noperations: { market.insights: { auth: none } }`)).toEqual([])
 })
 
 test('tokens that no operation takes get a warning', () => {
@@ -178,8 +178,8 @@ test('keys may stand in a file, which is read again when it changes', () => {
 })
 
 test('the secret of introspection is not shown, not even in problems', () => {
-  const config = configOf(`${sandbox}\nauth: { methods: [introspection], introspection: ${introspectionYaml} }`)
-  const problems = problemsOf(
+  const config = validConfig(`${sandbox}\nauth: { methods: [introspection], introspection: ${introspectionYaml} }`)
+  const problems = findProblems(
     `${sandbox}\nauth: { methods: [introspection], introspection: { clientSecret: [planted-secret] } }`,
   )
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { configOf, problemsOf, sandbox } from '../helper.ts'
+import { findProblems, sandbox, validConfig } from '../helper.ts'
 
 const jwt = 'jwt: { issuer: a, audience: [b], jwks: https://login.example/jwks }'
 const tokens = `methods: [jwt], ${jwt}`
@@ -101,7 +101,7 @@ test.each([
   ],
   ['a path alone', 'listen: { publicUrl: /base }', 'listen.publicUrl', 'not a URL'],
 ])('%s is rejected where it stands', (_, text, path, message) => {
-  expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
+  expect(findProblems(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
 })
 
 test('a certificate is named by any of its names, and by its fingerprint in every usual spelling', () => {
@@ -113,10 +113,10 @@ test('a certificate is named by any of its names, and by its fingerprint in ever
     `sha256:${hex}`,
     `sha256:${hex.match(/../g)?.join(':')}`,
   ]
-  const { clients } = configOf(
+  const { clients } = validConfig(
     `${sandbox}\nauth: { methods: [apiKey] }\nclients: [{ id: a, operations: all, certificates: ${JSON.stringify(names.slice(0, 4))} }]`,
   )
-  const spelled = configOf(
+  const spelled = validConfig(
     `${sandbox}\nauth: { methods: [apiKey] }\nclients: [{ id: a, operations: all, certificates: ${JSON.stringify(names.slice(4))} }]`,
   )
 
@@ -126,7 +126,7 @@ test('a certificate is named by any of its names, and by its fingerprint in ever
 })
 
 test('proofs are accepted for the public URL, by default for a minute', () => {
-  const { auth, listen } = configOf(
+  const { auth, listen } = validConfig(
     `${sandbox}\nauth: { ${tokens}, dpop: {} }\nlisten: { publicUrl: HTTPS://Gateway.example:443/base/ }`,
   )
 

@@ -1,19 +1,19 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { configOf, folderWith, parse, problemsOf, sandbox } from '../helper.ts'
+import { findProblems, folderWith, parse, sandbox, validConfig } from '../helper.ts'
 
 const at = join(folderWith({ key: `${'k'.repeat(32)}\n`, short: 'k'.repeat(31) }), 'gateway.yaml')
 const good = 'file: /var/log/audit.log, key: file:key'
 
 test('keys that are left out have their defaults, and the key is the text of its file', () => {
-  expect(configOf(`audit: { ${good} }\n${sandbox}`, {}, at).audit).toEqual({
+  expect(validConfig(`audit: { ${good} }\n${sandbox}`, {}, at).audit).toEqual({
     file: '/var/log/audit.log',
     key: 'k'.repeat(32),
     digests: 'none',
     onFailure: 'refuse',
     rotate: null,
   })
-  expect(configOf(`audit: none\n${sandbox}`).audit).toBe(null)
+  expect(validConfig(`audit: none\n${sandbox}`).audit).toBe(null)
 })
 
 test.each([
@@ -30,7 +30,7 @@ test.each([
   [`{ ${good}, onFailure: none }`, 'audit.onFailure', 'unknown value'],
   ['true', 'audit', 'not a policy'],
 ])('audit: %s is rejected at %s', (written, path, message = '') => {
-  const problems = problemsOf(`audit: ${written}\n${sandbox}`, {}, at)
+  const problems = findProblems(`audit: ${written}\n${sandbox}`, {}, at)
 
   expect(problems.filter((problem) => problem.path === path)[0]?.message).toContain(message)
   expect(JSON.stringify(problems)).not.toContain('ppp')

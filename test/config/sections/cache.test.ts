@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { renderEffectiveConfig } from '../../../src/config/diff/report.ts'
 import { allOperations } from '../../../src/operations.ts'
-import { configOf, parse, problemsOf, sandbox } from '../helper.ts'
+import { findProblems, parse, sandbox, validConfig } from '../helper.ts'
 
 const insights = (cache: string): string => `${sandbox}\noperations: { market.insights: { cache: ${cache} } }`
 
@@ -32,11 +32,13 @@ describe('the cache of an operation', () => {
     ],
     ['{ staleWhenDisconnected: none }', { ...defaults, staleWhenDisconnected: 0 }],
   ])('%s', (written, cache) => {
-    expect(configOf(insights(written)).operations['market.insights'].cache).toEqual(cache)
+    expect(validConfig(insights(written)).operations['market.insights'].cache).toEqual(cache)
   })
 
   test('is none for all nine unless it is set', () => {
-    expect(allOperations.map(({ id }) => configOf(sandbox).operations[id].cache)).toEqual(allOperations.map(() => null))
+    expect(allOperations.map(({ id }) => validConfig(sandbox).operations[id].cache)).toEqual(
+      allOperations.map(() => null),
+    )
   })
 
   test.each([
@@ -46,22 +48,22 @@ describe('the cache of an operation', () => {
     ['{ maxEntry: 1B }', 'operations.market.insights.cache.maxEntry', 'too small'],
     ['{ maxEntry: 65MiB }', 'operations.market.insights.cache.maxEntry', 'more than there is room for'],
   ])('%s is rejected', (written, path, message) => {
-    expect(problemsOf(insights(written))).toMatchObject([{ path, message: expect.stringContaining(message) }])
+    expect(findProblems(insights(written))).toMatchObject([{ path, message: expect.stringContaining(message) }])
   })
 })
 
 test('the effective configuration can be loaded again', () => {
   const written = insights('{ maxEntry: 4KiB, staleIfError: 10m, staleWhenDisconnected: none }')
-  const config = configOf(`cache: { maxBytes: 1GiB, credentials: [X-Token] }\n${written}`)
+  const config = validConfig(`cache: { maxBytes: 1GiB, credentials: [X-Token] }\n${written}`)
 
-  expect(configOf(JSON.stringify(renderEffectiveConfig(config))).hash).toBe(config.hash)
+  expect(validConfig(JSON.stringify(renderEffectiveConfig(config))).hash).toBe(config.hash)
 })
 
 test('the URL of its Redis shows nowhere', () => {
   const text = `cache: { redis: { url: "redis://:hunter2@redis" } }\n${insights('true')}`
 
-  expect(JSON.stringify(renderEffectiveConfig(configOf(text)))).not.toContain('hunter2')
-  expect(JSON.stringify(problemsOf(text.replace('redis:/', 'http:/')))).not.toContain('hunter2')
+  expect(JSON.stringify(renderEffectiveConfig(validConfig(text)))).not.toContain('hunter2')
+  expect(JSON.stringify(findProblems(text.replace('redis:/', 'http:/')))).not.toContain('hunter2')
 })
 
 describe('a setting without an effect gets a warning', () => {

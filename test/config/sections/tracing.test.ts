@@ -1,22 +1,22 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { renderEffectiveConfig } from '../../../src/config/diff/report.ts'
-import { configOf, folderWith, parse, problemsOf, sandbox } from '../helper.ts'
+import { findProblems, folderWith, parse, sandbox, validConfig } from '../helper.ts'
 
 const folder = folderWith({ token: 'Bearer planted-in-a-file\n' })
 const at = join(folder, 'gateway.yaml')
 const otlp = 'otlp: https://collector.example/v1/traces'
 
-const read = (tracing: string) => configOf(`tracing: ${tracing}\n${sandbox}`, {}, at).tracing
+const read = (tracing: string) => validConfig(`tracing: ${tracing}\n${sandbox}`, {}, at).tracing
 const warningsOf = (tracing: string) => {
   const result = parse(`tracing: ${tracing}\n${sandbox}`, {}, at)
   return result.ok ? result.warnings.map(({ path, message }) => `${path}: ${message}`) : null
 }
 
 test('it is off by default', () => {
-  expect(configOf(sandbox).tracing).toBeNull()
+  expect(validConfig(sandbox).tracing).toBeNull()
   expect(read('none')).toBeNull()
-  expect(renderEffectiveConfig(configOf(sandbox)).tracing).toBe('none')
+  expect(renderEffectiveConfig(validConfig(sandbox)).tracing).toBe('none')
 })
 
 test('with a URL, one in a hundred traces that begin here is sent', () => {
@@ -31,14 +31,14 @@ test('with a URL, one in a hundred traces that begin here is sent', () => {
 
 test('Server-Timing needs no receiver', () => {
   expect(read('{ serverTiming: true }')).toMatchObject({ otlp: null, serverTiming: true })
-  expect(renderEffectiveConfig(configOf(`tracing: { serverTiming: true }\n${sandbox}`)).tracing).toEqual({
+  expect(renderEffectiveConfig(validConfig(`tracing: { serverTiming: true }\n${sandbox}`)).tracing).toEqual({
     serverTiming: true,
   })
 })
 
 test('the value of a header is shown when it stands in the file and is no credential, and is hashed either way', () => {
   const headers = 'headers: { Authorization: file:token, X-Api-Key: planted-in-the-file, X-Tenant: lender }'
-  const config = configOf(`tracing: { ${otlp}, ${headers} }\n${sandbox}`, {}, at)
+  const config = validConfig(`tracing: { ${otlp}, ${headers} }\n${sandbox}`, {}, at)
 
   expect(config.tracing?.headers.map(({ value }) => value)).toEqual([
     'Bearer planted-in-a-file',
@@ -55,10 +55,10 @@ test('the value of a header is shown when it stands in the file and is no creden
 })
 
 test('the shown text, loaded again, gives the same', () => {
-  const config = configOf(`tracing: { ${otlp}, sample: 12.5%, serviceName: gw, serverTiming: true }\n${sandbox}`)
+  const config = validConfig(`tracing: { ${otlp}, sample: 12.5%, serviceName: gw, serverTiming: true }\n${sandbox}`)
   const shown = JSON.stringify({ ...renderEffectiveConfig(config), version: 1 })
 
-  expect(configOf(shown).hash).toBe(config.hash)
+  expect(validConfig(shown).hash).toBe(config.hash)
 })
 
 describe('is rejected', () => {
@@ -79,14 +79,14 @@ describe('is rejected', () => {
     [`{ ${otlp}, headers: { X: [planted] } }`, 'tracing.headers.X', 'not a string'],
     [`{ ${otlp}, header: planted }`, 'tracing.header', 'unknown key'],
   ])('tracing: %s at %s', (written, path, message) => {
-    const problems = problemsOf(`tracing: ${written}\n${sandbox}`, {}, at)
+    const problems = findProblems(`tracing: ${written}\n${sandbox}`, {}, at)
 
     expect(problems.find((problem) => problem.path === path)?.message).toContain(message)
     expect(JSON.stringify(problems)).not.toContain('planted')
   })
 
   test('the hint for a URL without a path has the whole URL', () => {
-    const [problem] = problemsOf(`tracing: { otlp: "http://collector:4318" }\n${sandbox}`)
+    const [problem] = findProblems(`tracing: { otlp: "http://collector:4318" }\n${sandbox}`)
 
     expect(problem?.hint).toBe('write http://collector:4318/v1/traces')
   })

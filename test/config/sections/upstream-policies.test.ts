@@ -4,13 +4,13 @@ import type { UpstreamConfig } from '../../../src/config/config.ts'
 import { reportConfig } from '../../../src/config/diff/report.ts'
 import type { Provenance } from '../../../src/config/load/provenance.ts'
 import { groups } from '../../../src/operations.ts'
-import { configOf, parse, sandbox, withRisk } from '../helper.ts'
+import { parse, sandbox, validConfig, withRisk } from '../helper.ts'
 
 /** Renders a group and the defaults, in one line each; the group's key stands on the line after them. */
 const text = (own: string, defaults = ''): string =>
   `defaults: { ${defaults} }\n${withRisk(` { endpoints: [https://a, https://b]${own === '' ? '' : `, ${own}`} }`)}`
 
-const risk = (own: string, defaults = ''): UpstreamConfig => configOf(text(own, defaults)).upstreams.risk
+const risk = (own: string, defaults = ''): UpstreamConfig => validConfig(text(own, defaults)).upstreams.risk
 
 const builtIn = {
   healthCheck: {
@@ -68,7 +68,7 @@ describe('a group', () => {
   })
 
   test('changes no other group', () => {
-    const { upstreams } = configOf(
+    const { upstreams } = validConfig(
       text(
         stated
           .slice(0, 1)
@@ -118,7 +118,7 @@ describe('a group', () => {
         { endpoints: ['sandbox'], healthCheck: group === 'risk' ? 'none' : { path: `/${group}` } },
       ]),
     )
-    const { upstreams } = configOf(JSON.stringify({ defaults: { healthCheck: { timeout: '1s' } }, upstreams: each }))
+    const { upstreams } = validConfig(JSON.stringify({ defaults: { healthCheck: { timeout: '1s' } }, upstreams: each }))
     expect(upstreams.risk.healthCheck).toBeNull()
     expect(upstreams.market.healthCheck).toMatchObject({ path: '/market', timeout: 1000 })
   })
@@ -139,7 +139,7 @@ describe.each(['outlier', 'healthCheck', 'circuitBreaker', 'retry'] as const)('%
 })
 
 test('an endpoint that drains is marked, and keeps its weight', () => {
-  const config = configOf(withRisk(' { endpoints: [http://a, { url: http://b, weight: 7, drain: true }] }'))
+  const config = validConfig(withRisk(' { endpoints: [http://a, { url: http://b, weight: 7, drain: true }] }'))
 
   expect(config.upstreams.risk.endpoints).toEqual([
     { origin: 'http://a', pathPrefix: '', weight: 100, drain: false },
@@ -148,7 +148,7 @@ test('an endpoint that drains is marked, and keeps its weight', () => {
 })
 
 test.each(['connect', 'health', 'none'] as const)('an edit may be tried in the way "%s"', (preflight) => {
-  expect(configOf(`reload: { preflight: ${preflight} }\n${sandbox}`).reload.preflight).toBe(preflight)
+  expect(validConfig(`reload: { preflight: ${preflight} }\n${sandbox}`).reload.preflight).toBe(preflight)
 })
 
 test('the level that wins and its position are known for each key', () => {
@@ -215,9 +215,11 @@ test('the report of an upstream is a configuration with the same report', () => 
       const endpoints = ['https://a', { url: 'http://b', weight: 3, drain: true }]
       const tls = unverified ? { ...own.tls, verify: false, insecure: true } : own.tls
       const others = Object.fromEntries(groups.map((group) => [group, 'sandbox']))
-      const config = configOf(JSON.stringify({ defaults, upstreams: { ...others, risk: { endpoints, ...own, tls } } }))
+      const config = validConfig(
+        JSON.stringify({ defaults, upstreams: { ...others, risk: { endpoints, ...own, tls } } }),
+      )
 
-      expect(configOf(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
+      expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
     }),
     { numRuns: 60 },
   )

@@ -4,7 +4,7 @@ import type { LoadResult } from '../../../src/config/load/load.ts'
 import type { ReloadOutcome, ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
 import { unreachableProblems } from '../../../src/runtime/reload/reload-problems.ts'
 import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
-import { configOf, parse, sandbox, withRisk } from '../../config/helper.ts'
+import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 
 /** Loads a text that is meant to be valid. */
 export const loaded = (text: string): LoadedConfig => {
@@ -17,7 +17,7 @@ export const loaded = (text: string): LoadedConfig => {
 export const [one, two] = [loaded(withRisk(' http://one.internal')), loaded(withRisk(' http://two.internal'))]
 
 /** The hash of the first configuration. */
-export const old = configOf(sandbox).hash
+export const old = validConfig(sandbox).hash
 
 /**
  * Creates a reloader whose file is `file.content`, and whose new endpoints are unreachable as long as `file.reason`

@@ -3,7 +3,7 @@ import type { Config } from '../../../src/config/config.ts'
 import type { LoadResult } from '../../../src/config/load/load.ts'
 import type { ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
 import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
-import { configOf, parse, sandbox, withRisk } from '../../config/helper.ts'
+import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 
 const loaded = (text: string): LoadedConfig => {
   const result = parse(text)
@@ -72,8 +72,8 @@ describe('one reload at a time', () => {
     read.resolve(at('http://new.internal'))
 
     expect(await running).toMatchObject({ result: 'applied' })
-    expect(await back).toMatchObject({ result: 'applied', to: configOf(sandbox).hash })
-    expect(reloader.config.hash).toBe(configOf(sandbox).hash)
+    expect(await back).toMatchObject({ result: 'applied', to: validConfig(sandbox).hash })
+    expect(reloader.config.hash).toBe(validConfig(sandbox).hash)
   })
 })
 
@@ -137,7 +137,7 @@ describe('a rollback', () => {
   test('goes one step back, and again forth', async () => {
     const { reloader } = createReloader(at('http://new.internal'))
     await reloader.reload('file')
-    const [old, next] = [configOf(sandbox).hash, at('http://new.internal').config.hash]
+    const [old, next] = [validConfig(sandbox).hash, at('http://new.internal').config.hash]
 
     const hashes = [await reloader.rollback(), await reloader.rollback()].map(
       (outcome) => outcome !== null && 'to' in outcome && outcome.to,

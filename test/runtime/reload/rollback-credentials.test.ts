@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { reportConfig } from '../../../src/config/diff/report.ts'
 import { withCurrentCredentials } from '../../../src/runtime/reload/rollback-credentials.ts'
-import { configOf, folderWith, sandbox } from '../../config/helper.ts'
+import { folderWith, sandbox, validConfig } from '../../config/helper.ts'
 
 const jwks = JSON.stringify({
   keys: [
@@ -22,7 +22,7 @@ const folder = folderWith({
 })
 
 const reported = (text: string) => {
-  const config = configOf(`${text}\n${sandbox}`, {}, `${folder}/gateway.yaml`)
+  const config = validConfig(`${text}\n${sandbox}`, {}, `${folder}/gateway.yaml`)
   return { config, report: reportConfig(config) }
 }
 
