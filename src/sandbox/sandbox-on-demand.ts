@@ -7,10 +7,8 @@ export class SandboxOnDemand {
 
   /** Returns the sandbox's origin; null: no configuration has used it so far. */
   async originFor({ upstreams }: Config): Promise<string | null> {
-    const isUsed = Object.values(upstreams).some(({ endpoints }) =>
-      endpoints.some(({ origin }) => origin === 'sandbox'),
-    )
-    if (isUsed) this.#sandbox ??= await openSandbox()
+    const used = Object.values(upstreams).some(({ endpoints }) => endpoints.some(({ origin }) => origin === 'sandbox'))
+    if (used) this.#sandbox ??= await openSandbox()
     return this.#sandbox?.origin ?? null
   }
 

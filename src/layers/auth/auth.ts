@@ -34,13 +34,10 @@ export const authLayer = ({
 }: AuthOptions): Layer => {
   const distinctChallenges = new Set(authenticators.map(({ challenge }) => challenge))
   const challenges = [...distinctChallenges].flatMap((challenge) => ['WWW-Authenticate', challenge])
-  const takesTokens = authenticators.some(({ fields }) => fields.includes('authorization'))
+  const credentialFields = authenticators.flatMap(({ fields }) => fields)
+  const takesTokens = credentialFields.includes('authorization')
   const authorizeToken = createTokenAuthorizer(required, algorithms)
-  const toUpstreamFields = createCredentialFilter(
-    authenticators.flatMap(({ fields }) => fields),
-    forwardsCredentials,
-    identityField,
-  )
+  const toUpstreamFields = createCredentialFilter(credentialFields, forwardsCredentials, identityField)
 
   const missingCredential = (): GatewayError =>
     new GatewayError('unauthenticated', { reason: 'no-credential', cause: 'no credential', fields: challenges })

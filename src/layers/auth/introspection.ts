@@ -20,11 +20,9 @@ export type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
  * active. Rejects with {@link VerifierUnavailable}, whose message holds neither token nor secret.
  */
 export const introspect = async (server: HttpClient, credentials: IntrospectionCredentials, token: string) => {
-  const { status, text } = await server
-    .request(createIntrospectionRequest(credentials, token))
-    .catch((error: unknown) => {
-      throw new VerifierUnavailable('introspection-server', error instanceof Error ? error.message : String(error))
-    })
+  const { status, text } = await server.request(createRequest(credentials, token)).catch((error: unknown) => {
+    throw new VerifierUnavailable('introspection-server', error instanceof Error ? error.message : String(error))
+  })
   if (status !== 200)
     throw new VerifierUnavailable(
       'introspection-server',
@@ -39,10 +37,7 @@ export const introspect = async (server: HttpClient, credentials: IntrospectionC
   return active ? { claims, size: text.length } : null
 }
 
-const createIntrospectionRequest = (
-  { clientId, clientSecret }: IntrospectionCredentials,
-  token: string,
-): HttpRequest => ({
+const createRequest = ({ clientId, clientSecret }: IntrospectionCredentials, token: string): HttpRequest => ({
   method: 'POST',
   headers: {
     accept: 'application/json',

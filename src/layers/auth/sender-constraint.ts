@@ -4,6 +4,7 @@ import type { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { type AuthScheme, createAuthChallenge } from './auth-challenge.ts'
 import { unauthenticated } from './authenticator.ts'
+import type { Claims } from './claims.ts'
 import { certificateThumbprint, type GetClientCertificate } from './client-certificate.ts'
 import { CredentialRejected } from './errors.ts'
 import type { TokenCredential } from './token-credential.ts'
@@ -22,7 +23,7 @@ export interface TokenConfirmation {
  */
 export type CheckSenderConstraint = (
   exchange: Exchange,
-  claims: Readonly<Record<string, unknown>>,
+  claims: Claims,
   credential: TokenCredential,
   client: string,
 ) => void | Promise<void>
@@ -82,9 +83,7 @@ const noConfirmation: TokenConfirmation = { certificate: null, key: null }
 const digestPattern = /^[\w-]{43}$/
 
 /** Reads what a token is bound to; null: nothing. A confirmation that cannot be read is unknown, an empty one too. */
-export const parseTokenConfirmation = ({
-  cnf,
-}: Readonly<Record<string, unknown>>): TokenConfirmation | 'unknown' | null => {
+export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'unknown' | null => {
   if (cnf === undefined) return null
   if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
   const entries = Object.entries(cnf)

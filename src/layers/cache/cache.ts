@@ -44,22 +44,12 @@ export const cacheLayer =
       const verdict = stored === null ? null : decideReuse(stored.head, request, at)
       const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
       if (tierLookup === 'not-yet' && isMissed) return serveAfterTierLookup(exchange, request, key, joinsLeft, stored)
-      const doneLookup = tierLookup === 'not-yet' ? null : tierLookup
+      const lookup = tierLookup === 'not-yet' ? null : tierLookup
       if (stored === null || verdict === null || verdict.kind === 'fetch') {
         if (request.onlyIfCached) return notCached()
         const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
         const varies = (stored ?? variants?.[0])?.head.varies ?? null
-        return filler.fetchOrJoin({
-          exchange,
-          request,
-          key,
-          at,
-          stored,
-          varies,
-          why,
-          joinsLeft,
-          tierLookup: doneLookup,
-        })
+        return filler.fetchOrJoin({ exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup: lookup })
       }
       if (verdict.kind === 'not-cached') return notCached()
       const { head, body } = stored

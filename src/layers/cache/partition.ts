@@ -67,9 +67,7 @@ export class CachePartition {
    * of this gateway.
    */
   invalidate(query: string): void {
-    this.#store.cancelReservations(
-      (reservation) => reservation.partition === this && reservation.cacheKey.query === query,
-    )
+    this.#store.cancelReservations(({ partition, cacheKey }) => partition === this && cacheKey.query === query)
     for (const key of [...(this.#keysByQuery.get(query) ?? [])]) this.#store.remove(key, () => true)
   }
 

@@ -30,19 +30,14 @@ export const retryLayer = (
 ): Layer => {
   const causes: ReadonlySet<string | number> = new Set(on)
   /**
-   * Returns the wait before the next attempt in milliseconds; null: no further attempt. The budget comes last, because
+   * Returns the wait after the nth attempt in milliseconds; null: no further attempt. The budget comes last, because
    * a token that it gives is spent.
    */
-  const delayBefore = (
-    exchange: Exchange,
-    attemptsMade: number,
-    mayHaveBeenSent: boolean,
-    fields: HeaderFields,
-  ): number | null => {
-    if (attemptsMade >= attempts || exchange.responseStarted || exchange.aborted !== null) return null
-    if (!(mayHaveBeenSent ? canRepeat(exchange, idempotency) : isBodySendable(exchange))) return null
+  const delayBefore = (exchange: Exchange, nth: number, maybeSent: boolean, fields: HeaderFields): number | null => {
+    if (nth >= attempts || exchange.responseStarted || exchange.aborted !== null) return null
+    if (!(maybeSent ? canRepeat(exchange, idempotency) : isBodySendable(exchange))) return null
     const retryAfter = retryAfterMs(fields)
-    const ms = Math.max(retryAfter ?? 0, jitteredBackoff(backoff, attemptsMade, random))
+    const ms = Math.max(retryAfter ?? 0, jitteredBackoff(backoff, nth, random))
     if (!fitsDeadline(exchange, ms, retryAfter)) return null
     return budget.take() ? ms : null
   }
@@ -51,43 +46,38 @@ export const retryLayer = (
     /**
      * `previousError` is the failure of the attempt before; null: this is the first, or the one before had a response.
      */
-    const attempt = (
-      exchange: Exchange,
-      attemptsMade: number,
-      previousError: GatewayError | null,
-    ): Promise<ProxyResponse> => {
+    const attempt = (exchange: Exchange, nth: number, previousError: GatewayError | null): Promise<ProxyResponse> => {
       const attemptsBefore = exchange.attempts
       return next(exchange).then(
-        (response) => (causes.has(response.status) ? onResponse(exchange, attemptsMade, response) : response),
+        (response) => (causes.has(response.status) ? onResponse(exchange, nth, response) : response),
         (error) => {
           // It reached no endpoint, for example because a breaker has opened: the attempt before says more of the
           // upstream.
           if (previousError !== null && exchange.attempts === attemptsBefore && exchange.aborted === null)
             throw previousError
-          return onError(exchange, attemptsMade, error)
+          return onError(exchange, nth, error)
         },
       )
     }
 
     const onResponse = (
       exchange: Exchange,
-      attemptsMade: number,
+      nth: number,
       response: ProxyResponse,
     ): ProxyResponse | Promise<ProxyResponse> => {
-      const ms = delayBefore(exchange, attemptsMade, true, response.fields)
+      const ms = delayBefore(exchange, nth, true, response.fields)
       if (ms === null) return response
       response.body.discard() // before the wait: the connection is of use to others
-      return sleepUnlessAborted(exchange, ms).then(() => attempt(exchange, attemptsMade + 1, null))
+      return sleepUnlessAborted(exchange, ms).then(() => attempt(exchange, nth + 1, null))
     }
 
-    const onError = async (exchange: Exchange, attemptsMade: number, error: unknown): Promise<ProxyResponse> => {
+    const onError = async (exchange: Exchange, nth: number, error: unknown): Promise<ProxyResponse> => {
       if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
       const allowed = failureTable[error.kind].retry
-      const ms =
-        allowed === 'never' ? null : delayBefore(exchange, attemptsMade, allowed === 'replayable', error.fields)
+      const ms = allowed === 'never' ? null : delayBefore(exchange, nth, allowed === 'replayable', error.fields)
       if (ms === null) throw error
       await sleepUnlessAborted(exchange, ms)
-      return attempt(exchange, attemptsMade + 1, error)
+      return attempt(exchange, nth + 1, error)
     }
 
     return (exchange) => {
@@ -122,8 +112,8 @@ const hasKey = (fields: HeaderFields): boolean => {
  * Draws from the whole range up to a limit that doubles, so that requests that failed together do not come back
  * together ("full jitter").
  */
-const jitteredBackoff = ({ base, max }: RetryConfig['backoff'], attemptsMade: number, random: () => number): number =>
-  Math.round(random() * Math.min(max, base * 2 ** (attemptsMade - 1)))
+const jitteredBackoff = ({ base, max }: RetryConfig['backoff'], nth: number, random: () => number): number =>
+  Math.round(random() * Math.min(max, base * 2 ** (nth - 1)))
 
 const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number | null): boolean =>
   deadlineAt === null ? retryAfter === null || retryAfter <= maxRetryAfterMs : now() + ms < deadlineAt

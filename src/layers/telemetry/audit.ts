@@ -11,10 +11,8 @@ import type { AuditSink } from '../../observe/audit/audit-sink.ts'
  * Null: the configuration asks for neither.
  */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
-  const [digestsRequest, digestsResponse] = [
-    digests === 'request' || digests === 'both',
-    digests === 'answer' || digests === 'both',
-  ]
+  const digestsRequest = digests === 'request' || digests === 'both'
+  const digestsResponse = digests === 'answer' || digests === 'both'
   const rejectsOnFailure = onFailure === 'refuse'
   if (digests === 'none')
     return rejectsOnFailure ? (next) => (exchange) => (auditor.failing ? auditFailure() : next(exchange)) : null
@@ -27,7 +25,7 @@ export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSi
       if (!digestsResponse) return next(exchange)
       return next(exchange).then((response) => ({
         ...response,
-        body: digestingResponseBody(response.body, bodyDigests),
+        body: digestingBody(response.body, bodyDigests),
       }))
     }
 }
@@ -46,7 +44,7 @@ const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
 }
 
 /** Records the digest of a response's body when all of it has been handed to its writer. */
-const digestingResponseBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => ({
+const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => ({
   isShared: body.isShared,
   takeBuffered() {
     const whole = body.takeBuffered()

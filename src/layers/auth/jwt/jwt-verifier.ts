@@ -68,10 +68,8 @@ const readHeader = (token: string, settings: JwtVerifierOptions) => {
  * Describes which type and algorithm came, and which are accepted: most often the issuer, or the file, has to change.
  */
 const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
-  const [type, algorithm] = [
-    registeredName(typ, registeredTypes, canonicalType),
-    registeredName(alg, registeredAlgorithms),
-  ]
+  const type = registeredName(typ, registeredTypes, canonicalType)
+  const algorithm = registeredName(alg, registeredAlgorithms)
   return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
 }
 
@@ -79,11 +77,7 @@ const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifi
  * Returns a token's own name for itself, if it is registered: an unregistered text may hold anything, even a secret,
  * and stays out of the log.
  */
-const registeredName = (
-  value: unknown,
-  names: readonly string[],
-  normalize = (text: string): string => text,
-): string => {
+const registeredName = (value: unknown, names: readonly string[], normalize = (text: string) => text): string => {
   if (value === undefined) return 'missing'
   const name = typeof value === 'string' ? normalize(value) : ''
   return names.includes(name) ? name : 'not a registered name'

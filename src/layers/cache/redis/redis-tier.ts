@@ -162,15 +162,9 @@ export class RedisTier implements SharedTier {
     })
   }
 
-  #recordKey(cacheKey: CacheKey): RecordKey {
+  #recordKey({ client, site, query }: CacheKey): RecordKey {
     const { partition, shape } = this.#options
-    return {
-      operation: partition.operation,
-      shape,
-      client: cacheKey.client,
-      site: cacheKey.site,
-      query: cacheKey.query,
-    }
+    return { operation: partition.operation, shape, client, site, query }
   }
 }
 
