@@ -19,6 +19,7 @@ export interface Argument<Value = unknown> {
   read(value: unknown): Value | undefined
 }
 
+/** The arguments of a command, by name. */
 export type Arguments = Readonly<Record<string, Argument>>
 
 /** The parsed arguments. */

@@ -33,6 +33,7 @@ export const pageSections = {
   records: recordsSection,
 } as const satisfies Readonly<Record<string, (overview: Overview) => Html>>
 
+/** The name of a section, which is the `id` of its element. */
 export type SectionName = keyof typeof pageSections
 
 // Sections of a line or two stand beside one another.

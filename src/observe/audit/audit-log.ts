@@ -14,6 +14,7 @@ export interface PreparedAuditChange {
   discard(): Promise<void>
 }
 
+/** The main log, for events about the audit log, and its queue, for lines when `audit.file` is stdout. */
 export interface AuditLogOptions {
   readonly log: Log
   readonly stdout: StdoutQueue
