@@ -96,7 +96,7 @@ class GatewayRuntime {
     })
     this.#reloader = new Reloader({
       file,
-      first: loaded,
+      initial: loaded,
       load: () => loadInThread(file, environment, this.#reloader.config.clients),
       preflight: (next, provenance) => preflightReload(this.#reloader.config, next, provenance, file),
       apply: (config) => this.#applyConfig(config),

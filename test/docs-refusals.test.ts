@@ -86,7 +86,7 @@ test('a reload while the gateway stops', async () => {
   const first = sound(groups)
   const reloader = new Reloader({
     file: 'gateway.yaml',
-    first,
+    initial: first,
     load: async () => sound(`operations: { market.insights: { state: refuse } }\n${groups}`),
     preflight: async () => [],
     apply: () => Promise.reject(new Error('the gateway is stopping')),

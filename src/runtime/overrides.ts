@@ -40,7 +40,7 @@ export class Overrides implements OverridesView {
   /** Each callback is called with the override that has expired. */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
-    onEndpoint: (ended: ReturnType<typeof parseEndpointKey>) => void = () => {},
+    onEndpoint: (endpoint: ReturnType<typeof parseEndpointKey>) => void = () => {},
   ) {
     this.operations = new TtlOverrides(onOperation)
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
@@ -69,7 +69,7 @@ type OverrideEntries<Key, State extends string> = readonly (readonly [Key, Overr
 export class TtlOverrides<Key extends string, State extends string> {
   readonly #onExpiry: (key: Key) => void
   readonly #max: number
-  readonly #entries = new Map<Key, { readonly override: Override<State>; readonly alarm: CoalescedTimer }>()
+  readonly #entries = new Map<Key, { readonly override: Override<State>; readonly timer: CoalescedTimer }>()
 
   /** `onExpiry` is called with the key of an override that has expired. */
   constructor(onExpiry: (key: Key) => void, max = Number.POSITIVE_INFINITY) {
@@ -96,13 +96,13 @@ export class TtlOverrides<Key extends string, State extends string> {
   set(key: Key, state: State, ttlMs: number): Override<State> {
     if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} orders already`)
     this.remove(key)
-    const alarm = new CoalescedTimer(() => {
+    const timer = new CoalescedTimer(() => {
       this.#entries.delete(key)
       this.#onExpiry(key)
     })
-    alarm.set(ttlMs)
+    timer.set(ttlMs)
     const override = { state, until: epochMs() + ttlMs }
-    this.#entries.set(key, { override, alarm })
+    this.#entries.set(key, { override, timer })
     return override
   }
 
@@ -117,7 +117,7 @@ export class TtlOverrides<Key extends string, State extends string> {
 
   /** Removes an override before it expires. */
   remove(key: Key): void {
-    this.#entries.get(key)?.alarm.clear()
+    this.#entries.get(key)?.timer.clear()
     this.#entries.delete(key)
   }
 
@@ -154,13 +154,13 @@ interface OverridesOptions {
 
 /** Creates the overrides of a gateway, and puts into effect that one has expired. */
 export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: OverridesOptions): Overrides => {
-  const applyExpiry = (done: () => void, failed: (error: unknown) => void): void => {
-    reapply().then(done, (error) => {
+  const applyExpiry = (onApplied: () => void, onError: (error: unknown) => void): void => {
+    reapply().then(onApplied, (error) => {
       if (isClosing()) return
-      failed(error)
+      onError(error)
       // A worker that hangs makes it fail. Nothing else retries it: a reload of an unchanged file puts nothing into
       // effect.
-      setTimeout(() => applyExpiry(done, failed), retryMs).unref()
+      setTimeout(() => applyExpiry(onApplied, onError), retryMs).unref()
     })
   }
   return new Overrides(
@@ -172,13 +172,13 @@ export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: O
         },
         (err) => log.error({ operation, err }, 'an override could not be ended'),
       ),
-    (ended) =>
+    (endpoint) =>
       applyExpiry(
         () => {
-          log.info(ended, 'endpoint order ended')
-          recordAdminEvent('endpoint order ended', ended)
+          log.info(endpoint, 'endpoint order ended')
+          recordAdminEvent('endpoint order ended', endpoint)
         },
-        (err) => log.error({ ...ended, err }, 'an endpoint order could not be ended'),
+        (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
       ),
   )
 }

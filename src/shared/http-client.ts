@@ -77,10 +77,10 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     /** Sends one request. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
     async request(request: HttpRequest): Promise<HttpResult> {
       const controller = new AbortController()
-      const alarm = new CoalescedTimer(() =>
+      const timer = new CoalescedTimer(() =>
         controller.abort(new Error(`no answer within ${formatDuration(timeoutMs)}`)),
       )
-      alarm.set(timeoutMs)
+      timer.set(timeoutMs)
       try {
         // Every request here can be repeated, and an idle connection may just have been closed.
         return await send(request, controller.signal).catch((error) =>
@@ -89,7 +89,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
       } catch (error) {
         throw new Error(errorText(error))
       } finally {
-        alarm.clear()
+        timer.clear()
       }
     },
     /** Aborts the requests under way. */

@@ -59,21 +59,21 @@ const maxKeys = 100
 
 /** Parses a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing of it. `before` is the set that it replaces. */
 export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
-  const listed = parseKeyList(text)
-  if (listed.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
-  const kept: ReadonlyMap<string, VerificationKey> = before === null ? new Map() : (keysBySet.get(before) ?? new Map())
+  const entries = parseKeyList(text)
+  if (entries.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
+  const previousKeys = before === null ? undefined : keysBySet.get(before)
   const all = new Map<string, VerificationKey>()
-  for (const each of listed) {
-    const fingerprint = keyFingerprint(each)
-    const key = fingerprint === null ? null : (kept.get(fingerprint) ?? parseJwk(each as JsonWebKey))
+  for (const entry of entries) {
+    const fingerprint = keyFingerprint(entry)
+    const key = fingerprint === null ? null : (previousKeys?.get(fingerprint) ?? parseJwk(entry as JsonWebKey))
     if (fingerprint !== null && key !== null) all.set(fingerprint, key)
   }
   const keys = [...all.values()]
-  const known = new Set(keys)
+  const keySet = new Set(keys)
   const set: JwkSet = {
     size: keys.length,
-    has: (key) => known.has(key),
-    find: (algorithm, kid) => keys.filter((each) => (kid === null || each.kid === kid) && isUsableFor(each, algorithm)),
+    has: (key) => keySet.has(key),
+    find: (algorithm, kid) => keys.filter((key) => (kid === null || key.kid === kid) && isUsableFor(key, algorithm)),
   }
   keysBySet.set(set, all)
   return set
@@ -99,13 +99,13 @@ const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', '
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** Returns a text that tells a key from others. Null: it is not usable. */
-const keyFingerprint = (each: unknown): string | null => {
-  if (!isObject(each) || privateMembers.some((part) => part in each)) return null
-  const { kid, alg, use, key_ops: operations } = each
+const keyFingerprint = (entry: unknown): string | null => {
+  if (!isObject(entry) || privateMembers.some((part) => part in entry)) return null
+  const { kid, alg, use, key_ops: operations } = entry
   if ([kid, alg, use].some((value) => value !== undefined && typeof value !== 'string')) return null
   if (use !== undefined && use !== 'sig') return null
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
-  return JSON.stringify(publicMembers.map((part) => each[part] ?? null))
+  return JSON.stringify(publicMembers.map((part) => entry[part] ?? null))
 }
 
 const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
@@ -122,8 +122,8 @@ const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
 }
 
 /** Tells whether tokens of an algorithm may be signed with a key: it fits, and states no other algorithm. */
-const isUsableFor = ({ algorithm, key }: VerificationKey, wanted: JwsAlgorithm): boolean =>
-  (algorithm === null || algorithm === wanted) && fitsAlgorithm(wanted, key)
+const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm): boolean =>
+  (algorithm === null || algorithm === expected) && fitsAlgorithm(expected, key)
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 

@@ -34,9 +34,9 @@ export const preflightReload = async (
  */
 const preflightJwks = async (running: Config, next: Config): Promise<JwksUnavailable | null> => {
   const jwt = next.auth?.jwt ?? null
-  const from = getJwksUrl(jwt)
-  if (jwt === null || from === null || from === getJwksUrl(running.auth?.jwt ?? null)) return null
-  const url = new URL(from)
+  const jwksUrl = getJwksUrl(jwt)
+  if (jwt === null || jwksUrl === null || jwksUrl === getJwksUrl(running.auth?.jwt ?? null)) return null
+  const url = new URL(jwksUrl)
   const fetcher = createJwksFetcher(url)
   try {
     const keys = parseJwkSet(await fetcher.fetchJwks(), null)

@@ -16,7 +16,7 @@ export type LoadedConfig = Extract<LoadResult, { ok: true }>
 interface ReloaderOptions {
   readonly file: string
   /** The configuration that the process was started with. */
-  readonly first: LoadedConfig
+  readonly initial: LoadedConfig
   /** Reads the file again. Never throws. */
   load(): Promise<LoadResult>
   /** Tries the new endpoints and keys of an edit before it takes effect. Lists what was not reached. */
@@ -62,7 +62,7 @@ export class Reloader {
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.file = options.file
-    const { config, report, warnings, sources, statedAdminPort } = options.first
+    const { config, report, warnings, sources, statedAdminPort } = options.initial
     this.statedAdminPort = statedAdminPort
     this.#running = { config, report, warnings }
     this.#sources = sources
@@ -188,7 +188,7 @@ export class Reloader {
   async #validateAndApply(trigger: ReloadTrigger, loaded: LoadResult, forced: boolean): Promise<ReloadOutcome> {
     if (!loaded.ok) return this.#reject(trigger, loaded.problems)
     const { config, provenance } = loaded
-    const problems = findRestartRequired(this.#options.first.restartOnly, loaded, this.file)
+    const problems = findRestartRequired(this.#options.initial.restartOnly, loaded, this.file)
     if (problems.length > 0) return this.#reject(trigger, problems)
     if (forced || config.hash === this.config.hash) return this.#apply(trigger, loaded, forced)
     try {

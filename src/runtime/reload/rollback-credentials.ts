@@ -32,11 +32,11 @@ const keepCredentials = (current: Config, earlier: Config): Config => {
  */
 const keepTrust = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
   ...earlier,
-  jwt: earlier.jwt && jwt && hasOtherKeys(jwt, earlier.jwt) ? { ...earlier.jwt, ...pickSigning(jwt) } : earlier.jwt,
+  jwt: earlier.jwt && jwt && hasDifferentKeys(jwt, earlier.jwt) ? { ...earlier.jwt, ...pickSigning(jwt) } : earlier.jwt,
   mtls,
 })
 
-const hasOtherKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
+const hasDifferentKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
   current.issuer === earlier.issuer &&
   'text' in current.jwks &&
   'text' in earlier.jwks &&
@@ -47,8 +47,8 @@ const pickSigning = ({ jwks, algorithms }: JwtConfig): Pick<JwtConfig, 'jwks' | 
 /** Lists the key paths of what {@link keepTrust} keeps. */
 const trustKeyPaths = ({ auth }: Config, { auth: earlier }: Config): readonly string[] => {
   if (auth === null || earlier === null) return []
-  const areOther = auth.jwt !== null && earlier.jwt !== null && hasOtherKeys(auth.jwt, earlier.jwt)
-  return ['auth.mtls', ...(areOther ? ['auth.jwt.jwks', 'auth.jwt.algorithms'] : [])]
+  const keysDiffer = auth.jwt !== null && earlier.jwt !== null && hasDifferentKeys(auth.jwt, earlier.jwt)
+  return ['auth.mtls', ...(keysDiffer ? ['auth.jwt.jwks', 'auth.jwt.algorithms'] : [])]
 }
 
 /** Returns an earlier report that has the current values at some key paths. */
@@ -66,9 +66,9 @@ const replaceParts = (current: ConfigReport, earlier: ConfigReport, paths: reado
 
 type ReportTree = ConfigReport['config']
 
-const replacePart = (tree: ReportTree, of: ReportTree, [key = '', ...rest]: readonly string[]): ReportTree => {
+const replacePart = (tree: ReportTree, source: ReportTree, [key = '', ...rest]: readonly string[]): ReportTree => {
   const { [key]: part, ...others } = tree
-  const value = of[key]
+  const value = source[key]
   if (rest.length > 0) return isTree(part) && isTree(value) ? { ...tree, [key]: replacePart(part, value, rest) } : tree
   return value === undefined ? others : { ...tree, [key]: value }
 }

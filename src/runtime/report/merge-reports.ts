@@ -15,8 +15,8 @@ import type { EndpointReport, StatusReport, UpstreamReport } from './status-repo
 import { mergeTokensReports } from './tokens-report.ts'
 
 /**
- * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have
- * any, and what probes found is the primary's, who alone probes. Without a worker it is the primary's.
+ * Merges the reports of several processes that run the same configuration. The workers have the traffic, and the
+ * primary the probes. Without a worker the report is the primary's.
  */
 export const mergeReports = (primary: StatusReport, workers: readonly StatusReport[]): StatusReport => {
   if (workers.length === 0) return primary
@@ -39,28 +39,28 @@ const mergeUpstream = (
   { balance, breaker, retryBudget, endpoints }: UpstreamReport,
   workers: readonly UpstreamReport[],
 ): UpstreamReport => {
-  const known = workers.map((worker) => indexByUrl(worker.endpoints))
+  const byUrl = workers.map((worker) => indexByUrl(worker.endpoints))
   return {
     balance,
     breaker: breaker && mergeBreakers(pluck(workers, 'breaker'), breaker),
     retryBudget: retryBudget && sumReports(retryBudget, pluck(workers, 'retryBudget')),
     // An endpoint that some workers do not know belongs to a reload that is just under way.
     endpoints: [...indexByUrl(endpoints)].flatMap(([name, endpoint]) => {
-      const places = known.flatMap((places) => places.get(name) ?? [])
-      return places.length < workers.length ? [] : [mergeEndpoint(endpoint, places)]
+      const found = byUrl.flatMap((index) => index.get(name) ?? [])
+      return found.length < workers.length ? [] : [mergeEndpoint(endpoint, found)]
     }),
   }
 }
 
 const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport[]): EndpointReport => {
-  const requestCourse = mergeCourse(workers)
+  const outcomes = mergeRequestOutcomes(workers)
   const ejectedForMs = pluck(workers, 'ejectedForMs')
   return {
     ...sumReports(primary, workers),
     weight: primary.weight,
-    state: mergeState(primary, workers, requestCourse),
+    state: mergeState(primary, workers, outcomes),
     lastProbe: primary.lastProbe,
-    ...requestCourse,
+    ...outcomes,
     outdated: pluck(workers, 'outdated').toSorted((a, b) => a.since - b.since)[0] ?? null,
     certificates: latestPerAddress([primary, ...workers].flatMap(({ certificates }) => certificates)),
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
@@ -71,10 +71,10 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
 const latestFailure = (workers: readonly Pick<EndpointReport, 'lastFailure'>[]): AttemptReport | null =>
   pluck(workers, 'lastFailure').toSorted((a, b) => b.at - a.at)[0] ?? null
 
-type CourseReport = Pick<EndpointReport, 'succeededAt' | 'failingSince' | 'failuresInARow' | 'lastFailure'>
+type RequestOutcomes = Pick<EndpointReport, 'succeededAt' | 'failingSince' | 'failuresInARow' | 'lastFailure'>
 
 /** Merges how requests went: requests that failed for one worker before another had a success have been made good. */
-const mergeCourse = (workers: readonly EndpointReport[]): CourseReport => {
+const mergeRequestOutcomes = (workers: readonly EndpointReport[]): RequestOutcomes => {
   const { succeededAt, failingSince } = mergeOutageWindows(workers)
   const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
   return {
@@ -99,18 +99,18 @@ const latestPerAddress = (seen: readonly EndpointCertificate[]): readonly Endpoi
 const mergeState = (
   { state }: EndpointReport,
   workers: readonly EndpointReport[],
-  { lastFailure, ...requestCourse }: CourseReport,
+  { lastFailure, ...outcomes }: RequestOutcomes,
 ): GroupEndpointState => {
   if (state.name === 'down' || state.name === 'draining') return state
   for (const name of ['down', 'ejected'] as const) {
-    const out = workers.map((worker) => worker.state).filter((theirs) => theirs.name === name)
+    const out = workers.map((worker) => worker.state).filter((each) => each.name === name)
     const [first] = out.sort(byStartThenReason)
     if (first === undefined) continue
     const where = workerShareText(out.length, workers.length)
     return where === null ? first : { ...first, reason: `${first.reason} (${where})` }
   }
-  const isFailing = requestCourse.failuresInARow >= failingThreshold && lastFailure !== null
-  return isFailing ? toFailingState({ ...requestCourse, lastFailure }) : { name: 'up', since: null, reason: null }
+  const isFailing = outcomes.failuresInARow >= failingThreshold && lastFailure !== null
+  return isFailing ? toFailingState({ ...outcomes, lastFailure }) : { name: 'up', since: null, reason: null }
 }
 
 /** Orders by the start, and then by the reason, so that the order of the workers decides nothing. */

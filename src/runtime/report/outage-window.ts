@@ -10,10 +10,10 @@ export interface OutageWindow {
  * Merges the windows of several endpoints, or of several workers: nothing has succeeded since the last success of any
  * of them, and a failure before that is no part of the outage.
  */
-export const mergeOutageWindows = (each: readonly OutageWindow[]): OutageWindow => {
-  const succeeded = each.flatMap(({ succeededAt }) => succeededAt ?? [])
+export const mergeOutageWindows = (windows: readonly OutageWindow[]): OutageWindow => {
+  const succeeded = windows.flatMap(({ succeededAt }) => succeededAt ?? [])
   const succeededAt = succeeded.length === 0 ? null : Math.max(...succeeded)
-  const failing = each.flatMap(({ failingSince }) => failingSince ?? []).filter((at) => at >= (succeededAt ?? 0))
+  const failing = windows.flatMap(({ failingSince }) => failingSince ?? []).filter((at) => at >= (succeededAt ?? 0))
   return { succeededAt, failingSince: earliest(failing) }
 }
 

@@ -8,22 +8,22 @@ import type { ProcessReport, StatusReport, UpstreamReport } from './status-repor
 export type ReportCounters = ReadonlyMap<string, number>
 
 /** Called with the name of a counter and its count; returns the count to put in its place. */
-type CounterMapper = (what: string, count: number) => number
+type CounterMapper = (name: string, count: number) => number
 
 /** Lists the counters of a report that run from the start of a process: what never becomes less while it runs. */
 export const collectCounters = (report: StatusReport): ReportCounters => {
   const counts = new Map<string, number>()
-  mapCounters(report, (what, count) => {
-    counts.set(what, count)
+  mapCounters(report, (name, count) => {
+    counts.set(name, count)
     return count
   })
   return counts
 }
 
 /** Adds up the counters of several processes. */
-export const sumCounters = (each: readonly ReportCounters[]): ReportCounters => {
+export const sumCounters = (all: readonly ReportCounters[]): ReportCounters => {
   const sums = new Map<string, number>()
-  for (const counts of each) for (const [what, count] of counts) sums.set(what, (sums.get(what) ?? 0) + count)
+  for (const counts of all) for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count)
   return sums
 }
 
@@ -31,11 +31,11 @@ export const sumCounters = (each: readonly ReportCounters[]): ReportCounters => 
  * Tells whether a counter is of an endpoint: an edit may add more of them, while all other counters are fixed from the
  * start.
  */
-export const isEndpointCounter = (what: string): boolean => groups.some((group) => what.startsWith(`${group} `))
+export const isEndpointCounter = (name: string): boolean => groups.some((group) => name.startsWith(`${group} `))
 
 /** Returns a report with other counts. A counter that `counts` does not name stays as it is. */
 export const withCounters = (report: StatusReport, counts: ReportCounters): StatusReport =>
-  mapCounters(report, (what, count) => counts.get(what) ?? count)
+  mapCounters(report, (name, count) => counts.get(name) ?? count)
 
 /** Walks over all counters: the one place that lists them. */
 const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport => {
@@ -60,8 +60,8 @@ const mapUpstream = (group: Group, upstream: UpstreamReport, change: CounterMapp
 })
 
 /** Walks over a record of nothing but counts. */
-const mapRecord = <T extends Readonly<Record<string, number>>>(of: string, counts: T, change: CounterMapper): T =>
-  Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, change(`${of} ${what}`, count)])) as T
+const mapRecord = <T extends Readonly<Record<string, number>>>(prefix: string, counts: T, change: CounterMapper): T =>
+  Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, change(`${prefix} ${name}`, count)])) as T
 
 const mapCache = (cache: CacheReport, change: CounterMapper): CacheReport => {
   const { redis, operations } = cache

@@ -40,10 +40,12 @@ const limitKeys: readonly ConnectionLimitKey[] = ['maxConnections', 'maxConnecti
 export const collectRejectedConnections = (counts: RejectedConnectionCounts): readonly RejectedConnectionsReport[] => {
   const at = epochMs()
   return limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {
-    const slots = counts[setting]
-    const firstAt = slots.firstAt(at)
+    const counter = counts[setting]
+    const firstAt = counter.firstAt(at)
     if (firstAt === null) return []
-    return [{ setting, lastMinute: slots.countWithin(at, 60_000), last15Min: slots.countWithin(at, 900_000), firstAt }]
+    return [
+      { setting, lastMinute: counter.countWithin(at, 60_000), last15Min: counter.countWithin(at, 900_000), firstAt },
+    ]
   })
 }
 

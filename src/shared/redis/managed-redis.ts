@@ -192,11 +192,11 @@ export class ManagedRedis {
   #pauseBeforeRetry(briefly = false): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     return new Promise((resolve) => {
-      const alarm = new CoalescedTimer(() => resolve())
+      const timer = new CoalescedTimer(() => resolve())
       const maxMs = briefly ? pauseMs.min : pauseMs.max
-      alarm.set(Math.round(pauseMs.min + Math.random() * (maxMs - pauseMs.min)))
+      timer.set(Math.round(pauseMs.min + Math.random() * (maxMs - pauseMs.min)))
       this.#interrupt = () => {
-        alarm.clear()
+        timer.clear()
         resolve()
       }
     })

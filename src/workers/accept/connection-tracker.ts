@@ -19,49 +19,49 @@ export class ConnectionTracker<Worker extends object> {
   /** Counts a connection from an address. False: the address has as many as it may have. */
   acquire(socket: Socket, address: string | undefined): boolean {
     if (!this.#perAddress.isLimited) return true
-    const counted = this.#perAddress.acquire(address)
-    if (counted === false) return false
-    if (counted === null) return true
-    this.#unassigned.set(socket, counted)
+    const addressKey = this.#perAddress.acquire(address)
+    if (addressKey === false) return false
+    if (addressKey === null) return true
+    this.#unassigned.set(socket, addressKey)
     socket.once('close', () => {
-      if (this.#unassigned.delete(socket)) this.#perAddress.release(counted)
+      if (this.#unassigned.delete(socket)) this.#perAddress.release(addressKey)
     })
     return true
   }
 
   /** Assigns a connection to a worker. Returns the key that it is counted by. Null: it is not counted. */
   assign(worker: Worker, socket: Socket): string | null {
-    const counted = this.#unassigned.get(socket)
-    if (counted === undefined) return null
+    const addressKey = this.#unassigned.get(socket)
+    if (addressKey === undefined) return null
     this.#unassigned.delete(socket)
     const counts = this.#byWorker.get(worker) ?? new Map<string, number>()
-    counts.set(counted, (counts.get(counted) ?? 0) + 1)
+    counts.set(addressKey, (counts.get(addressKey) ?? 0) + 1)
     this.#byWorker.set(worker, counts)
-    return counted
+    return addressKey
   }
 
   /** Takes back a connection that could not be handed over. */
-  unassign(worker: Worker, socket: Socket, counted: string | null): void {
-    if (counted !== null && this.#decrement(worker, counted)) this.#unassigned.set(socket, counted)
+  unassign(worker: Worker, socket: Socket, addressKey: string | null): void {
+    if (addressKey !== null && this.#decrement(worker, addressKey)) this.#unassigned.set(socket, addressKey)
   }
 
   /** Counts out connections that a worker has closed. */
-  release(worker: Worker, counted: readonly string[]): void {
-    for (const each of counted) if (this.#decrement(worker, each)) this.#perAddress.release(each)
+  release(worker: Worker, addressKeys: readonly string[]): void {
+    for (const addressKey of addressKeys) if (this.#decrement(worker, addressKey)) this.#perAddress.release(addressKey)
   }
 
   /** Counts out all connections of a worker that has ended. */
   releaseAll(worker: Worker): void {
-    for (const [counted, count] of this.#byWorker.get(worker) ?? [])
-      for (let n = 0; n < count; n++) this.#perAddress.release(counted)
+    for (const [addressKey, count] of this.#byWorker.get(worker) ?? [])
+      for (let n = 0; n < count; n++) this.#perAddress.release(addressKey)
     this.#byWorker.delete(worker)
   }
 
-  #decrement(worker: Worker, counted: string): boolean {
+  #decrement(worker: Worker, addressKey: string): boolean {
     const counts = this.#byWorker.get(worker)
-    const count = counts?.get(counted) ?? 0
-    if (count === 1) counts?.delete(counted)
-    else if (count > 1) counts?.set(counted, count - 1)
+    const count = counts?.get(addressKey) ?? 0
+    if (count === 1) counts?.delete(addressKey)
+    else if (count > 1) counts?.set(addressKey, count - 1)
     return count > 0
   }
 }

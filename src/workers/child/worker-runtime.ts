@@ -51,7 +51,7 @@ export const startWorkerRuntime = async (
     limiterRole: { kind: 'worker', workerCount: init.workers, timeoutMs: init.countMs, askPrimary: consumeRemotely },
     processName: `worker-${worker}`,
     log,
-    auditSink: auditSink,
+    auditSink,
     onInvalidated: (targets) => send({ type: 'invalidated', targets }),
   })
   const server = await serveAsWorker(dataPlane, log, { pseudonym, ticketSecret, worker })
@@ -103,12 +103,12 @@ export const startWorkerRuntime = async (
   }
 
   let closedAddresses: string[] = []
-  const reportWhenClosed = (socket: Socket | undefined, counted: string): void => {
+  const reportWhenClosed = (socket: Socket | undefined, addressKey: string): void => {
     const reportClosed = (): void => {
       // When many connections close at once, one message reports them all.
-      if (closedAddresses.push(counted) > 1) return
+      if (closedAddresses.push(addressKey) > 1) return
       setImmediate(() => {
-        send({ type: 'closed', counted: closedAddresses })
+        send({ type: 'closed', addressKeys: closedAddresses })
         closedAddresses = []
       })
     }
@@ -120,7 +120,7 @@ export const startWorkerRuntime = async (
   const handleNotification = (notification: WorkerNotification, socket: Socket | undefined): void => {
     switch (notification.type) {
       case 'connection':
-        if (notification.counted !== null) reportWhenClosed(socket, notification.counted)
+        if (notification.addressKey !== null) reportWhenClosed(socket, notification.addressKey)
         if (socket !== undefined) server.adoptConnection(socket)
         return send({ type: 'adopted' })
       case 'discard':

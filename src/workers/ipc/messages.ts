@@ -86,10 +86,10 @@ export type WorkerNotification =
   /** The outcomes of a batch that the worker had counted. */
   | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly ConsumeResult[] | null }
   /**
-   * A client's connection comes with it. The worker sends `counted` back when the connection has ended. Null: it is not
+   * A client's connection comes with it. The worker sends `addressKey` back when the connection has ended. Null: it is not
    * counted.
    */
-  | { readonly type: 'connection'; readonly counted: string | null }
+  | { readonly type: 'connection'; readonly addressKey: string | null }
   /** Finish what runs and exit. */
   | { readonly type: 'close'; readonly deadlineMs: number }
 
@@ -103,7 +103,7 @@ export type MessageToPrimary =
   /** It has adopted the connection, and may be given the next. */
   | { readonly type: 'adopted' }
   /** Connections that were counted by these keys have ended. */
-  | { readonly type: 'closed'; readonly counted: readonly string[] }
+  | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
   /** Write these lines of the audit log; so many were lost. */
   | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
   /** These have become invalid, and other workers may have stored them. */

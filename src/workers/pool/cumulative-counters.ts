@@ -38,12 +38,12 @@ export class CumulativeCounters<Worker extends object> {
     // What workers disagree about, while a reload is under way, is in no report just now.
     const reportedNow = new Set([...this.#latest.values()].flatMap(({ counts }) => [...counts.keys()]))
     this.#latest.delete(worker)
-    const stays = (what: string): boolean =>
-      !isEndpointCounter(what) || this.#reported.has(what) || reportedNow.has(what)
+    const isKept = (name: string): boolean =>
+      !isEndpointCounter(name) || this.#reported.has(name) || reportedNow.has(name)
     const metrics = [this.#retired.requestMetrics, last.requestMetrics && withoutGauges(last.requestMetrics)].filter(
       (each) => each !== null,
     )
-    const counts = [...sumCounters([this.#retired.counts, last.counts])].filter(([what]) => stays(what))
+    const counts = [...sumCounters([this.#retired.counts, last.counts])].filter(([name]) => isKept(name))
     this.#retired = {
       requestMetrics: mergeRequestMetrics(metrics),
       counts: new Map(counts),

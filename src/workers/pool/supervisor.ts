@@ -24,7 +24,7 @@ export class WorkerSupervisor {
   #recheck = (): void => {}
   /** Why the gateway cannot start: one of the first workers could not. */
   #failure: Error | null = null
-  #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting'
 
   constructor({ size, distributor, tracker, log, forwardLines, onExit, ...slotOptions }: WorkerSupervisorOptions) {
     this.#log = log
@@ -38,11 +38,11 @@ export class WorkerSupervisor {
       },
       onConnectionAck: (worker) => distributor.onAck(worker),
       onHandOff: (socket, worker) => tracker.assign(worker, socket),
-      onConnectionReturned: (socket, counted, worker) => {
-        tracker.unassign(worker, socket, counted)
+      onConnectionReturned: (socket, addressKey, worker) => {
+        tracker.unassign(worker, socket, addressKey)
         distributor.distribute(socket)
       },
-      onConnectionsClosed: (counted, worker) => tracker.release(worker, counted),
+      onConnectionsClosed: (addressKeys, worker) => tracker.release(worker, addressKeys),
       onDisconnect: (worker) => {
         distributor.remove(worker)
         tracker.releaseAll(worker)
@@ -69,7 +69,7 @@ export class WorkerSupervisor {
    * deadline are killed.
    */
   async stop(deadlineMs: number, exitMs: number): Promise<void> {
-    this.#phase = 'ending'
+    this.#phase = 'stopping'
     for (const slot of this.slots) {
       slot.retire()
       if (slot.isServing) slot.worker?.send({ type: 'close', deadlineMs })
@@ -87,7 +87,7 @@ export class WorkerSupervisor {
     { code, signal }: ExitStatus,
     nextStartMs: number,
   ): void {
-    if (this.#phase === 'ending') return
+    if (this.#phase === 'stopping') return
     if (this.#phase === 'serving') {
       const exit = { code, signal, ...(failure === null ? {} : { reason: failure }) }
       return this.#log.error({ worker: number, pid, ...exit, nextStartMs }, 'worker ended')
@@ -97,9 +97,9 @@ export class WorkerSupervisor {
     for (const slot of this.slots) slot.retire()
   }
 
-  #waitUntil(isSo: () => boolean): Promise<void> {
+  #waitUntil(condition: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      this.#recheck = () => isSo() && resolve()
+      this.#recheck = () => condition() && resolve()
       this.#recheck()
     })
   }

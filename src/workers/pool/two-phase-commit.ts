@@ -24,7 +24,7 @@ let lastId = 0
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
   state: SerializedSnapshotInput,
-  { answerMs, startMs }: Pick<WorkerTimeouts, 'answerMs' | 'startMs'>,
+  { replyMs, startMs }: Pick<WorkerTimeouts, 'replyMs' | 'startMs'>,
 ): Promise<PreparedChange> => {
   const id = ++lastId
   const participants = new Set(slots.filter(({ isServing }) => isServing).flatMap(({ worker }) => worker ?? []))
@@ -34,7 +34,7 @@ export const prepareAll = async (
   const rejections = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
-      const reason = await failureReason(worker.call('prepare', { prepared: id, state }, answerMs))
+      const reason = await failureReason(worker.call('prepare', { prepared: id, state }, replyMs))
       return reason === null ? null : `worker ${number} (process ${worker.pid}) ${reason}`
     }),
   )
@@ -61,7 +61,7 @@ export const prepareAll = async (
     async commit(verdicts) {
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
-        if (isServing) return commitOn(worker, verdicts, answerMs)
+        if (isServing) return commitOn(worker, verdicts, replyMs)
         // The commit does not wait for it: it gets this before the first connection.
         void commitOn(worker, verdicts, startMs)
         return null

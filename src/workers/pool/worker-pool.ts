@@ -200,7 +200,7 @@ class WorkerPool implements ProxyServer {
       isServing && worker !== null ? [worker] : [],
     )
     const replies = await Promise.allSettled(
-      participants.map((worker) => worker.command(name, params, this.#timeouts.answerMs)),
+      participants.map((worker) => worker.command(name, params, this.#timeouts.replyMs)),
     )
     return {
       results: replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),

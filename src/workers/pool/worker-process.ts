@@ -39,13 +39,13 @@ export interface WorkerEvents {
   /** These have become invalid in all workers. */
   onInvalidated(targets: readonly InvalidationTarget[], by: WorkerProcess): void
   /** It could not be handed that connection. */
-  onConnectionReturned(socket: Socket, counted: string | null, worker: WorkerProcess): void
+  onConnectionReturned(socket: Socket, addressKey: string | null, worker: WorkerProcess): void
   /** Connections that were counted by these keys have ended. */
-  onConnectionsClosed(counted: readonly string[], worker: WorkerProcess): void
+  onConnectionsClosed(addressKeys: readonly string[], worker: WorkerProcess): void
   /** It takes no more connections: it has ended, or is about to. */
   onDisconnect(worker: WorkerProcess): void
   /** It has ended, and everything that it wrote has been read. */
-  onExit(end: ExitStatus, worker: WorkerProcess): void
+  onExit(exitStatus: ExitStatus, worker: WorkerProcess): void
   /** It has a stdout to be read. */
   onOutput(stdout: Readable): void
 }
@@ -57,7 +57,7 @@ export class WorkerProcess {
   readonly startedAt = epochMs()
   /** Why it ended, as far as that is known. Null: it exited by itself, or not at all. */
   failure: string | null = null
-  readonly #since = now()
+  readonly #spawnedAt = now()
   readonly #events: WorkerEvents
   readonly #hangMs: number
   #isSuspect = false
@@ -92,7 +92,7 @@ export class WorkerProcess {
 
   /** How long ago it was started, in ms. */
   get livedMs(): number {
-    return now() - this.#since
+    return now() - this.#spawnedAt
   }
 
   /** Sends it a message. Nothing happens when it has ended. */
@@ -128,15 +128,15 @@ export class WorkerProcess {
    */
   handOff(socket: Socket): boolean {
     if (this.#child?.connected !== true) return false
-    const counted = this.#events.onHandOff(socket, this)
-    const message: WorkerNotification = { type: 'connection', counted }
-    this.#inHandOff.set(socket, counted)
+    const addressKey = this.#events.onHandOff(socket, this)
+    const message: WorkerNotification = { type: 'connection', addressKey }
+    this.#inHandOff.set(socket, addressKey)
     // Kept open until it is sent, and closed here and not by Node, which forgets it when the worker has ended
     // meanwhile: the client would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
       if (!this.#inHandOff.delete(socket)) return // it has been returned
       if (error === null) socket.destroy()
-      else this.#events.onConnectionReturned(socket, counted, this)
+      else this.#events.onConnectionReturned(socket, addressKey, this)
     })
     return true
   }
@@ -189,7 +189,7 @@ export class WorkerProcess {
   #onMessage(message: MessageToPrimary): void {
     if (message.type === 'serving') this.#events.onReady(this)
     else if (message.type === 'adopted') this.#events.onConnectionAck(this)
-    else if (message.type === 'closed') this.#events.onConnectionsClosed(message.counted, this)
+    else if (message.type === 'closed') this.#events.onConnectionsClosed(message.addressKeys, this)
     else if (message.type === 'auditLines') this.#events.onAuditLines(message.lines, message.lost)
     else if (message.type === 'invalidated') this.#events.onInvalidated(message.targets, this)
     else if (message.type === 'consume') {
@@ -205,12 +205,12 @@ export class WorkerProcess {
     // They are returned before the worker is counted as ended: with it ends the count of all its connections.
     const waiting = [...this.#inHandOff]
     this.#inHandOff.clear()
-    for (const [socket, counted] of waiting) this.#events.onConnectionReturned(socket, counted, this)
+    for (const [socket, addressKey] of waiting) this.#events.onConnectionReturned(socket, addressKey, this)
     this.#events.onDisconnect(this)
   }
 
-  #onClose(end: ExitStatus): void {
+  #onClose(exitStatus: ExitStatus): void {
     this.#onDisconnect()
-    this.#events.onExit(end, this)
+    this.#events.onExit(exitStatus, this)
   }
 }

@@ -12,7 +12,7 @@ export interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
   /** The longest time until it gives a sign of life when it was late with something; it is killed then. */
   readonly hangMs: number
   onStart(slot: WorkerSlot, worker: WorkerProcess): void
-  onExit(slot: WorkerSlot, worker: WorkerProcess, end: ExitStatus, nextStartMs: number): void
+  onExit(slot: WorkerSlot, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
 }
 
 /** The slot of a worker: while the pool serves, a worker that ends is followed by another. */
@@ -54,9 +54,9 @@ export class WorkerSlot {
         this.isServing = false
         callbacks.onDisconnect(worker)
       },
-      onExit: (end, worker) => {
+      onExit: (exitStatus, worker) => {
         clearTimeout(startTimer)
-        this.#onExit(worker, end)
+        this.#onExit(worker, exitStatus)
       },
     }
     const worker = new WorkerProcess({ ...callbacks.createInit(), worker: this.number }, events, callbacks.hangMs)
@@ -71,14 +71,14 @@ export class WorkerSlot {
     this.#restartTimer = null
   }
 
-  #onExit(worker: WorkerProcess, end: ExitStatus): void {
+  #onExit(worker: WorkerProcess, exitStatus: ExitStatus): void {
     if (this.worker !== worker) return
     this.worker = null
-    const pauseMs = this.#backoff.nextDelayMs(worker.livedMs)
+    const delayMs = this.#backoff.nextDelayMs(worker.livedMs)
     if (!this.isRetired) {
       this.restarts++
-      this.#restartTimer = setTimeout(() => this.spawn(), pauseMs)
+      this.#restartTimer = setTimeout(() => this.spawn(), delayMs)
     }
-    this.#callbacks.onExit(this, worker, end, pauseMs)
+    this.#callbacks.onExit(this, worker, exitStatus, delayMs)
   }
 }

@@ -25,24 +25,24 @@ export class WorkerStats {
     this.#pending ??= this.#poll().finally(() => {
       this.#pending = null
     })
-    const received = await this.#pending
-    const known = primary()
-    return this.#counters.mergeInto(mergeReports(known, pluck(received, 'report')), known)
+    const replies = await this.#pending
+    const primaryReport = primary()
+    return this.#counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
   }
 
   /** Returns the state of each worker, as of its last reply. */
   workers(draining: boolean): readonly WorkerStatus[] {
     return this.#slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
-      const received = worker === null ? null : this.#lastReplies.get(worker)
-      const liveState = received === null ? 'not answering' : draining ? 'draining' : 'serving'
+      const lastReply = worker === null ? null : this.#lastReplies.get(worker)
+      const liveState = lastReply === null ? 'not answering' : draining ? 'draining' : 'serving'
       return {
         worker: number,
         pid: worker?.pid ?? null,
         state: worker === null ? (isRetired ? 'ended' : 'waiting') : isServing ? liveState : 'starting',
         startedAt: worker?.startedAt ?? null,
         restarts,
-        inFlight: received == null ? null : countInFlight(received.report),
-        config: received?.config ?? null,
+        inFlight: lastReply == null ? null : countInFlight(lastReply.report),
+        config: lastReply?.config ?? null,
       }
     })
   }

@@ -3,7 +3,7 @@ export interface WorkerTimeouts {
   /** Until a worker serves. */
   readonly startMs: number
   /** Until it has replied whether it can take a configuration, or that it has. */
-  readonly answerMs: number
+  readonly replyMs: number
   /** Until it has sent its report. */
   readonly reportMs: number
   /** Until it has acknowledged a connection. */
@@ -16,7 +16,7 @@ export interface WorkerTimeouts {
 
 export const defaultWorkerTimeouts: WorkerTimeouts = {
   startMs: 30_000,
-  answerMs: 10_000,
+  replyMs: 10_000,
   reportMs: 1000,
   connectionAckMs: 1000,
   countMs: 20,

@@ -42,7 +42,7 @@ const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: Stat
   )
   const reloader = new Reloader({
     file: 'gateway.yaml',
-    first: loaded,
+    initial: loaded,
     load: async () => loaded,
     preflight: async () => [],
     apply: async () => {},

@@ -34,7 +34,7 @@ export const createReloader = (first = loaded(sandbox)) => {
   const preflighted: string[] = []
   const reloader = new Reloader({
     file: 'gateway.yaml',
-    first,
+    initial: first,
     load: async () => {
       file.reads++
       return file.content

@@ -22,7 +22,7 @@ const createReloader = (...reads: readonly (LoadResult | Promise<LoadResult>)[])
   let failing = false
   const reloader = new Reloader({
     file: 'gateway.yaml',
-    first: loaded(sandbox),
+    initial: loaded(sandbox),
     load: async () => reads[Math.min(read++, reads.length - 1)] ?? broken,
     preflight: async () => [],
     apply: async (config) => {

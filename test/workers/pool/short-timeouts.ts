@@ -14,7 +14,7 @@ const gateway = await startGateway({
   log,
   droppedLines: dropped,
   forwardLines,
-  workerTimeouts: { startMs: 30_000, answerMs: 1000, reportMs: 300, connectionAckMs: 300, countMs: 4000, hangMs: 4000 },
+  workerTimeouts: { startMs: 30_000, replyMs: 1000, reportMs: 300, connectionAckMs: 300, countMs: 4000, hangMs: 4000 },
 })
 log.info({ port: gateway.address.port }, 'listening')
 log.info({ port: gateway.adminAddress.port }, 'admin listening')

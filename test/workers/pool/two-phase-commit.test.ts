@@ -13,7 +13,7 @@ test('what one worker cannot prepare all discard, and the error names that worke
   const sound = slotOf(1, async () => {})
   const unable = slotOf(2, () => Promise.reject(new Error('has no room')))
 
-  const prepared = prepareAll([sound.slot, unable.slot], {} as never, { answerMs: 1000, startMs: 1000 })
+  const prepared = prepareAll([sound.slot, unable.slot], {} as never, { replyMs: 1000, startMs: 1000 })
 
   await expect(prepared).rejects.toThrow('worker 2 (process 2) has no room')
   expect(sound.sent).toEqual([{ type: 'discard', prepared: expect.any(Number) }])
