@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type CacheKey, CacheStore } from '../../../src/layers/cache/cache-store.ts'
 import type { CachePartition } from '../../../src/layers/cache/partition.ts'
 import { StoredBody, type StoredResponse } from '../../../src/layers/cache/stored-response.ts'
-import { deciding } from './policy/helper.ts'
+import { assess } from './policy/helper.ts'
 
 const kib = 1024
 
 /** Creates a stored response with so many bytes of body. */
 const entry = (bytes = 10, fields: readonly string[] = []): StoredResponse => {
-  const { head } = deciding(['Cache-Control', 'max-age=60', ...fields])
+  const { head } = assess(['Cache-Control', 'max-age=60', ...fields])
   if (head === null) throw new Error('not storable')
   return { head, body: new StoredBody(Buffer.alloc(bytes)) }
 }

@@ -4,13 +4,13 @@ import {
   parseCacheRequest,
   withoutConditions,
 } from '../../../../src/layers/cache/policy/cache-request.ts'
-import { asking, rules } from './helper.ts'
+import { createRequest, rules } from './helper.ts'
 
-const read = (value: string) => asking(['Cache-Control', value])
+const read = (value: string) => createRequest(['Cache-Control', value])
 const infinite = Number.POSITIVE_INFINITY
 
 test('a request without demands is plain', () => {
-  expect(asking(['Accept', '*/*', 'X-Forwarded-For', '::1'])).toMatchObject({
+  expect(createRequest(['Accept', '*/*', 'X-Forwarded-For', '::1'])).toMatchObject({
     isPlain: true,
     noCache: false,
     noStore: false,
@@ -45,9 +45,9 @@ test.each([
 })
 
 test('Pragma: no-cache counts where there is no Cache-Control', () => {
-  expect(asking(['Pragma', 'x, No-Cache'])).toMatchObject({ noCache: true, isPlain: false })
-  expect(asking(['Pragma', 'no-cache', 'Cache-Control', 'max-stale']).noCache).toBe(false)
-  expect(asking(['Pragma', 'x'])).toMatchObject({ noCache: false, isPlain: true })
+  expect(createRequest(['Pragma', 'x, No-Cache'])).toMatchObject({ noCache: true, isPlain: false })
+  expect(createRequest(['Pragma', 'no-cache', 'Cache-Control', 'max-stale']).noCache).toBe(false)
+  expect(createRequest(['Pragma', 'x'])).toMatchObject({ noCache: false, isPlain: true })
 })
 
 test('conditions and ranges are read as they came, lines joined', () => {
@@ -64,7 +64,7 @@ test('conditions and ranges are read as they came, lines joined', () => {
     'z',
   ]
 
-  expect(asking(fields)).toMatchObject({
+  expect(createRequest(fields)).toMatchObject({
     ifNoneMatch: '"a", "b"',
     ifModifiedSince: 'x',
     range: 'y',
@@ -89,7 +89,7 @@ describe('a request bypasses the cache', () => {
     [['X-Api-Keys', 'x'], null],
     [['Accept', 'x'], null],
   ])('for %j: %s', (fields, reason) => {
-    expect(bypassReason(asking(fields), rules())).toBe(reason)
+    expect(bypassReason(createRequest(fields), rules())).toBe(reason)
   })
 
   test.each([
@@ -104,14 +104,14 @@ describe('a request bypasses the cache', () => {
   test('not for credentials, where they are shared', () => {
     const shared = rules({ shared: true })
 
-    expect(bypassReason(asking(['Authorization', 'Bearer x', 'Cookie', 'a=b']), shared)).toBeNull()
-    expect(bypassReason(asking(['If-Match', '*']), shared)).toBe('condition')
+    expect(bypassReason(createRequest(['Authorization', 'Bearer x', 'Cookie', 'a=b']), shared)).toBeNull()
+    expect(bypassReason(createRequest(['If-Match', '*']), shared)).toBe('condition')
   })
 
   test('for the credentials that are configured', () => {
     const tokens = rules({ credentials: ['x-token'] })
 
-    expect(bypassReason(asking(['X-Token', 'x'], tokens), tokens)).toBe('credentials')
-    expect(bypassReason(asking(['X-Api-Key', 'x'], tokens), tokens)).toBeNull()
+    expect(bypassReason(createRequest(['X-Token', 'x'], tokens), tokens)).toBe('credentials')
+    expect(bypassReason(createRequest(['X-Api-Key', 'x'], tokens), tokens)).toBeNull()
   })
 })

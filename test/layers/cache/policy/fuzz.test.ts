@@ -7,7 +7,7 @@ import { decideReuse, mayServeStale } from '../../../../src/layers/cache/policy/
 import { freshenStored } from '../../../../src/layers/cache/policy/revalidation.ts'
 import { withContentLength } from '../../../../src/layers/cache/policy/stored-head.ts'
 import { selectingKey } from '../../../../src/layers/cache/policy/vary.ts'
-import { asking, at, deciding, noon, rules } from './helper.ts'
+import { assess, at, createRequest, noon, rules } from './helper.ts'
 
 // Fragments of what these fields hold, put together in any way.
 const pieces = fc.constantFrom(
@@ -61,14 +61,14 @@ test('for any fields, nothing throws, and the decisions are consistent', () => {
       status,
       fc.integer({ min: -100, max: 100 }),
       (asked, answered, brought, code, seconds) => {
-        const request = asking(asked, given)
+        const request = createRequest(asked, given)
         const now = noon + seconds * 1000
         bypassReason(request, rules(given))
         invalidationTargets(
           { status: code, fields: answered },
           { origin: 'http://a', basePath: '', path: '/x', query: '' },
         )
-        const { head } = deciding(answered, { ...given, status: code, request: asked })
+        const { head } = assess(answered, { ...given, status: code, request: asked })
         if (head === null) return
         stored++
 

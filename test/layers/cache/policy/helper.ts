@@ -31,7 +31,7 @@ export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
 export const at = (seconds: number): string => formatHttpDate(noon + seconds * 1000)
 
 /** Parses a request with these fields. */
-export const asking = (fields: HeaderFields = [], given: Partial<CacheRules> = {}): CacheRequest =>
+export const createRequest = (fields: HeaderFields = [], given: Partial<CacheRules> = {}): CacheRequest =>
   parseCacheRequest(fields, { authority: 'gateway', hasBody: false, hasCertificate: false }, rules(given))
 
 interface Given extends Partial<CacheRules> {
@@ -42,26 +42,26 @@ interface Given extends Partial<CacheRules> {
 }
 
 /** Assesses a response that arrives at noon. */
-export const deciding = (
+export const assess = (
   fields: HeaderFields,
   { status = 200, request = [], delay = 0, ...given }: Given = {},
 ): Storability =>
   assessStorability(
-    asking(request, given),
+    createRequest(request, given),
     { status, reason: '', fields },
     { requestedAt: noon - delay, receivedAt: noon },
     rules(given),
   )
 
 /** Stores a response, which must be possible. */
-export const storing = (fields: HeaderFields, given: Given = {}): StoredHead => {
-  const { head } = deciding(fields, given)
-  if (head === null) throw new Error(`not stored: ${why(fields, given)}`)
+export const createStoredHead = (fields: HeaderFields, given: Given = {}): StoredHead => {
+  const { head } = assess(fields, given)
+  if (head === null) throw new Error(`not stored: ${getReason(fields, given)}`)
   return head
 }
 
 /** Returns why a response is not stored; null: it is. */
-export const why = (fields: HeaderFields, given: Given = {}): NotStoredReason | null => {
-  const decided = deciding(fields, given)
+export const getReason = (fields: HeaderFields, given: Given = {}): NotStoredReason | null => {
+  const decided = assess(fields, given)
   return decided.head === null ? decided.notStored : null
 }

@@ -1,17 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseByteRange, planResponse, storedFields } from '../../../../src/layers/cache/policy/respond.ts'
-import { asking, at, noon, storing } from './helper.ts'
+import { at, createRequest, createStoredHead, noon } from './helper.ts'
 
 const base = ['Cache-Control', 'max-age=10', 'Date', at(0)]
-const stored = (...fields: string[]) => storing([...base, 'Content-Type', 'a/b', 'Content-Length', '10', ...fields])
+const stored = (...fields: string[]) =>
+  createStoredHead([...base, 'Content-Type', 'a/b', 'Content-Length', '10', ...fields])
 
 const served = (head: ReturnType<typeof stored>, request: string[], bodyBytes: number | null = 10) =>
-  planResponse(head, bodyBytes, asking(request), head.fields)
+  planResponse(head, bodyBytes, createRequest(request), head.fields)
 const statusOf = (head: ReturnType<typeof stored>, request: string[]): number => served(head, request).status
 
 test('a response from memory has its age, in whole seconds', () => {
-  const head = storing([...base, 'Age', '3'])
+  const head = createStoredHead([...base, 'Age', '3'])
 
   expect(storedFields(head, noon + 1999)).toEqual([...base, 'Age', '4'])
   expect(storedFields(head, noon - 99_000)).toEqual([...base, 'Age', '0'])
@@ -64,7 +65,7 @@ describe('conditions', () => {
   })
 
   test.each([404, 301, 500])('do not count for a %d', (status) => {
-    const head = storing([...base, 'ETag', '"a"'], { status })
+    const head = createStoredHead([...base, 'ETag', '"a"'], { status })
 
     expect(statusOf(head, ['If-None-Match', '"a"'])).toBe(status)
     expect(statusOf(head, ['Range', 'bytes=0-1'])).toBe(status)

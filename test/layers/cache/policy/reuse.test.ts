@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideReuse, mayServeStale } from '../../../../src/layers/cache/policy/reuse.ts'
-import { asking, at, noon, rules, storing } from './helper.ts'
+import { at, createRequest, createStoredHead, noon, rules } from './helper.ts'
 
 const cc = (value: string): string[] => ['Cache-Control', value]
-const stored = (value: string, given = {}) => storing([...cc(value), 'ETag', '"a"'], given)
+const stored = (value: string, given = {}) => createStoredHead([...cc(value), 'ETag', '"a"'], given)
 const past = (seconds: number): number => noon + seconds * 1000
 
 const fresh = { kind: 'fresh' }
@@ -63,26 +63,26 @@ test.each([
 ])('%s, requested with %j after %d s', (value, request, seconds, expected) => {
   const fields = request === '' ? [] : cc(request)
 
-  expect(decideReuse(stored(value), asking(fields), past(seconds))).toEqual(expected)
+  expect(decideReuse(stored(value), createRequest(fields), past(seconds))).toEqual(expected)
 })
 
 test('a response that was old when it came is stale sooner', () => {
-  const old = storing([...cc('max-age=10'), 'Age', '8'])
+  const old = createStoredHead([...cc('max-age=10'), 'Age', '8'])
 
-  expect(decideReuse(old, asking(), past(1))).toEqual(fresh)
-  expect(decideReuse(old, asking(), past(2))).toEqual(expired)
+  expect(decideReuse(old, createRequest(), past(1))).toEqual(fresh)
+  expect(decideReuse(old, createRequest(), past(2))).toEqual(expired)
 })
 
 test('a guessed lifetime is not for a request with credentials', () => {
-  const guessed = storing(['Last-Modified', at(-1000)], { heuristic: true })
+  const guessed = createStoredHead(['Last-Modified', at(-1000)], { heuristic: true })
 
-  expect(decideReuse(guessed, asking(['Cookie', 'a=b']), noon)).toEqual(fetchRequested)
-  expect(decideReuse(guessed, asking(['Authorization', 'x']), noon)).toEqual(fresh)
+  expect(decideReuse(guessed, createRequest(['Cookie', 'a=b']), noon)).toEqual(fetchRequested)
+  expect(decideReuse(guessed, createRequest(['Authorization', 'x']), noon)).toEqual(fresh)
 })
 
 test('a clock that is set back makes no response younger than new', () => {
-  expect(decideReuse(stored('max-age=10'), asking(cc('max-age=0')), past(-100))).toEqual(fresh)
-  expect(decideReuse(stored('no-cache'), asking(), past(-100))).toEqual(expired)
+  expect(decideReuse(stored('max-age=10'), createRequest(cc('max-age=0')), past(-100))).toEqual(fresh)
+  expect(decideReuse(stored('no-cache'), createRequest(), past(-100))).toEqual(expired)
 })
 
 test('a response that is served fresh is fresh, whatever the request demands', () => {
@@ -92,7 +92,7 @@ test('a response that is served fresh is fresh, whatever the request demands', (
     fc.property(directives, request, fc.integer({ min: -20, max: 20 }), (value, fields, seconds) => {
       const head = stored(value)
 
-      const { kind } = decideReuse(head, asking(fields), past(seconds))
+      const { kind } = decideReuse(head, createRequest(fields), past(seconds))
 
       if (kind === 'fresh') expect(!head.noCache && past(seconds) < head.freshUntil).toBe(true)
       if (kind === 'stale') expect(fields).toEqual(cc('max-stale'))
@@ -130,15 +130,15 @@ describe('in trouble', () => {
   ] as const)('%s, requested with %j, %s after %d s: served %s', (value, request, trouble, seconds, expected) => {
     const fields = request === '' ? [] : cc(request)
 
-    expect(mayServeStale(stored(value), asking(fields), trouble, past(seconds))).toBe(expected)
+    expect(mayServeStale(stored(value), createRequest(fields), trouble, past(seconds))).toBe(expected)
   })
 
   test('the configuration decides where the response does not', () => {
     const given = rules({ staleIfError: 5000, staleWhenDisconnected: 0 })
 
-    expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(14))).toBe(true)
-    expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(15))).toBe(false)
-    expect(mayServeStale(stored('max-age=10', given), asking(), 'disconnected', past(15))).toBe(false)
-    expect(mayServeStale(stored('max-age=10, stale-if-error=1', given), asking(), 'error', past(12))).toBe(false)
+    expect(mayServeStale(stored('max-age=10', given), createRequest(), 'error', past(14))).toBe(true)
+    expect(mayServeStale(stored('max-age=10', given), createRequest(), 'error', past(15))).toBe(false)
+    expect(mayServeStale(stored('max-age=10', given), createRequest(), 'disconnected', past(15))).toBe(false)
+    expect(mayServeStale(stored('max-age=10, stale-if-error=1', given), createRequest(), 'error', past(12))).toBe(false)
   })
 })

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { conditionFields, freshenStored } from '../../../../src/layers/cache/policy/revalidation.ts'
-import { asking, at, noon, rules, storing } from './helper.ts'
+import { at, createRequest, createStoredHead, noon, rules } from './helper.ts'
 
 const cc = (value: string): string[] => ['Cache-Control', value]
-const stored = (...fields: string[]) => storing([...cc('max-age=10'), 'Date', at(0), 'X-A', '1', ...fields])
+const stored = (...fields: string[]) => createStoredHead([...cc('max-age=10'), 'Date', at(0), 'X-A', '1', ...fields])
 
 const later = noon + 100_000
 const freshen = (head: ReturnType<typeof stored>, fields: string[], request: string[] = [], delay = 0) =>
   freshenStored(
     head,
-    asking(request),
+    createRequest(request),
     { status: 304, reason: '', fields },
     { requestedAt: later - delay, receivedAt: later },
     rules(),

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { withContentLength } from '../../../../src/layers/cache/policy/stored-head.ts'
-import { at, noon, storing, why } from './helper.ts'
+import { at, createStoredHead, getReason, noon } from './helper.ts'
 
 const cc = (value: string): string[] => ['Cache-Control', value]
 const modified = ['Last-Modified', at(-1000)]
 
 describe('a response by its status', () => {
   test.each([200, 203, 204, 299, 300, 302, 307, 400, 404, 418, 499, 500, 503, 599])('%d is stored', (status) => {
-    expect(why(cc('max-age=1'), { status })).toBeNull()
+    expect(getReason(cc('max-age=1'), { status })).toBeNull()
   })
 
   test.each([101, 199, 206, 304, 600, 999])('%d is not', (status) => {
-    expect(why(cc('max-age=1'), { status })).toBe('status')
+    expect(getReason(cc('max-age=1'), { status })).toBe('status')
   })
 
   test('a 416 is not, where it is about a range', () => {
-    expect(why(cc('max-age=1'), { status: 416, request: ['Range', 'bytes=9-'] })).toBe('status')
+    expect(getReason(cc('max-age=1'), { status: 416, request: ['Range', 'bytes=9-'] })).toBe('status')
   })
 })
 
@@ -43,26 +43,30 @@ describe('a response by its directives', () => {
     ['max-age=0, must-revalidate', 'already-stale'],
     ['max-age=x', null],
   ])('%s: %s', (value, reason) => {
-    expect(why(cc(value))).toBe(reason)
+    expect(getReason(cc(value))).toBe(reason)
   })
 
   test('must-understand requires an understood status', () => {
-    expect(why(cc('must-understand, max-age=1'), { status: 299 })).toBe('status')
-    expect(why(cc('must-understand, no-store, max-age=1'), { status: 299 })).toBe('status')
+    expect(getReason(cc('must-understand, max-age=1'), { status: 299 })).toBe('status')
+    expect(getReason(cc('must-understand, no-store, max-age=1'), { status: 299 })).toBe('status')
   })
 
   test('no-cache with a validator is stored', () => {
-    expect(storing([...cc('no-cache'), 'ETag', '"a"'])).toMatchObject({ noCache: true, mayBeStale: false, etag: '"a"' })
+    expect(createStoredHead([...cc('no-cache'), 'ETag', '"a"'])).toMatchObject({
+      noCache: true,
+      mayBeStale: false,
+      etag: '"a"',
+    })
   })
 
   test('Expires alone is enough, a wrong one as well', () => {
-    expect(storing(['Expires', at(5)]).freshUntil).toBe(noon + 5000)
-    expect(storing(['Expires', '0']).freshUntil).toBe(noon)
+    expect(createStoredHead(['Expires', at(5)]).freshUntil).toBe(noon + 5000)
+    expect(createStoredHead(['Expires', '0']).freshUntil).toBe(noon)
   })
 
   test('a response that is stale already, and can never be served, is not', () => {
-    expect(why(cc('max-age=0'), { staleWhenDisconnected: 0 })).toBe('already-stale')
-    expect(why([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnected: 0 })).toBeNull()
+    expect(getReason(cc('max-age=0'), { staleWhenDisconnected: 0 })).toBe('already-stale')
+    expect(getReason([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnected: 0 })).toBeNull()
   })
 })
 
@@ -78,7 +82,7 @@ describe('a response by its request', () => {
     ['max-age=1, public=1', 'authorization'],
     ['max-age=1, proxy-revalidate', 'authorization'],
   ])('with Authorization, %s: %s', (value, reason) => {
-    expect(why(cc(value), { shared, request: ['Authorization', 'Bearer x'] })).toBe(reason)
+    expect(getReason(cc(value), { shared, request: ['Authorization', 'Bearer x'] })).toBe(reason)
   })
 
   test.each([
@@ -87,23 +91,23 @@ describe('a response by its request', () => {
   ])('with %s, it has to name its lifetime', (name, value) => {
     const request = [name, value]
 
-    expect(why([...cc('public'), ...modified], { shared, heuristic: true, request })).toBe('credentials')
-    expect(why([...cc('no-cache'), ...modified], { shared, request })).toBe('credentials')
-    expect(why(cc('max-age=1'), { shared, request })).toBeNull()
+    expect(getReason([...cc('public'), ...modified], { shared, heuristic: true, request })).toBe('credentials')
+    expect(getReason([...cc('no-cache'), ...modified], { shared, request })).toBe('credentials')
+    expect(getReason(cc('max-age=1'), { shared, request })).toBeNull()
   })
 
   test('with no-store, never', () => {
-    expect(why(cc('max-age=1'), { request: cc('no-store') })).toBe('no-store')
+    expect(getReason(cc('max-age=1'), { request: cc('no-store') })).toBe('no-store')
   })
 })
 
 test('a response that sets a cookie has to be public', () => {
-  expect(why([...cc('max-age=1'), 'Set-Cookie', 'a=b'])).toBe('set-cookie')
-  expect(why([...cc('max-age=1, public'), 'Set-Cookie', 'a=b'])).toBeNull()
+  expect(getReason([...cc('max-age=1'), 'Set-Cookie', 'a=b'])).toBe('set-cookie')
+  expect(getReason([...cc('max-age=1, public'), 'Set-Cookie', 'a=b'])).toBeNull()
 })
 
 test('a response that varies by everything is not stored', () => {
-  expect(why([...cc('max-age=1'), 'Vary', 'Accept, *'])).toBe('vary')
+  expect(getReason([...cc('max-age=1'), 'Vary', 'Accept, *'])).toBe('vary')
 })
 
 describe('freshness', () => {
@@ -123,7 +127,7 @@ describe('freshness', () => {
     ['max-age twice', cc('max-age=9, max-age=8'), 0],
     ['a huge max-age', cc(`max-age=${'9'.repeat(99)}`), 2 ** 31],
   ])('is that of %s', (_, fields, seconds) => {
-    const { freshUntil, bornAt } = storing(fields)
+    const { freshUntil, bornAt } = createStoredHead(fields)
 
     expect((freshUntil - bornAt) / 1000).toBe(seconds)
   })
@@ -134,7 +138,7 @@ describe('freshness', () => {
     ['for a status of those', { status: 404 }, modified, 100],
     ['for what says public', { status: 202 }, [...cc('public'), ...modified], 100],
   ])('may be guessed: %s', (_, given, fields, seconds) => {
-    const head = storing(['Date', at(0), ...fields], { heuristic: true, ...given })
+    const head = createStoredHead(['Date', at(0), ...fields], { heuristic: true, ...given })
 
     expect(head.isHeuristic).toBe(true)
     expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
@@ -145,11 +149,11 @@ describe('freshness', () => {
     ['without Last-Modified', ['ETag', '"a"'], { heuristic: true }],
     ['for another status', modified, { heuristic: true, status: 202 }],
   ])('is not guessed %s', (_, fields, given) => {
-    expect(why(fields, given)).toBe('no-lifetime')
+    expect(getReason(fields, given)).toBe('no-lifetime')
   })
 
   test('is not guessed where it is explicit', () => {
-    const head = storing([...cc('max-age=x'), ...modified], { heuristic: true })
+    const head = createStoredHead([...cc('max-age=x'), ...modified], { heuristic: true })
 
     expect(head).toMatchObject({ isHeuristic: false, freshUntil: noon })
   })
@@ -168,7 +172,7 @@ describe('age', () => {
     ['not what is negative', ['Age', '-5'], 0, 0],
     ['a bounded one', ['Age', '9'.repeat(99)], 0, 2 ** 31 * 1000],
   ])('is %s', (_, fields, delay, age) => {
-    expect(noon - storing([...cc('max-age=9'), 'ETag', '"a"', ...fields], { delay }).bornAt).toBe(age)
+    expect(noon - createStoredHead([...cc('max-age=9'), 'ETag', '"a"', ...fields], { delay }).bornAt).toBe(age)
   })
 })
 
@@ -188,7 +192,7 @@ describe('staleness', () => {
     ['max-age=10, s-maxage=x', {}, [0, 0, 0]],
     ['max-age=10, no-cache, stale-if-error=30', {}, [0, 0, 0]],
   ])('of %j with %j', (value, given, seconds) => {
-    const head = storing([...cc(value), 'ETag', '"a"'], given)
+    const head = createStoredHead([...cc(value), 'ETag', '"a"'], given)
 
     const until = [head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil]
     expect(until.map((ms) => (ms - head.freshUntil) / 1000)).toEqual(seconds)
@@ -198,15 +202,15 @@ describe('staleness', () => {
 
 describe('a stored response', () => {
   test('has all fields but Age, and a Date where there is none', () => {
-    expect(storing([...cc('max-age=9'), 'age', '3', 'X-A', '1', 'x-a', '2']).fields).toEqual([
+    expect(createStoredHead([...cc('max-age=9'), 'age', '3', 'X-A', '1', 'x-a', '2']).fields).toEqual([
       ...cc('max-age=9'),
       ...['X-A', '1', 'x-a', '2', 'Date', at(0)],
     ])
   })
 
   test('has a readable Date', () => {
-    expect(storing([...cc('max-age=9'), 'Date', 'x']).fields).toEqual([...cc('max-age=9'), 'Date', at(0)])
-    expect(storing(['DATE', at(-1), ...cc('max-age=9')]).fields).toEqual(['DATE', at(-1), ...cc('max-age=9')])
+    expect(createStoredHead([...cc('max-age=9'), 'Date', 'x']).fields).toEqual([...cc('max-age=9'), 'Date', at(0)])
+    expect(createStoredHead(['DATE', at(-1), ...cc('max-age=9')]).fields).toEqual(['DATE', at(-1), ...cc('max-age=9')])
   })
 
   test('has no private field, nor one that would need validation', () => {
@@ -222,7 +226,7 @@ describe('a stored response', () => {
       '3',
     ]
 
-    expect(storing(fields)).toMatchObject({
+    expect(createStoredHead(fields)).toMatchObject({
       fields: [...cc('max-age=9, private="X-A", no-cache="x-b"'), 'Date', at(0), 'X-C', '3'],
       noCache: false,
       mayBeStale: true,
@@ -230,7 +234,7 @@ describe('a stored response', () => {
   })
 
   test('has only sound validators', () => {
-    const withFields = (...fields: string[]) => storing([...cc('max-age=9'), 'Date', at(0), ...fields])
+    const withFields = (...fields: string[]) => createStoredHead([...cc('max-age=9'), 'Date', at(0), ...fields])
 
     expect(withFields('ETag', ' W/"a" ').etag).toBe('W/"a"')
     expect(withFields('ETag', 'a').etag).toBeNull()
@@ -238,25 +242,25 @@ describe('a stored response', () => {
     expect(withFields('Last-Modified', 'x')).toMatchObject({ lastModified: null, lastModifiedAt: null })
     expect(withFields('Last-Modified', at(0))).toMatchObject({ lastModifiedAt: noon, isLastModifiedStrong: false })
     expect(withFields('Last-Modified', at(-1))).toMatchObject({ lastModified: at(-1), isLastModifiedStrong: true })
-    expect(storing([...cc('max-age=9'), 'Last-Modified', at(-99)]).isLastModifiedStrong).toBe(false)
+    expect(createStoredHead([...cc('max-age=9'), 'Last-Modified', at(-99)]).isLastModifiedStrong).toBe(false)
   })
 
   test('has to be validated each time, where no-cache names what a cache goes by', () => {
     const fields = [...cc('max-age=9, no-cache="x-a, vary"'), 'ETag', '"a"', 'Date', at(0), 'X-A', '1']
 
-    expect(storing(fields)).toMatchObject({ noCache: true, mayBeStale: false, fields })
+    expect(createStoredHead(fields)).toMatchObject({ noCache: true, mayBeStale: false, fields })
   })
 
   test('can be written as JSON', () => {
-    const head = storing([...cc('max-age=9'), 'Vary', 'Accept', 'ETag', '"a"'], { request: ['Accept', 'x'] })
+    const head = createStoredHead([...cc('max-age=9'), 'Vary', 'Accept', 'ETag', '"a"'], { request: ['Accept', 'x'] })
 
     expect(JSON.parse(JSON.stringify(head))).toEqual(head)
   })
 
   test('counts its fields and what it was selected by', () => {
-    const small = storing([...cc('max-age=9')]).bytes
-    const large = storing([...cc('max-age=9'), 'X-A', 'a'.repeat(1000)]).bytes
-    const varied = storing([...cc('max-age=9'), 'Vary', 'X-B'], { request: ['X-B', 'b'.repeat(1000)] }).bytes
+    const small = createStoredHead([...cc('max-age=9')]).bytes
+    const large = createStoredHead([...cc('max-age=9'), 'X-A', 'a'.repeat(1000)]).bytes
+    const varied = createStoredHead([...cc('max-age=9'), 'Vary', 'X-B'], { request: ['X-B', 'b'.repeat(1000)] }).bytes
 
     expect(large - small).toBeGreaterThan(1000)
     expect(varied - small).toBeGreaterThan(1000)
@@ -265,7 +269,7 @@ describe('a stored response', () => {
 
 describe('the length of a body', () => {
   test('is added where it came without', () => {
-    const head = storing(cc('max-age=9'))
+    const head = createStoredHead(cc('max-age=9'))
 
     const complete = withContentLength(head, 12)
 
@@ -274,14 +278,14 @@ describe('the length of a body', () => {
   })
 
   test('has to be the declared one', () => {
-    const head = storing([...cc('max-age=9'), 'Content-Length', '12'])
+    const head = createStoredHead([...cc('max-age=9'), 'Content-Length', '12'])
 
     expect(withContentLength(head, 12)).toBe(head)
     expect(withContentLength(head, 11)).toBeNull()
   })
 
   test('is not added to a 204', () => {
-    const head = storing(cc('max-age=9'), { status: 204 })
+    const head = createStoredHead(cc('max-age=9'), { status: 204 })
 
     expect(withContentLength(head, 0)).toBe(head)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { selectingKey, selectVariant, varyNames } from '../../../../src/layers/cache/policy/vary.ts'
-import { asking, at, storing } from './helper.ts'
+import { at, createRequest, createStoredHead } from './helper.ts'
 
 test.each([
   [[], []],
@@ -20,7 +20,7 @@ test.each([
 })
 
 const matches = (name: string, one: readonly string[], other: readonly string[]): boolean =>
-  selectingKey([name], asking(one)) === selectingKey([name], asking(other))
+  selectingKey([name], createRequest(one)) === selectingKey([name], createRequest(other))
 
 describe('two requests match', () => {
   test.each([
@@ -54,62 +54,62 @@ describe('two requests match', () => {
 })
 
 test('two requests still match after many different ones', () => {
-  const one = asking(['Accept-Encoding', 'gzip, br'])
+  const one = createRequest(['Accept-Encoding', 'gzip, br'])
   const before = selectingKey(['accept-encoding'], one)
 
-  for (let i = 0; i < 1000; i++) selectingKey(['accept-encoding'], asking(['Accept-Encoding', `x-${i}`]))
+  for (let i = 0; i < 1000; i++) selectingKey(['accept-encoding'], createRequest(['Accept-Encoding', `x-${i}`]))
 
   expect(selectingKey(['accept-encoding'], one)).toBe(before)
   expect(before).toBe('accept-encoding:br,gzip\n')
 })
 
 test('names and values are not confused', () => {
-  const one = selectingKey(['a', 'b'], asking(['A', 'x']))
-  const other = selectingKey(['a', 'b'], asking(['A', 'x\nb']))
+  const one = selectingKey(['a', 'b'], createRequest(['A', 'x']))
+  const other = selectingKey(['a', 'b'], createRequest(['A', 'x\nb']))
 
   expect(one).toBe('a:x\nb\n')
   expect(other).not.toBe(one)
 })
 
 test('Host is the authority of the request', () => {
-  expect(selectingKey(['host'], asking([]))).toBe('host:gateway\n')
+  expect(selectingKey(['host'], createRequest([]))).toBe('host:gateway\n')
 })
 
 test('no names always match', () => {
-  expect(selectingKey([], asking(['X', 'a']))).toBe('')
+  expect(selectingKey([], createRequest(['X', 'a']))).toBe('')
 })
 
 describe('of several variants', () => {
   const variant = (vary: string, request: string[], date: number) => ({
-    head: storing(['Cache-Control', 'max-age=99', 'ETag', '"a"', 'Date', at(date), 'Vary', vary], { request }),
+    head: createStoredHead(['Cache-Control', 'max-age=99', 'ETag', '"a"', 'Date', at(date), 'Vary', vary], { request }),
   })
   const german = variant('Accept-Language', ['Accept-Language', 'de'], 0)
   const english = variant('Accept-Language', ['Accept-Language', 'en'], 0)
 
   test('the matching one is selected', () => {
-    expect(selectVariant([german, english], asking(['Accept-Language', 'en']))).toBe(english)
-    expect(selectVariant([german, english], asking(['accept-language', 'DE']))).toBe(german)
+    expect(selectVariant([german, english], createRequest(['Accept-Language', 'en']))).toBe(english)
+    expect(selectVariant([german, english], createRequest(['accept-language', 'DE']))).toBe(german)
   })
 
   test('none is, where none matches', () => {
-    expect(selectVariant([german, english], asking([]))).toBeNull()
-    expect(selectVariant([], asking([]))).toBeNull()
+    expect(selectVariant([german, english], createRequest([]))).toBeNull()
+    expect(selectVariant([], createRequest([]))).toBeNull()
   })
 
   test('the latest is, where several match', () => {
     const earlier = variant('X', [], -2)
     const later = variant('Y', [], -1)
 
-    expect(selectVariant([later, earlier], asking([]))).toBe(later)
-    expect(selectVariant([earlier, later], asking([]))).toBe(later)
+    expect(selectVariant([later, earlier], createRequest([]))).toBe(later)
+    expect(selectVariant([earlier, later], createRequest([]))).toBe(later)
   })
 
   test('one without Vary is not, where another matches: even if it is later', () => {
     const careful = variant('X', [], -2)
     const forgetful = variant('', [], -1)
 
-    expect(selectVariant([forgetful, careful], asking([]))).toBe(careful)
-    expect(selectVariant([careful, forgetful], asking([]))).toBe(careful)
-    expect(selectVariant([careful, forgetful], asking(['X', 'a']))).toBe(forgetful)
+    expect(selectVariant([forgetful, careful], createRequest([]))).toBe(careful)
+    expect(selectVariant([careful, forgetful], createRequest([]))).toBe(careful)
+    expect(selectVariant([careful, forgetful], createRequest(['X', 'a']))).toBe(forgetful)
   })
 })

@@ -8,7 +8,7 @@ import {
   type RecordKey,
   toStoredHead,
 } from '../../../../src/layers/cache/redis/cache-record.ts'
-import { asking, at, noon, rules, storing } from '../policy/helper.ts'
+import { at, createRequest, createStoredHead, noon, rules } from '../policy/helper.ts'
 
 const key: RecordKey = {
   operation: 'leads.pipeline',
@@ -18,13 +18,13 @@ const key: RecordKey = {
   query: '?a=1',
 }
 
-const request = asking(['Accept', 'text/plain'])
+const request = createRequest(['Accept', 'text/plain'])
 const said = ['Cache-Control', 'max-age=60, stale-if-error=600', 'ETag', '"1"', 'Vary', 'Accept', 'Date', at(-5)]
 
 const complete = (head: StoredHead, body: Buffer): StoredHead => withContentLength(head, body.length) ?? head
 
 const stored = (fields: readonly string[], body: Buffer): StoredHead =>
-  complete(storing([...fields], { request: ['Accept', 'text/plain'] }), body)
+  complete(createStoredHead([...fields], { request: ['Accept', 'text/plain'] }), body)
 
 /** Reads a record as a gateway does that has it `ageMs` after it was written. */
 const read = (head: Buffer, body: Buffer, now = noon, ageMs = 0, by: CacheRequest = request): StoredHead | null => {
@@ -81,7 +81,7 @@ describe('a record', () => {
     const body = Buffer.from('body')
     const record = encodeRecord(key, stored(said, body), body, noon)
 
-    expect(read(record, body, noon, 0, asking(['Accept', 'text/html']))).toBeNull()
+    expect(read(record, body, noon, 0, createRequest(['Accept', 'text/html']))).toBeNull()
   })
 
   test('damaged in a bit, or cut short, is none, and nothing throws', () => {
