@@ -1,8 +1,26 @@
 import type { TtlOverrides } from '../../runtime/overrides.ts'
 import { asNullable, asObject, asText } from '../../shared/decode.ts'
+import { formatDuration, parseDuration } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import { formatTime } from '../format-time.ts'
+import type { Argument } from './argument.ts'
+
+const defaultTtl = '15m'
+const maxTtlMs = 24 * 3_600_000
+
+/** How long an override holds, in milliseconds. */
+export const ttlArgument: Argument<number> = {
+  usage: '--ttl <DURATION>',
+  help: 'for how long, at least 1s and at most 24h',
+  default: defaultTtl,
+  example: defaultTtl,
+  expected: `a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`,
+  read(value = defaultTtl) {
+    const ms = typeof value === 'string' ? parseDuration(value) : undefined
+    return ms === undefined || ms < 1000 || ms > maxTtlMs ? undefined : ms
+  },
+}
 
 /**
  * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the

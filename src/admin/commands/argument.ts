@@ -1,4 +1,3 @@
-import { formatDuration, parseDuration } from '../../units.ts'
 import type { AdminError } from '../admin-error.ts'
 
 /** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
@@ -61,22 +60,6 @@ export const flagArgument = (info: ArgumentInfo & Pick<Argument, 'expected'>): A
   ...info,
   read: (value) => (value === undefined ? false : value === 'true' || undefined),
 })
-
-const defaultTtl = '15m'
-const maxTtlMs = 24 * 3_600_000
-
-/** How long an override holds, in milliseconds. */
-export const ttlArgument: Argument<number> = {
-  usage: '--ttl <DURATION>',
-  help: 'for how long, at least 1s and at most 24h',
-  default: defaultTtl,
-  example: defaultTtl,
-  expected: `a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`,
-  read(value = defaultTtl) {
-    const ms = typeof value === 'string' ? parseDuration(value) : undefined
-    return ms === undefined || ms < 1000 || ms > maxTtlMs ? undefined : ms
-  },
-}
 
 /** Parses the arguments one by one. */
 export const parseArguments = (args: Arguments, raw: RawArguments): object | AdminError => {

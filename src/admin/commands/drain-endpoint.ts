@@ -4,8 +4,15 @@ import type { UpstreamReport } from '../../runtime/report/status-report.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { html } from '../page/html.ts'
-import { applyOverride, overrideDefaults, overrideHelp, stoppingError, untilOrAsFile } from './apply-override.ts'
-import { badRequest, choiceArgument, textArgument, ttlArgument, type ValuesOf } from './argument.ts'
+import {
+  applyOverride,
+  overrideDefaults,
+  overrideHelp,
+  stoppingError,
+  ttlArgument,
+  untilOrAsFile,
+} from './apply-override.ts'
+import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
 

@@ -1,8 +1,15 @@
 import { allOperations, type Operation, type OperationId } from '../../operations.ts'
 import { isAdminError } from '../admin-error.ts'
 import { html } from '../page/html.ts'
-import { applyOverride, overrideDefaults, overrideHelp, stoppingError, untilOrAsFile } from './apply-override.ts'
-import { choiceArgument, ttlArgument, type ValuesOf } from './argument.ts'
+import {
+  applyOverride,
+  overrideDefaults,
+  overrideHelp,
+  stoppingError,
+  ttlArgument,
+  untilOrAsFile,
+} from './apply-override.ts'
+import { choiceArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, spellDuration, untilPhrase } from './phrases.ts'
 

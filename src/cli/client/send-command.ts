@@ -26,7 +26,7 @@ export const sendCommand = async (
   const print = (text: string): void => void (format === 'text' && process.stdout.write(text))
   const isDone = reply.status === 200
   if (command.responseShape === 'outcome') {
-    const { renderReloadOutcome, renderReloadRejection } = await import('../render/config-changes.ts')
+    const { renderReloadOutcome, renderReloadRejection } = await import('../render/config-diff.ts')
     print(isDone ? renderReloadOutcome(target, command, reply) : renderReloadRejection(target, command, reply))
   } else if (isDone) {
     const printableArguments = Object.fromEntries(args.map(([name, value]) => [name, escapeControls(`${value}`)]))

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { OperationId } from '../../operations.ts'
 import { CachePartition } from './partition.ts'
-import { PinnedBytes } from './pinned-bytes.ts'
+import { maxOutsideShare, PinnedBytes } from './pinned-bytes.ts'
 import type { StoredResponse } from './stored-response.ts'
 
 /** The identity of a stored response within an operation. */
@@ -177,9 +177,7 @@ export class CacheStore {
 
   /** Reserves bytes; false: there is no room, even with everything stored evicted. */
   reserveBytes(bytes: number): boolean {
-    // Half of the limit stays for what is stored: a client with many responses on their way, or that reads none of
-    // them, does not push out all the others.
-    if (this.#outside + bytes > this.#maxBytes / 2 || !this.#makeRoom(bytes)) return false
+    if (this.#outside + bytes > this.#maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
     return true
   }

@@ -4,7 +4,20 @@ import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
 import type { AuditKey, ChainPosition } from './chain.ts'
-import { defaultWriterOptions, WriterHealth } from './writer-health.ts'
+import { WriterHealth } from './writer-health.ts'
+
+/** How lines are gathered, and the timeouts. Tests set others. */
+export const defaultWriterOptions = {
+  /** How long a line waits for others to be written with. */
+  batchDelayMs: 5,
+  /** The most bytes of lines that wait; lines beyond that are lost, and counted. */
+  maxPendingBytes: 16 * 1024 * 1024,
+  /** The delay between a failed write and the next. */
+  retryDelayMs: 250,
+  /** How long a write may take before it counts as failed. */
+  writeTimeoutMs: 5000,
+  checkpointIntervalMs: 60_000,
+}
 
 /** The state of a writer. */
 export type AuditWriterState = AuditWriter['state']

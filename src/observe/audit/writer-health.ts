@@ -62,16 +62,3 @@ export class WriterHealth {
     this.#loggedLost = this.lost
   }
 }
-
-/** How lines are gathered, and the timeouts. Tests set others. */
-export const defaultWriterOptions = {
-  /** How long a line waits for others to be written with. */
-  batchDelayMs: 5,
-  /** The most bytes of lines that wait; lines beyond that are lost, and counted. */
-  maxPendingBytes: 16 * 1024 * 1024,
-  /** The delay between a failed write and the next. */
-  retryDelayMs: 250,
-  /** How long a write may take before it counts as failed. */
-  writeTimeoutMs: 5000,
-  checkpointIntervalMs: 60_000,
-}

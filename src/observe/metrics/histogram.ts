@@ -10,6 +10,16 @@ const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
  */
 export const bucketBoundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
 
+// The buckets that Prometheus gets: with all sixty, each operation would have sixty series three times.
+const exportedBoundsMs: readonly number[] = [
+  0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
+]
+
+/** The places of the exported bounds among the recorded ones, and their values in seconds (`le`). */
+export const exportedBounds = bucketBoundsMs.flatMap((ms, at) =>
+  exportedBoundsMs.includes(ms) ? [{ at, le: ms / 1000 }] : [],
+)
+
 /** Counts durations by bucket: an array and a sum, no object for each. */
 export class Histogram {
   /** One for each of {@link bucketBoundsMs}, and one for what is above the last. */

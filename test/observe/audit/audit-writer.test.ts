@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { AuditWriter } from '../../../src/observe/audit/audit-writer.ts'
+import { AuditWriter, defaultWriterOptions } from '../../../src/observe/audit/audit-writer.ts'
 import { toAuditKey } from '../../../src/observe/audit/chain.ts'
-import { defaultWriterOptions } from '../../../src/observe/audit/writer-health.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 import { FakeAuditOutput } from './fake-audit-output.ts'
 import { key, sample, verified } from './sample-audit-log.ts'

@@ -1,5 +1,5 @@
 import { allFailureKinds, type FailureKind, failureTable } from '../../../failures/kinds.ts'
-import { bucketBoundsMs, type HistogramReport } from '../../../observe/metrics/histogram.ts'
+import { exportedBounds, type HistogramReport } from '../../../observe/metrics/histogram.ts'
 import {
   type OperationLabel,
   type OperationMetricsReport,
@@ -55,15 +55,6 @@ const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly 
   allOperations.map(({ id }) => [id, (overrides.operations.get(id)?.state ?? config.operations[id].state) === 'serve'])
 
 const className = (statusClass: number): string => `${statusClass}xx`
-
-// Some of the recorded bounds: with all sixty, each operation would have sixty series three times.
-const exportedBoundsMs: readonly number[] = [
-  0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
-]
-
-const exportedBounds = bucketBoundsMs.flatMap((ms, at) =>
-  exportedBoundsMs.includes(ms) ? [{ at, le: ms / 1000 }] : [],
-)
 
 /**
  * Converts a histogram in milliseconds to Prometheus' form, in seconds. Exact: every exported bound is a recorded one.

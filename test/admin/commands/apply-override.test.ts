@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ttlArgument } from '../../../src/admin/commands/argument.ts'
+import { ttlArgument } from '../../../src/admin/commands/apply-override.ts'
 
 test('a command holds for 1s to 24h, both included, and for 15m by default', () => {
   expect(['999ms', '1s', '24h', '86401s', undefined].map((given) => ttlArgument.read(given))).toEqual([

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Command } from '../../../src/admin/commands/command.ts'
 import { rollbackCommands } from '../../../src/admin/commands/reload.ts'
-import { renderChanges, renderReloadRejection } from '../../../src/cli/render/config-changes.ts'
+import { renderChanges, renderReloadRejection } from '../../../src/cli/render/config-diff.ts'
 import { adminTarget } from '../scripted-admin.ts'
 
 test('a list that looks the same before and after holds a secret that has changed', () => {
