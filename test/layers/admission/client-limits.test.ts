@@ -9,13 +9,13 @@ import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const limit = { policy: 'client', perMs: 1 / 60_000, burst: 2 }
 
-const exchangeOf = (client: string | null): Exchange => {
+const createExchange = (client: string | null): Exchange => {
   const exchange = fakeExchange()
   exchange.identity = client === null ? null : { client, method: 'apiKey' }
   return exchange
 }
 
-const kindOf = (error: GatewayError): readonly string[] => [error.kind, ...error.fields]
+const toOutcome = (error: GatewayError): readonly string[] => [error.kind, ...error.fields]
 
 test('each client is counted by itself, and one without a rate not at all', async () => {
   const limiter = new MemoryRateLimiter(limit)
@@ -23,13 +23,13 @@ test('each client is counted by itself, and one without a rate not at all', asyn
   const outcomes: unknown[] = []
 
   for (const client of ['a', 'a', 'a', 'b', 'free', 'free', 'free', null])
-    outcomes.push(await handle(exchangeOf(client)).then(({ status }) => status, kindOf))
+    outcomes.push(await handle(createExchange(client)).then(({ status }) => status, toOutcome))
 
   expect(outcomes).toEqual([200, 200, ['rate-limited', 'Retry-After', '60'], 200, 200, 200, 200, 200])
 })
 
 test('the fields of the client limit stand behind those of the address limit', async () => {
-  const exchange = exchangeOf('a')
+  const exchange = createExchange('a')
   exchange.addedResponseFields = ['RateLimit', '"address";r=1;t=1']
   const slow: RateLimiter = { limit, consume: async () => 1 }
 
@@ -51,21 +51,21 @@ test('the fields of the client limit stand behind those of the address limit', a
 test('a client has so many in flight and no more, until one ends; others are unaffected', async () => {
   const inFlight = new Map<string, number>()
   const handle = clientConcurrencyLimitLayer((client) => (client === 'free' ? null : 2), inFlight)(fakeNext())
-  const first = exchangeOf('a')
+  const first = createExchange('a')
   await handle(first)
-  await handle(exchangeOf('a'))
+  await handle(createExchange('a'))
 
-  await expect(handle(exchangeOf('a')).catch(kindOf)).resolves.toEqual(['rate-limited', 'Retry-After', '1'])
+  await expect(handle(createExchange('a')).catch(toOutcome)).resolves.toEqual(['rate-limited', 'Retry-After', '1'])
   expect([...inFlight]).toEqual([['a', 2]])
-  await expect(handle(exchangeOf('b'))).resolves.toMatchObject({ status: 200 })
-  await expect(handle(exchangeOf('free'))).resolves.toMatchObject({ status: 200 })
+  await expect(handle(createExchange('b'))).resolves.toMatchObject({ status: 200 })
+  await expect(handle(createExchange('free'))).resolves.toMatchObject({ status: 200 })
   first.finish()
-  await expect(handle(exchangeOf('a'))).resolves.toMatchObject({ status: 200 })
+  await expect(handle(createExchange('a'))).resolves.toMatchObject({ status: 200 })
 })
 
 test('a client with nothing in flight has no entry', async () => {
   const inFlight = new Map<string, number>()
-  const exchange = exchangeOf('a')
+  const exchange = createExchange('a')
   await clientConcurrencyLimitLayer(() => 2, inFlight)(fakeNext())(exchange)
 
   exchange.finish()

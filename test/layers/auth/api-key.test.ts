@@ -19,12 +19,12 @@ const bankA = {
   addresses: [],
 }
 const authenticator = apiKeyAuthenticator('X-Api-Key', getClientRegistry([bankA]))
-const shown = (...fields: readonly string[]) => fakeExchange({ fields })
+const exchangeWith = (...fields: readonly string[]) => fakeExchange({ fields })
 
 test.each([`old.${secret}`, `new.${other}`])(
   'each key of a client proves who it is, whatever the case of the field',
   (key) => {
-    const exchange = shown('x-api-KEY', key)
+    const exchange = exchangeWith('x-api-KEY', key)
 
     expect(authenticator.applies(exchange)).toBe(true)
     expect(authenticator.authenticate(exchange)).toMatchObject({ client: { id: 'bank-a' } })
@@ -41,18 +41,18 @@ test.each([
   ['the digest in place of the secret', `old.${hash('sha256', secret).slice(0, 43)}`],
   ['the name of a property of every object', `__proto__.${secret}`],
 ])('%s proves nothing', (_, key) => {
-  const exchange = shown('X-Api-Key', key)
+  const exchange = exchangeWith('X-Api-Key', key)
 
   expect(authenticator.applies(exchange)).toBe(true)
   expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
 })
 
 test('two of them are rejected, though both are good', () => {
-  const exchange = shown('X-Api-Key', `old.${secret}`, 'X-API-KEY', `old.${secret}`)
+  const exchange = exchangeWith('X-Api-Key', `old.${secret}`, 'X-API-KEY', `old.${secret}`)
 
   expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'bad-request' }))
 })
 
 test('without the field it does not apply', () => {
-  expect(authenticator.applies(shown('X-Api-Key-2', 'x'))).toBe(false)
+  expect(authenticator.applies(exchangeWith('X-Api-Key-2', 'x'))).toBe(false)
 })

@@ -13,8 +13,8 @@ test.each(['ES256', 'PS256', 'EdDSA'] as const)(
   'a key for %s has the thumbprint that others make of it, whatever else it says',
   async (alg) => {
     const { jwk } = signingKey(alg, 'kid')
-    const shown = publicJwk(jwk) ?? {}
+    const publicKey = publicJwk(jwk) ?? {}
 
-    expect(jwkThumbprint(shown)).toBe(await calculateJwkThumbprint(jwk))
+    expect(jwkThumbprint(publicKey)).toBe(await calculateJwkThumbprint(jwk))
   },
 )

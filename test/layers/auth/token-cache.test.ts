@@ -29,9 +29,9 @@ test('a result is cached until it expires, to the millisecond', async () => {
 
 test('simultaneous requests share a verification, and a failure is not cached', async () => {
   const cache = new TokenCache<{ name: string }>(() => true)
-  let asked = 0
+  let verifications = 0
   const fail = async (): Promise<CachedToken<{ name: string }>> => {
-    asked++
+    verifications++
     throw new Error('no')
   }
 
@@ -39,7 +39,7 @@ test('simultaneous requests share a verification, and a failure is not cached', 
   const next = await cache.load('digest', async () => known(1000))
 
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-  expect(asked).toBe(1)
+  expect(verifications).toBe(1)
   expect(next).toEqual({ name: 'a' })
 })
 

@@ -7,12 +7,12 @@ import { Client, createResponse, FedBody, openCache } from './helper.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-const exchangeOf = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
+const createExchange = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
 
 const readText = (response: ProxyResponse): string => new Client(response.body).text
 
 const storing = async (stage: ReturnType<typeof openCache>, fields: readonly string[]): Promise<void> => {
-  const pending = stage.handle(exchangeOf())
+  const pending = stage.handle(createExchange())
   await stage.sent.at(-1)?.respond(createResponse(fields))
   new Client((await pending).body)
 }
@@ -21,7 +21,7 @@ const seconds = 1000
 
 test('a response for one client alone ends with that client', async () => {
   const stage = openCache()
-  const exchange = exchangeOf()
+  const exchange = createExchange()
   const pending = stage.handle(exchange)
   await stage.sent[0]?.respond(createResponse(['Cache-Control', 'no-store'], new FedBody().feed('begun')))
   new Client((await pending).body)
@@ -33,7 +33,7 @@ test('a response for one client alone ends with that client', async () => {
 
 test('a response that must be validated each time is not given to those who waited for it', async () => {
   const stage = openCache()
-  const [first, second] = [exchangeOf(), exchangeOf()]
+  const [first, second] = [createExchange(), createExchange()]
   const pending = [stage.handle(first), stage.handle(second)]
 
   await stage.sent[0]?.respond(createResponse(['Cache-Control', 'no-cache', 'ETag', '"a"'], 'of the first'))
@@ -46,8 +46,8 @@ test('a response that must be validated each time is not given to those who wait
 test('exchanges that fetched the same side by side leave one entry', async () => {
   const stage = openCache()
   const pending = [
-    stage.handle(exchangeOf(['Cache-Control', 'no-cache'])),
-    stage.handle(exchangeOf(['Cache-Control', 'no-cache'])),
+    stage.handle(createExchange(['Cache-Control', 'no-cache'])),
+    stage.handle(createExchange(['Cache-Control', 'no-cache'])),
   ]
 
   for (const [i, sent] of stage.sent.entries())
@@ -55,12 +55,12 @@ test('exchanges that fetched the same side by side leave one entry', async () =>
   await Promise.all(pending)
 
   expect([stage.sent.length, stage.partition.entries]).toEqual([2, 1])
-  expect(readText(await stage.handle(exchangeOf()))).toBe('1')
+  expect(readText(await stage.handle(createExchange()))).toBe('1')
 })
 
 test('a response that is complete at once is held to the length of an entry as well', async () => {
   const stage = openCache({ maxEntry: 2048 })
-  const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+  const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
 
   await stage.sent[0]?.respond(createResponse(['Cache-Control', 'max-age=60'], 'x'.repeat(2000)))
   await stage.sent[1]?.respond(createResponse([], 'of the second'))
@@ -74,7 +74,7 @@ test('a 304 that says no-store is served once more, and the stored response goes
   await storing(stage, ['Cache-Control', 'max-age=60', 'ETag', '"a"'])
   vi.advanceTimersByTime(61 * seconds)
 
-  const pending = stage.handle(exchangeOf())
+  const pending = stage.handle(createExchange())
   await stage.sent[1]?.respond(createResponse(['Cache-Control', 'no-store', 'ETag', '"a"'], '', 304))
 
   expect([readText(await pending), stage.partition.entries]).toEqual(['body', 0])
@@ -84,10 +84,10 @@ test('a 304 that forbids storing is only for the exchange that sent the request'
   const stage = openCache()
   await storing(stage, ['Cache-Control', 'max-age=60', 'ETag', '"a"'])
   vi.advanceTimersByTime(1 * seconds)
-  const pending = stage.handle(exchangeOf(['Cache-Control', 'max-age=0']))
+  const pending = stage.handle(createExchange(['Cache-Control', 'max-age=0']))
   stage.store.setMaxBytes(0) // evicts what is stored
   stage.store.setMaxBytes(1024 * 1024)
-  const follower = stage.handle(exchangeOf())
+  const follower = stage.handle(createExchange())
 
   await stage.sent[1]?.respond(createResponse(['Cache-Control', 'private', 'ETag', '"a"'], '', 304))
   await stage.sent[2]?.respond(createResponse([], 'of the follower'))
@@ -103,10 +103,10 @@ test.each([400, 429, 431])(
     const stage = openCache()
     await storing(stage, ['Cache-Control', 'max-age=60', 'ETag', '"a"'])
     vi.advanceTimersByTime(61 * seconds)
-    const rejected = stage.handle(exchangeOf())
+    const rejected = stage.handle(createExchange())
     await stage.sent[1]?.respond(createResponse([], 'rejected', status))
 
-    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
     await stage.sent[2]?.respond(createResponse(['Cache-Control', 'max-age=60', 'ETag', '"a"'], '', 304))
 
     expect((await rejected).status).toBe(status)
@@ -119,10 +119,10 @@ test('an upstream in trouble says nothing of what is stored, nor of the key', as
   const stage = openCache()
   await storing(stage, ['Cache-Control', 'max-age=60, must-revalidate', 'ETag', '"a"'])
   vi.advanceTimersByTime(61 * seconds)
-  const failed = stage.handle(exchangeOf())
+  const failed = stage.handle(createExchange())
   await stage.sent[1]?.respond(createResponse([], 'trouble', 503))
 
-  const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+  const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
   await stage.sent[2]?.respond(createResponse(['Cache-Control', 'max-age=60', 'ETag', '"a"'], '', 304))
 
   expect((await failed).status).toBe(503)
@@ -132,7 +132,7 @@ test('an upstream in trouble says nothing of what is stored, nor of the key', as
 
 test('the upstream request carries the identity of the client whose response it is', () => {
   const stage = openCache()
-  const exchange = exchangeOf()
+  const exchange = createExchange()
   exchange.identity = { client: 'ann', method: 'apiKey' }
 
   void stage.handle(exchange)
@@ -145,7 +145,7 @@ test('a revalidation that grows too long is ended: it has no reader', async () =
   const stage = openCache({ maxEntry: 8 * 1024, staleWhileRevalidate: 60 * seconds })
   await storing(stage, ['Cache-Control', 'max-age=60'])
   vi.advanceTimersByTime(61 * seconds)
-  await stage.handle(exchangeOf())
+  await stage.handle(createExchange())
   const body = new FedBody()
   await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=60'], body))
 
@@ -163,7 +163,7 @@ test('revalidations that have ended make room for others', async () => {
 
   for (let i = 1; i <= 110; i++) {
     vi.advanceTimersByTime(2 * seconds)
-    await stage.handle(exchangeOf())
+    await stage.handle(createExchange())
     await stage.sent[i]?.respond(createResponse(['Cache-Control', 'max-age=1', 'ETag', '"a"'], '', 304))
   }
 
@@ -173,12 +173,12 @@ test('revalidations that have ended make room for others', async () => {
 // The attack: send a field that makes the upstream never respond. Every request for the same would wait with it.
 test('a request that comes when a fetch has been waited for too long fetches anew, and those after it wait for that', async () => {
   const stage = openCache()
-  const hung = stage.handle(exchangeOf(['X-Hang', 'yes']))
+  const hung = stage.handle(createExchange(['X-Hang', 'yes']))
   vi.advanceTimersByTime(5 * seconds)
 
-  const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+  const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
   await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=60'], 'at once'))
-  const after = stage.handle(exchangeOf())
+  const after = stage.handle(createExchange())
 
   expect((await Promise.all([...pending, after])).map(readText)).toEqual(['at once', 'at once', 'at once'])
   expect(stage.sent).toHaveLength(2)

@@ -10,7 +10,7 @@ afterEach(() => vi.useRealTimers())
 const fresh = ['Cache-Control', 'max-age=60']
 const tagged = [...fresh, 'ETag', '"a"']
 
-const exchangeOf = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
+const createExchange = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
 
 const readText = (response: ProxyResponse): string => new Client(response.body).text
 
@@ -20,7 +20,7 @@ const storing = async (
   response: ProxyResponse,
   fields: string[] = [],
 ): Promise<void> => {
-  const pending = stage.handle(exchangeOf(fields))
+  const pending = stage.handle(createExchange(fields))
   await stage.sent.at(-1)?.respond(response)
   new Client((await pending).body)
 }
@@ -33,7 +33,7 @@ describe('a stored response', () => {
   test('serves the next request, without the upstream', async () => {
     const stage = openCache()
     await storing(stage, createResponse(fresh))
-    const exchange = exchangeOf()
+    const exchange = createExchange()
 
     const response = await stage.handle(exchange)
 
@@ -44,11 +44,11 @@ describe('a stored response', () => {
 
   test('is fetched without the condition of the client, which is applied to the result', async () => {
     const stage = openCache()
-    const exchange = exchangeOf(['If-None-Match', '"a"'])
+    const exchange = createExchange(['If-None-Match', '"a"'])
     const pending = stage.handle(exchange)
     await stage.sent[0]?.respond(createResponse(tagged))
 
-    const [first, later] = [await pending, await stage.handle(exchangeOf())]
+    const [first, later] = [await pending, await stage.handle(createExchange())]
 
     expect(stage.sent[0]?.exchange.fields).toEqual([])
     expect([first.status, readText(first)]).toEqual([304, ''])
@@ -57,7 +57,7 @@ describe('a stored response', () => {
 
   test('is only for its client, where clients are known', async () => {
     const stage = openCache()
-    const [ann, bob] = [exchangeOf(), exchangeOf()]
+    const [ann, bob] = [createExchange(), createExchange()]
     ann.identity = { client: 'ann', method: 'apiKey' }
     bob.identity = { client: 'bob', method: 'apiKey' }
     const first = stage.handle(ann)
@@ -72,14 +72,14 @@ describe('a stored response', () => {
     const stage = openCache()
     await storing(stage, createResponse([...fresh, 'X-FAPI-Interaction-Id', 'of the first']))
 
-    const { fields } = await stage.handle(exchangeOf())
+    const { fields } = await stage.handle(createExchange())
 
     expect(fields.join()).not.toContain('of the first')
   })
 
   test('keeps the attempts with the exchange that caused them', async () => {
     const stage = openCache()
-    const [first, second] = [exchangeOf(), exchangeOf()]
+    const [first, second] = [createExchange(), createExchange()]
     const pending = [stage.handle(first), stage.handle(second)]
     const [sent] = stage.sent
     if (sent !== undefined) sent.exchange.attempts = 2
@@ -123,7 +123,7 @@ describe('a stored response', () => {
     ],
   ])('is none when the response is %s, and Cache-Status says so', async (_, response, detail, maxBytes) => {
     const stage = openCache({}, maxBytes)
-    const exchange = exchangeOf()
+    const exchange = createExchange()
 
     const pending = stage.handle(exchange)
     await stage.sent[0]?.respond(response)
@@ -135,7 +135,7 @@ describe('a stored response', () => {
   test('is not waited for within five seconds of a response that could not be shared: the reason is repeated', async () => {
     const stage = openCache()
     await storing(stage, createResponse(['Cache-Control', 'private']))
-    const [soon, later] = [exchangeOf(), exchangeOf()]
+    const [soon, later] = [createExchange(), createExchange()]
 
     void stage.handle(soon)
     secondsLater(5)
@@ -150,7 +150,7 @@ describe('a stored response', () => {
   test('is not affected by the credentials of another client: a reason that only they gave is not repeated', async () => {
     const stage = openCache({ shared: true })
     await storing(stage, createResponse(fresh), ['Authorization', 'Bearer x'])
-    const exchange = exchangeOf()
+    const exchange = createExchange()
 
     void stage.handle(exchange)
     await stage.sent[1]?.respond(createResponse(fresh))
@@ -160,35 +160,35 @@ describe('a stored response', () => {
 
   test('is all that a client with only-if-cached takes', async () => {
     const stage = openCache()
-    await expect(stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))).rejects.toMatchObject({
+    await expect(stage.handle(createExchange(['Cache-Control', 'only-if-cached']))).rejects.toMatchObject({
       kind: 'not-cached',
       status: 504,
     })
     await storing(stage, createResponse(fresh))
 
-    const response = await stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))
+    const response = await stage.handle(createExchange(['Cache-Control', 'only-if-cached']))
 
     expect([response.status, stage.sent.length]).toEqual([200, 1])
   })
 
   test('goes in a purge, and a response that was requested before is not stored after', async () => {
     const stage = openCache()
-    const pending = stage.handle(exchangeOf())
+    const pending = stage.handle(createExchange())
 
     stage.store.purge({ operation: 'market.insights', client: null })
-    const later = stage.handle(exchangeOf())
+    const later = stage.handle(createExchange())
     await stage.sent[0]?.respond(createResponse(fresh, 'before'))
     await stage.sent[1]?.respond(createResponse(fresh, 'after'))
 
     expect([readText(await pending), readText(await later)]).toEqual(['before', 'after'])
-    expect(readText(await stage.handle(exchangeOf()))).toBe('after')
+    expect(readText(await stage.handle(createExchange()))).toBe('after')
   })
 })
 
 describe('simultaneous requests for the same', () => {
   test('make one upstream request of a thousand, and each gets all of the response', async () => {
     const stage = openCache()
-    const pending = Array.from({ length: 1000 }, () => stage.handle(exchangeOf()))
+    const pending = Array.from({ length: 1000 }, () => stage.handle(createExchange()))
 
     await stage.sent[0]?.respond(createResponse(fresh))
     const texts = (await Promise.all(pending)).map(readText)
@@ -201,15 +201,15 @@ describe('simultaneous requests for the same', () => {
   test('are not those of another query', () => {
     const stage = openCache()
 
-    void stage.handle(exchangeOf([], '?a'))
-    void stage.handle(exchangeOf([], '?b'))
+    void stage.handle(createExchange([], '?a'))
+    void stage.handle(createExchange([], '?b'))
 
     expect(stage.sent).toHaveLength(2)
   })
 
   test('are not harmed by a client that leaves, not even by the first', async () => {
     const stage = openCache()
-    const exchanges = [exchangeOf(), exchangeOf(), exchangeOf()]
+    const exchanges = [createExchange(), createExchange(), createExchange()]
     const pending = exchanges.map((each) => stage.handle(each))
     const left = [pending[0], pending[1]].map((each) => expect(each).rejects.toMatchObject({ kind: 'client-gone' }))
 
@@ -224,13 +224,13 @@ describe('simultaneous requests for the same', () => {
 
   test('end the upstream request when the last of them has left, and the next begins another', async () => {
     const stage = openCache()
-    const exchanges = [exchangeOf(), exchangeOf()]
+    const exchanges = [createExchange(), createExchange()]
     for (const each of exchanges) stage.handle(each).catch(() => {})
 
     exchanges[0]?.abort(clientGone())
     const early = stage.sent[0]?.exchange.aborted
     exchanges[1]?.abort(clientGone())
-    void stage.handle(exchangeOf()).catch(() => {})
+    void stage.handle(createExchange()).catch(() => {})
 
     expect(early).toBeNull()
     expect(stage.sent[0]?.exchange.aborted).toMatchObject({ kind: 'client-gone' })
@@ -239,7 +239,7 @@ describe('simultaneous requests for the same', () => {
 
   test('get the same failure', async () => {
     const stage = openCache()
-    const pending = Array.from({ length: 5 }, () => stage.handle(exchangeOf()))
+    const pending = Array.from({ length: 5 }, () => stage.handle(createExchange()))
     const rejections = pending.map((each) => expect(each).rejects.toMatchObject({ kind: 'headers-timeout' }))
 
     await stage.sent[0]?.fail(new GatewayError('headers-timeout'))
@@ -254,7 +254,7 @@ describe('simultaneous requests for the same', () => {
     ['says nothing', []],
   ])('go on at once and each for itself when the response %s', async (_, fields) => {
     const stage = openCache()
-    const exchanges = Array.from({ length: 5 }, () => exchangeOf())
+    const exchanges = Array.from({ length: 5 }, () => createExchange())
     const pending = exchanges.map((each) => stage.handle(each))
 
     await stage.sent[0]?.respond(createResponse(fields, 'of the first'))
@@ -263,14 +263,14 @@ describe('simultaneous requests for the same', () => {
 
     expect(inParallel).toEqual(exchanges.slice(1))
     expect((await Promise.all(pending)).map(readText)).toEqual(['of the first', ...Array(4).fill('of another')])
-    void stage.handle(exchangeOf())
-    void stage.handle(exchangeOf())
+    void stage.handle(createExchange())
+    void stage.handle(createExchange())
     expect(stage.sent).toHaveLength(7) // for a while no request waits for this key
   })
 
   test('leave nothing unread when the client has left whose response it was', async () => {
     const stage = openCache()
-    const [first, second] = [exchangeOf(), exchangeOf()]
+    const [first, second] = [createExchange(), createExchange()]
     stage.handle(first).catch(() => {})
     void stage.handle(second)
     const body = new FedBody().feed('of the first')
@@ -284,7 +284,8 @@ describe('simultaneous requests for the same', () => {
 
   test('find each other by variant, as soon as it is known what varies', async () => {
     const stage = openCache()
-    const ask = (language: string): Promise<ProxyResponse> => stage.handle(exchangeOf(['Accept-Language', language]))
+    const ask = (language: string): Promise<ProxyResponse> =>
+      stage.handle(createExchange(['Accept-Language', language]))
     const pending = [ask('de'), ask('de'), ask('fr'), ask('fr'), ask('fr')]
     const varying = [...fresh, 'Vary', 'Accept-Language']
 
@@ -303,7 +304,7 @@ describe('simultaneous requests for the same', () => {
     const fields = ['Cache-Control', 'no-cache', 'ETag', '"a"']
     await storing(stage, createResponse(fields))
 
-    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
     expect(stage.sent).toHaveLength(3)
     for (const sent of stage.sent.slice(1)) await sent.respond(createResponse(fields, '', 304))
 
@@ -316,7 +317,7 @@ describe('simultaneous requests for the same', () => {
 
   test('are forwarded when there are too many variants at once', () => {
     const stage = openCache()
-    const exchanges = Array.from({ length: 40 }, () => exchangeOf(['Cache-Control', 'no-cache']))
+    const exchanges = Array.from({ length: 40 }, () => createExchange(['Cache-Control', 'no-cache']))
 
     for (const each of exchanges) void stage.handle(each)
 
@@ -326,17 +327,17 @@ describe('simultaneous requests for the same', () => {
 
   test('relay an interim response to the one who began the fetch', () => {
     const stage = openCache()
-    const heard: number[] = []
-    const first = fakeExchange({ onInterim: (status) => void heard.push(status) })
+    const interims: number[] = []
+    const first = fakeExchange({ onInterim: (status) => void interims.push(status) })
     stage.handle(first).catch(() => {})
-    void stage.handle(fakeExchange({ onInterim: () => void heard.push(0) }))
+    void stage.handle(fakeExchange({ onInterim: () => void interims.push(0) }))
     const [sent] = stage.sent
 
     sent?.exchange.onInterim?.(103, [])
     first.abort(clientGone())
     sent?.exchange.onInterim?.(103, [])
 
-    expect(heard).toEqual([103])
+    expect(interims).toEqual([103])
   })
 })
 
@@ -344,13 +345,13 @@ describe('while it streams', () => {
   test('each reads at its own pace, and no client waits for the store', async () => {
     const stage = openCache()
     const body = new FedBody().feed('one ')
-    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
     await stage.sent[0]?.respond(createResponse(fresh, body))
     const [fast, slow] = (await Promise.all(pending)).map(({ body }, i) => new Client(body, i === 1))
 
     body.feed('two ')
     const meanwhile = [fast?.text, slow?.text]
-    const late = new Client((await stage.handle(exchangeOf())).body)
+    const late = new Client((await stage.handle(createExchange())).body)
     const joined = late.text
     body.feed('three').end()
     const beforeIt = [fast?.ended, slow?.ended]
@@ -359,14 +360,14 @@ describe('while it streams', () => {
     expect(meanwhile).toEqual(['one two ', 'one '])
     expect([joined, body.paused, beforeIt]).toEqual(['one two ', false, [true, false]])
     expect([fast, slow, late].map((each) => each?.text)).toEqual(Array(3).fill('one two three'))
-    expect(readText(await stage.handle(exchangeOf()))).toBe('one two three')
+    expect(readText(await stage.handle(createExchange()))).toBe('one two three')
     expect(stage.sent).toHaveLength(1)
   })
 
   test('a body that the upstream breaks off is errors off for all, and not stored', async () => {
     const stage = openCache()
     const body = new FedBody().feed('begun')
-    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
     await stage.sent[0]?.respond(createResponse(fresh, body))
     const [first, second] = await Promise.all(pending)
     const client = new Client((first as ProxyResponse).body)
@@ -376,7 +377,7 @@ describe('while it streams', () => {
 
     expect([client.failure?.kind, late.failure?.kind]).toEqual(['truncated', 'truncated'])
     expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
-    void stage.handle(exchangeOf())
+    void stage.handle(createExchange())
     expect(stage.sent).toHaveLength(2)
   })
 
@@ -386,7 +387,7 @@ describe('while it streams', () => {
   ])('a body that is %s than declared is relayed as it came, and not stored', async (_, length, chunks) => {
     const stage = openCache()
     const body = new FedBody()
-    const pending = stage.handle(exchangeOf())
+    const pending = stage.handle(createExchange())
     await stage.sent[0]?.respond(createResponse([...fresh, ...length], body))
     const client = new Client((await pending).body)
 
@@ -399,7 +400,7 @@ describe('while it streams', () => {
   test('it goes on for those who stay, and ends when the last has left', async () => {
     const stage = openCache()
     const body = new FedBody().feed('begun')
-    const exchanges = [exchangeOf(), exchangeOf()]
+    const exchanges = [createExchange(), createExchange()]
     const pending = exchanges.map((each) => stage.handle(each))
     await stage.sent[0]?.respond(createResponse(fresh, body))
     for (const each of await Promise.all(pending)) new Client(each.body)
@@ -417,7 +418,7 @@ describe('while it streams', () => {
     const bodies = [new FedBody(), new FedBody()]
     const stage = openCache()
     for (const [i, body] of bodies.entries()) {
-      const pending = stage.handle(exchangeOf(['If-None-Match', '"a"'], `?${i}`))
+      const pending = stage.handle(createExchange(['If-None-Match', '"a"'], `?${i}`))
       await stage.sent[i]?.respond(createResponse(tagged, body))
       await pending
     }
@@ -427,14 +428,14 @@ describe('while it streams', () => {
     const before = stage.sent[1]?.exchange.aborted
     secondsLater(1)
 
-    expect(readText(await stage.handle(exchangeOf([], '?0')))).toBe('body')
+    expect(readText(await stage.handle(createExchange([], '?0')))).toBe('body')
     expect([before, stage.sent[1]?.exchange.aborted?.kind]).toEqual([null, 'client-gone'])
   })
 
   test('a body that grows too long is relayed to all who read it, at the pace of the slowest', async () => {
     const stage = openCache({ maxEntry: 8 * 1024 })
     const body = new FedBody().feed('x'.repeat(5000))
-    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(createExchange()), stage.handle(createExchange())]
     await stage.sent[0]?.respond(createResponse(fresh, body))
     const [fast, slow] = (await Promise.all(pending)).map(({ body }, i) => new Client(body, i === 1))
 
@@ -447,15 +448,15 @@ describe('while it streams', () => {
     expect([waiting, went]).toEqual([true, false])
     expect([fast?.text.length, fast?.ended, slow?.text.length, slow?.ended]).toEqual([305_000, true, 305_000, true])
     expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
-    void stage.handle(exchangeOf())
-    void stage.handle(exchangeOf())
+    void stage.handle(createExchange())
+    void stage.handle(createExchange())
     expect(stage.sent).toHaveLength(3)
   })
 
   test('a body that declares to be too long is for one client alone', async () => {
     const stage = openCache({ maxEntry: 8 * 1024 })
     const body = new FedBody()
-    const [first, second] = [exchangeOf(), exchangeOf()]
+    const [first, second] = [createExchange(), createExchange()]
     const pending = stage.handle(first)
     void stage.handle(second)
 
@@ -469,7 +470,7 @@ describe('while it streams', () => {
     const stage = openCache({ maxEntry: 64 * 1024 }, 100 * 1024)
     const lengths = [30_000, 30_000, 10_000]
     const bodies = lengths.map(() => new FedBody())
-    const pending = lengths.map((_, i) => stage.handle(exchangeOf([], `?${i}`)))
+    const pending = lengths.map((_, i) => stage.handle(createExchange([], `?${i}`)))
     for (const [i, length] of lengths.entries())
       await stage.sent[i]?.respond(createResponse([...fresh, 'Content-Length', String(length)], bodies[i]))
 
@@ -482,7 +483,7 @@ describe('while it streams', () => {
   test('a body in the smallest chunks takes no more than a body', async () => {
     const stage = openCache({ maxEntry: 64 * 1024 }, 1024 * 1024)
     const body = new FedBody()
-    const pending = stage.handle(exchangeOf())
+    const pending = stage.handle(createExchange())
     await stage.sent[0]?.respond(createResponse(fresh, body))
     const client = new Client((await pending).body)
 
@@ -503,13 +504,13 @@ describe('in trouble', () => {
     const stage = openCache()
     await storing(stage, createResponse(fresh))
     secondsLater(119)
-    const exchanges = [exchangeOf(), exchangeOf(), exchangeOf(['Range', 'bytes=0-1'])]
+    const exchanges = [createExchange(), createExchange(), createExchange(['Range', 'bytes=0-1'])]
 
     const pending = exchanges.map((each) => stage.handle(each))
     for (const sent of stage.sent.slice(1)) await sent.fail(new GatewayError(kind))
     const responses = await Promise.all(pending)
     secondsLater(1)
-    const late = stage.handle(exchangeOf())
+    const late = stage.handle(createExchange())
     const rejections = expect(late).rejects.toMatchObject({ kind })
     await stage.sent.at(-1)?.fail(new GatewayError(kind))
 
@@ -528,7 +529,7 @@ describe('in trouble', () => {
     await storing(stage, createResponse(['Cache-Control', cacheControl]))
     secondsLater(61)
 
-    const rejections = expect(stage.handle(exchangeOf())).rejects.toMatchObject({ kind: 'connect-failed' })
+    const rejections = expect(stage.handle(createExchange())).rejects.toMatchObject({ kind: 'connect-failed' })
     await stage.sent[1]?.fail(new GatewayError('connect-failed'))
 
     await rejections
@@ -541,7 +542,7 @@ describe('in trouble', () => {
       await storing(stage, createResponse(fresh))
       secondsLater(61)
       const body = new FedBody().feed('trouble')
-      const pending = stage.handle(exchangeOf())
+      const pending = stage.handle(createExchange())
       await stage.sent[1]?.respond(createResponse([...fresh], body, 503))
       seen.push((await pending).status, String(body.discarded))
     }
@@ -554,7 +555,7 @@ describe('in trouble', () => {
     await storing(stage, createResponse(fresh))
     secondsLater(61)
     for (const nth of [1, 2]) {
-      const pending = stage.handle(exchangeOf())
+      const pending = stage.handle(createExchange())
       await stage.sent[nth]?.respond(createResponse(fresh, 'trouble', 500))
       expect(readText(await pending)).toBe('body')
     }
@@ -566,7 +567,7 @@ describe('a stale response', () => {
     const stage = openCache()
     await storing(stage, createResponse(tagged))
     secondsLater(61)
-    const [exchange, other] = [exchangeOf(), exchangeOf(['If-None-Match', '"a"'])]
+    const [exchange, other] = [createExchange(), createExchange(['If-None-Match', '"a"'])]
     const pending = [stage.handle(exchange), stage.handle(other)]
 
     await stage.sent[1]?.respond(createResponse(tagged, '', 304))
@@ -576,14 +577,14 @@ describe('a stale response', () => {
     expect([response?.status, readText(response as ProxyResponse), spared?.status]).toEqual([200, 'body', 304])
     expect([exchange.cache, other.cache]).toEqual(['revalidated', 'collapsed'])
     expect(getCacheStatus(exchange)).toBe('lender-gateway;fwd=stale;fwd-status=304;stored;ttl=60')
-    expect([(await stage.handle(exchangeOf())).status, stage.sent.length]).toEqual([200, 2])
+    expect([(await stage.handle(createExchange())).status, stage.sent.length]).toEqual([200, 2])
   })
 
   test('is fetched anew when the 304 is about something else', async () => {
     const stage = openCache()
     await storing(stage, createResponse(tagged))
     secondsLater(61)
-    const pending = stage.handle(exchangeOf())
+    const pending = stage.handle(createExchange())
 
     await stage.sent[1]?.respond(createResponse([...fresh, 'ETag', '"other"'], '', 304))
     await stage.sent[2]?.respond(createResponse(fresh, 'new'))
@@ -597,7 +598,7 @@ describe('a stale response', () => {
     await storing(stage, createResponse(tagged))
     secondsLater(61)
 
-    const pending = stage.handle(exchangeOf())
+    const pending = stage.handle(createExchange())
     await stage.sent[1]?.respond(createResponse(['Cache-Control', 'no-store'], 'secret'))
 
     expect([readText(await pending), stage.partition.entries]).toEqual(['secret', 0])
@@ -610,16 +611,16 @@ describe('a stale response', () => {
       const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
-      const exchange = exchangeOf()
+      const exchange = createExchange()
 
       const responses = await Promise.all([
         stage.handle(exchange),
-        stage.handle(exchangeOf()),
-        stage.handle(exchangeOf()),
+        stage.handle(createExchange()),
+        stage.handle(createExchange()),
       ])
       const fetched = stage.sent.length
       await stage.sent[1]?.respond(createResponse(swr, 'new'))
-      const after = await stage.handle(exchangeOf())
+      const after = await stage.handle(createExchange())
 
       expect(responses.map(readText)).toEqual(['body', 'body', 'body'])
       expect([fetched, exchange.cache]).toEqual([2, 'stale'])
@@ -630,20 +631,20 @@ describe('a stale response', () => {
       const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
-      const exchange = exchangeOf()
+      const exchange = createExchange()
       await stage.handle(exchange)
 
       exchange.abort(clientGone())
       await stage.sent[1]?.respond(createResponse(swr, 'new'))
 
-      expect(readText(await stage.handle(exchangeOf()))).toBe('new')
+      expect(readText(await stage.handle(createExchange()))).toBe('new')
     })
 
     test('goes when the new response cannot be stored', async () => {
       const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
-      await stage.handle(exchangeOf())
+      await stage.handle(createExchange())
       const body = new FedBody().feed('secret')
 
       await stage.sent[1]?.respond(createResponse(['Cache-Control', 'private'], body))
@@ -655,10 +656,10 @@ describe('a stale response', () => {
       const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
-      await stage.handle(exchangeOf())
+      await stage.handle(createExchange())
 
       await stage.sent[1]?.fail(new GatewayError('connect-failed'))
-      const again = await stage.handle(exchangeOf())
+      const again = await stage.handle(createExchange())
 
       expect(stage.revalidationErrors.map(({ kind }) => kind)).toEqual(['connect-failed'])
       expect([readText(again), stage.sent.length]).toEqual(['body', 3])
@@ -667,12 +668,14 @@ describe('a stale response', () => {
     test('is so for a hundred keys at a time', async () => {
       const stage = openCache()
       for (let i = 0; i < 110; i++) {
-        void stage.handle(exchangeOf([], `?${i}`))
+        void stage.handle(createExchange([], `?${i}`))
         await stage.sent[i]?.respond(createResponse(swr))
       }
       secondsLater(61)
 
-      const responses = await Promise.all(Array.from({ length: 110 }, (_, i) => stage.handle(exchangeOf([], `?${i}`))))
+      const responses = await Promise.all(
+        Array.from({ length: 110 }, (_, i) => stage.handle(createExchange([], `?${i}`))),
+      )
 
       expect(responses.every(({ status }) => status === 200)).toBe(true)
       expect(stage.sent).toHaveLength(210)
@@ -685,15 +688,15 @@ describe('a Range', () => {
     const stage = openCache()
     await storing(stage, createResponse(tagged, 'abcdef'))
 
-    const response = await stage.handle(exchangeOf(['Range', 'bytes=2-3']))
+    const response = await stage.handle(createExchange(['Range', 'bytes=2-3']))
 
     expect([response.status, readText(response), stage.sent.length]).toEqual([206, 'cd', 1])
   })
 
   test('of anything else is forwarded as it came, and waits for no fetch', () => {
     const stage = openCache()
-    void stage.handle(exchangeOf())
-    const exchange = exchangeOf(['Range', 'bytes=2-3'])
+    void stage.handle(createExchange())
+    const exchange = createExchange(['Range', 'bytes=2-3'])
 
     void stage.handle(exchange)
 
@@ -704,7 +707,7 @@ describe('a Range', () => {
 describe('whatever the policy throws', () => {
   /** Creates an exchange whose fields throw when they are read for the nth time. */
   const explosive = (): Exchange => {
-    const exchange = exchangeOf()
+    const exchange = createExchange()
     let reads = 0
     const plain = exchange.fields
     Object.defineProperty(exchange, 'fields', {
@@ -728,7 +731,7 @@ describe('whatever the policy throws', () => {
 
   test('a response that cannot be judged goes to the one who began the fetch, and the others fetch', async () => {
     const stage = openCache()
-    const [first, second] = [exchangeOf(), exchangeOf()]
+    const [first, second] = [createExchange(), createExchange()]
     const pending = [stage.handle(first), stage.handle(second)]
     const fields = new Proxy(fresh, {
       get(target, key) {
@@ -760,7 +763,7 @@ test('nothing is left behind in the end', async () => {
   ]
 
   for (const [i, end] of ends.entries()) {
-    const exchange = exchangeOf([], `?${i}`)
+    const exchange = createExchange([], `?${i}`)
     const pending = stage.handle(exchange).then(({ body }) => new Client(body))
     pending.catch(() => {})
     await end(i, exchange, new FedBody())

@@ -87,9 +87,9 @@ describe('the deadline', () => {
 
   test('is known from the start, and cleared by a response or a failure', async () => {
     const [served, failed] = [fakeExchange(), fakeExchange()]
-    const seen: (number | null)[] = []
+    const deadlines: (number | null)[] = []
     const startedAt = now()
-    const see = (exchange: Exchange): void => void seen.push((exchange.deadlineAt ?? 0) - startedAt)
+    const see = (exchange: Exchange): void => void deadlines.push((exchange.deadlineAt ?? 0) - startedAt)
 
     await deadlineLayer(moment)((exchange) => {
       see(exchange)
@@ -100,7 +100,7 @@ describe('the deadline', () => {
       return Promise.reject(new GatewayError('connect-failed'))
     })(failed).catch(() => {})
 
-    expect(seen).toEqual([moment, moment])
+    expect(deadlines).toEqual([moment, moment])
     expect([served.deadlineAt, failed.deadlineAt]).toEqual([null, null])
   })
 

@@ -63,12 +63,12 @@ export const bodies = {
 
 /** Creates a budget that always gives a token, and counts. */
 export const plenty = () => {
-  const seen = { requested: 0, taken: 0 }
+  const counts = { requested: 0, taken: 0 }
   return {
-    seen,
-    requested: () => void seen.requested++,
+    counts,
+    requested: () => void counts.requested++,
     take: () => {
-      seen.taken++
+      counts.taken++
       return true
     },
   }

@@ -29,7 +29,7 @@ describe('an exchange that succeeds', () => {
 
     expect(response.status).toBe(200)
     expect(next.calls).toHaveLength(1)
-    expect(budget.seen).toEqual({ requested: 1, taken: 0 })
+    expect(budget.counts).toEqual({ requested: 1, taken: 0 })
   })
 })
 
@@ -127,7 +127,7 @@ describe('the budget', () => {
 
     await ending(retryLayer(retryConfig(), budget, safe)(scripted(503))(fakeExchange()))
 
-    expect(budget.seen).toEqual({ requested: 1, taken: 2 })
+    expect(budget.counts).toEqual({ requested: 1, taken: 2 })
   })
 
   test('ends the attempts at once when it is used up', async () => {
@@ -154,7 +154,7 @@ describe('the budget', () => {
 
     await ending(retryLayer(retryConfig(), budget, repeatable)(scripted(503))(exchange))
 
-    expect(budget.seen.taken).toBe(0)
+    expect(budget.counts.taken).toBe(0)
   })
 })
 

@@ -140,14 +140,14 @@ test('a flood of unknown keys is no flood at the issuer', async () => {
 
 test('a key that leaves the set ends what it has verified', async () => {
   const { server, keys, getClaims } = openCache(jwks(first, second))
-  const shown = goodFor(first, 60 * minute)
-  await getClaims(shown)
-  expect(getClaims(shown)).not.toBeInstanceOf(Promise)
+  const token = goodFor(first, 60 * minute)
+  await getClaims(token)
+  expect(getClaims(token)).not.toBeInstanceOf(Promise)
 
   server.text = jwks(second)
   await pass(5 * minute)
 
-  await expect(getClaims(shown)).rejects.toThrow(CredentialRejected)
+  await expect(getClaims(token)).rejects.toThrow(CredentialRejected)
   keys.close()
 })
 
@@ -165,16 +165,16 @@ test('a response that is no key set is an outage like another', async () => {
 
 test('a set without keys ends those before it, is logged, and soon fetched again', async () => {
   const { server, changes, keys, getClaims } = openCache()
-  const shown = goodFor(first, 60 * minute)
-  await getClaims(shown)
+  const token = goodFor(first, 60 * minute)
+  await getClaims(token)
 
   server.text = '{"keys":[]}'
   await pass(5 * minute)
-  await expect(getClaims(shown)).rejects.toThrow(VerifierUnavailable)
+  await expect(getClaims(token)).rejects.toThrow(VerifierUnavailable)
   server.text = jwks(first)
   await pass(1000)
 
-  expect(await getClaims(shown)).toMatchObject({ client_id: 'bank-a' })
+  expect(await getClaims(token)).toMatchObject({ client_id: 'bank-a' })
   expect(changes).toEqual(['it holds no key that can be used', null])
   keys.close()
 })

@@ -60,15 +60,15 @@ test('for any fields, nothing throws, and the decisions are consistent', () => {
       fields,
       status,
       fc.integer({ min: -100, max: 100 }),
-      (asked, answered, brought, code, seconds) => {
-        const request = createRequest(asked, given)
+      (requestFields, responseFields, notModifiedFields, code, seconds) => {
+        const request = createRequest(requestFields, given)
         const now = noon + seconds * 1000
         bypassReason(request, rules(given))
         invalidationTargets(
-          { status: code, fields: answered },
+          { status: code, fields: responseFields },
           { origin: 'http://a', basePath: '', path: '/x', query: '' },
         )
-        const { head } = assess(answered, { ...given, status: code, request: asked })
+        const { head } = assess(responseFields, { ...given, status: code, request: requestFields })
         if (head === null) return
         stored++
 
@@ -77,7 +77,7 @@ test('for any fields, nothing throws, and the decisions are consistent', () => {
         const validated = freshenStored(
           head,
           request,
-          { status: 304, reason: '', fields: brought },
+          { status: 304, reason: '', fields: notModifiedFields },
           { requestedAt: now, receivedAt: now },
           rules(given),
         )

@@ -16,7 +16,7 @@ import type { StoredHead } from '../../../../src/layers/cache/policy/stored-head
 export const noon = Date.UTC(2026, 10, 22, 12)
 
 /** Creates the rules of an empty configuration, with changes. */
-export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
+export const rules = (overrides: Partial<CacheRules> = {}): CacheRules => ({
   shared: false,
   credentials: ['x-api-key'],
   heuristic: false,
@@ -24,15 +24,15 @@ export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
   staleWhileRevalidate: null,
   staleWhenDisconnected: 60_000,
   maxEntry: 1024 ** 2,
-  ...given,
+  ...overrides,
 })
 
 /** Writes a date so many seconds from noon. */
 export const at = (seconds: number): string => formatHttpDate(noon + seconds * 1000)
 
 /** Parses a request with these fields. */
-export const createRequest = (fields: HeaderFields = [], given: Partial<CacheRules> = {}): CacheRequest =>
-  parseCacheRequest(fields, { authority: 'gateway', hasBody: false, hasCertificate: false }, rules(given))
+export const createRequest = (fields: HeaderFields = [], overrides: Partial<CacheRules> = {}): CacheRequest =>
+  parseCacheRequest(fields, { authority: 'gateway', hasBody: false, hasCertificate: false }, rules(overrides))
 
 interface Given extends Partial<CacheRules> {
   readonly status?: number
@@ -44,24 +44,24 @@ interface Given extends Partial<CacheRules> {
 /** Assesses a response that arrives at noon. */
 export const assess = (
   fields: HeaderFields,
-  { status = 200, request = [], delay = 0, ...given }: Given = {},
+  { status = 200, request = [], delay = 0, ...overrides }: Given = {},
 ): Storability =>
   assessStorability(
-    createRequest(request, given),
+    createRequest(request, overrides),
     { status, reason: '', fields },
     { requestedAt: noon - delay, receivedAt: noon },
-    rules(given),
+    rules(overrides),
   )
 
 /** Stores a response, which must be possible. */
-export const createStoredHead = (fields: HeaderFields, given: Given = {}): StoredHead => {
-  const { head } = assess(fields, given)
-  if (head === null) throw new Error(`not stored: ${getReason(fields, given)}`)
+export const createStoredHead = (fields: HeaderFields, overrides: Given = {}): StoredHead => {
+  const { head } = assess(fields, overrides)
+  if (head === null) throw new Error(`not stored: ${getReason(fields, overrides)}`)
   return head
 }
 
 /** Returns why a response is not stored; null: it is. */
-export const getReason = (fields: HeaderFields, given: Given = {}): NotStoredReason | null => {
-  const decided = assess(fields, given)
+export const getReason = (fields: HeaderFields, overrides: Given = {}): NotStoredReason | null => {
+  const decided = assess(fields, overrides)
   return decided.head === null ? decided.notStored : null
 }

@@ -19,7 +19,16 @@ const key: RecordKey = {
 }
 
 const request = createRequest(['Accept', 'text/plain'])
-const said = ['Cache-Control', 'max-age=60, stale-if-error=600', 'ETag', '"1"', 'Vary', 'Accept', 'Date', at(-5)]
+const responseFields = [
+  'Cache-Control',
+  'max-age=60, stale-if-error=600',
+  'ETag',
+  '"1"',
+  'Vary',
+  'Accept',
+  'Date',
+  at(-5),
+]
 
 const complete = (head: StoredHead, body: Buffer): StoredHead => withContentLength(head, body.length) ?? head
 
@@ -70,7 +79,7 @@ describe('a record', () => {
 
   test('belongs to one key and no other', () => {
     const body = Buffer.from('body')
-    const record = encodeRecord(key, stored(said, body), body, noon)
+    const record = encodeRecord(key, stored(responseFields, body), body, noon)
 
     expect(decodeRecord(key, record, body)).not.toBeNull()
     for (const name of Object.keys(key) as (keyof RecordKey)[])
@@ -79,14 +88,14 @@ describe('a record', () => {
 
   test('is not for a request that does not select it', () => {
     const body = Buffer.from('body')
-    const record = encodeRecord(key, stored(said, body), body, noon)
+    const record = encodeRecord(key, stored(responseFields, body), body, noon)
 
     expect(read(record, body, noon, 0, createRequest(['Accept', 'text/html']))).toBeNull()
   })
 
   test('damaged in a bit, or cut short, is none, and nothing throws', () => {
     const body = Buffer.from('a body of some length')
-    const record = encodeRecord(key, stored(said, body), body, noon)
+    const record = encodeRecord(key, stored(responseFields, body), body, noon)
     const flipped = (bytes: Buffer, bit: number): Buffer => {
       const copy = Buffer.from(bytes)
       copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7))
@@ -106,8 +115,8 @@ describe('a record', () => {
 
 /** Writes a forged record, with its checksum. */
 const lie = (what: object, body: Buffer): Buffer => {
-  const honest = encodeRecord(key, stored(said, body), body, noon).toString()
-  const head = { ...JSON.parse(honest.slice(8)), ...what }
+  const valid = encodeRecord(key, stored(responseFields, body), body, noon).toString()
+  const head = { ...JSON.parse(valid.slice(8)), ...what }
   // The checksum has no secret: a client that can write a record can write a sound one.
   const { crc32 } = process.getBuiltinModule('node:zlib')
   const text = JSON.stringify(head)
@@ -122,16 +131,16 @@ describe('a forged record', () => {
   })
 
   test.each<[string, object]>([
-    ['an end of a line in a value', { fields: [...said, 'X', 'a\r\nSet-Cookie: b'] }],
-    ['an end of a line in a name', { fields: [...said, 'X\r\nY', 'a'] }],
-    ['a field without a value', { fields: [...said, 'X'] }],
-    ['a field of the connection', { fields: [...said, 'Transfer-Encoding', 'chunked'] }],
+    ['an end of a line in a value', { fields: [...responseFields, 'X', 'a\r\nSet-Cookie: b'] }],
+    ['an end of a line in a name', { fields: [...responseFields, 'X\r\nY', 'a'] }],
+    ['a field without a value', { fields: [...responseFields, 'X'] }],
+    ['a field of the connection', { fields: [...responseFields, 'Transfer-Encoding', 'chunked'] }],
     ['fields that are none', { fields: 'text' }],
     ['numbers for fields', { fields: [1, 2] }],
-    ['another length', { fields: [...said, 'Content-Length', '5'] }],
-    ['what must not be stored', { fields: [...said, 'Cache-Control', 'no-store'] }],
-    ['what is one client’s', { fields: [...said, 'Cache-Control', 'private'] }],
-    ['a cookie', { fields: [...said, 'Set-Cookie', 'a=b'] }],
+    ['another length', { fields: [...responseFields, 'Content-Length', '5'] }],
+    ['what must not be stored', { fields: [...responseFields, 'Cache-Control', 'no-store'] }],
+    ['what is one client’s', { fields: [...responseFields, 'Cache-Control', 'private'] }],
+    ['a cookie', { fields: [...responseFields, 'Set-Cookie', 'a=b'] }],
     ['another Vary', { fields: ['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language', 'Date', at(0)] }],
     ['a status that is none', { status: 99 }],
     ['a status of a part', { status: 206 }],
@@ -150,7 +159,7 @@ describe('a forged record', () => {
 
 describe('the age of a found response', () => {
   const body = Buffer.from('body')
-  const head = stored(said, body)
+  const head = stored(responseFields, body)
 
   test('counts how long it was there, by the reader’s own clock', () => {
     // Arrived at noon, 5 s old, written 2 s later; there for 10 s; this gateway's clock is an hour behind the writer's,
