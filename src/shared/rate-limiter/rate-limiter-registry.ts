@@ -1,5 +1,4 @@
 import { epochMs } from '../../clock.ts'
-import type { ManagedRedis } from '../redis/managed-redis.ts'
 import { type OnSharedChange, RedisRegistry, type RedisSettings } from '../redis/redis-registry.ts'
 import { RefCountedMap } from '../ref-counted-map.ts'
 import {
@@ -11,9 +10,10 @@ import {
   remoteReplayCache,
   replayReplyTimeoutMs,
 } from '../replay-cache.ts'
-import { type BatchCall, batchCalls } from './batched-calls.ts'
+import type { BatchCall } from './batched-calls.ts'
 import { MemoryRateLimiter } from './memory-rate-limiter.ts'
-import { type ConsumeResult, isAllowed, msUntilNextToken, type RateLimit, type RateLimiter } from './token-bucket.ts'
+import { localShareLimiter, redisLimiter, remoteLimiter } from './remote-limiter.ts'
+import type { ConsumeResult, RateLimit, RateLimiter } from './token-bucket.ts'
 
 /** The role of a process in counting: it serves alone, it is the primary of several workers, or one of those. */
 export type LimiterRole =
@@ -174,43 +174,3 @@ export class RateLimiterRegistry {
 }
 
 const limitKey = ({ policy, perMs, burst }: RateLimit): string => `${policy} ${perMs} ${burst}`
-
-/** Counts in Redis for several gateways. While Redis is down or slow, it counts for this gateway alone. */
-const redisLimiter = (
-  limit: RateLimit,
-  link: Pick<ManagedRedis, 'isShared' | 'consume'>,
-  prefix: string,
-  fallback: RateLimiter,
-): RateLimiter => ({
-  limit,
-  consume: (key) =>
-    link.isShared
-      ? link.consume(prefix + key, limit.perMs, limit.burst).then((outcome) => outcome ?? fallback.consume(key))
-      : fallback.consume(key),
-})
-
-/** Counts in the primary for all workers. Where it does not reply in time, the worker counts by its share. */
-export const remoteLimiter = (
-  limit: RateLimit,
-  callAll: BatchCall<string, ConsumeResult>,
-  timeoutMs: number,
-  share: RateLimiter,
-): RateLimiter => {
-  const call = batchCalls(callAll, timeoutMs)
-  return { limit, consume: (key) => call(key).then((outcome) => outcome ?? share.consume(key)) }
-}
-
-/** Counts in memory one process's share of a limit, and reports it as if it were the whole. */
-export const localShareLimiter = (processes: number, limit: RateLimit): RateLimiter => {
-  const { policy, perMs, burst } = limit
-  const share = new MemoryRateLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
-  return {
-    limit,
-    consume(key) {
-      const outcome = share.consume(key)
-      if (isAllowed(outcome)) return outcome * processes
-      // What an empty bucket of the whole limit would show that has its next token when the share has.
-      return 1 - burst - msUntilNextToken(outcome, share.limit) * perMs
-    },
-  }
-}

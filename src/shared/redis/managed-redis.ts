@@ -8,8 +8,8 @@ const maxConsecutiveFailures = 5
 // now and then would be taken up and given up several times a second.
 const requiredProbes = 3
 
-// How often it is tried again, at most and at least: within a second of its return it is used again, and gateways do
-// not come all at once.
+// The pause between tries, at random: within a second of its return Redis is used again, and gateways do not come all
+// at once.
 const pauseMs = { min: 100, max: 300 } as const
 
 // A connection that is silent for so long is given up for a new one.
@@ -97,7 +97,7 @@ export class ManagedRedis {
   }
 
   /**
-   * Watches a late reply. Where it does not come at all, the connection is given up: the reply on it may have no end.
+   * Watches a late reply. Where it does not come at all, the connection is probed again: the reply may have no end.
    */
   #watchLateReply(outcome: Promise<unknown>): void {
     if (this.#lateReply !== null || !this.isShared) return

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { localShareLimiter, remoteLimiter } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
+import { localShareLimiter, remoteLimiter } from '../../../src/shared/rate-limiter/remote-limiter.ts'
 import { isAllowed, msUntilNextToken, remainingTokens } from '../../../src/shared/rate-limiter/token-bucket.ts'
 
 const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }

@@ -1,4 +1,4 @@
-/** Two workers, and one count of both. */
+/** Two workers, and one count of rate limits for both. */
 import { hash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
