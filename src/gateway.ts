@@ -38,7 +38,7 @@ export interface GatewayOptions {
   droppedLines(): number
   /** Writes whole log lines of other processes. */
   forwardLines(lines: Buffer): void
-  /** The timeouts of workers; by default {@link defaultWorkerTimeouts}. */
+  /** The timeouts of workers; by default those of `defaultWorkerTimeouts`. */
   readonly workerTimeouts?: WorkerTimeouts
   /** The listening sockets that the process was started with; by default none. */
   readonly inheritedSockets?: InheritedSockets
@@ -114,29 +114,14 @@ class GatewayRuntime {
   }
 
   async start(): Promise<Gateway> {
-    const { log, droppedLines, loaded, inheritedSockets = noInheritedSockets } = this.#options
+    const { log, loaded, inheritedSockets = noInheritedSockets } = this.#options
     const reloader = this.#reloader
-    const { listen, admin } = reloader.config
-    const auditChange = await this.#auditLog.prepare(reloader.config.audit)
-    const bindTarget = resolveBindTarget(inheritedSockets.public, listen)
-    const adminBindTarget = resolveBindTarget(inheritedSockets.admin, admin)
+    const { listen, admin, audit } = reloader.config
+    const auditChange = await this.#auditLog.prepare(audit)
     // The listener of clients comes last: a gateway that cannot start must not have accepted a client.
-    this.#adminServer = await openAdminServer(
-      {
-        reloader,
-        overrides: this.#overrides,
-        audit: this.#auditLog,
-        draining: () => this.#draining,
-        notServing: () => (this.#server === null ? 'starting' : this.#server.notServing()),
-        droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
-        report: async () => (await this.#serverReady.promise).report(),
-        workers: () => this.#server?.workers() ?? [],
-        runEverywhere: async (name, params) => (await this.#serverReady.promise).runCommand(name, params),
-      },
-      log,
-      adminBindTarget,
-    )
-    const server = await this.#startServer(bindTarget)
+    const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets.admin, admin))
+    this.#adminServer = adminServer
+    const server = await this.#startServer(resolveBindTarget(inheritedSockets.public, listen))
     this.#server = server
     auditChange.commit()
     this.#serverReady.resolve(server)
@@ -144,7 +129,7 @@ class GatewayRuntime {
     logWarnings(log, loaded.warnings)
     return {
       address: server.address,
-      adminAddress: this.#adminServer.address,
+      adminAddress: adminServer.address,
       get config() {
         return reloader.config
       },
@@ -171,6 +156,26 @@ class GatewayRuntime {
     await this.#adminServer?.close()
     await this.#sandbox.close()
     await this.#auditLog.close()
+  }
+
+  /** Opens the listener of operators. Its reports and commands wait until the server of clients is ready. */
+  #openAdminServer(bindTarget: BindTarget): Promise<AdminServer> {
+    const { log, droppedLines } = this.#options
+    return openAdminServer(
+      {
+        reloader: this.#reloader,
+        overrides: this.#overrides,
+        audit: this.#auditLog,
+        draining: () => this.#draining,
+        notServing: () => (this.#server === null ? 'starting' : this.#server.notServing()),
+        droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
+        report: async () => (await this.#serverReady.promise).report(),
+        workers: () => this.#server?.workers() ?? [],
+        runEverywhere: async (name, params) => (await this.#serverReady.promise).runCommand(name, params),
+      },
+      log,
+      bindTarget,
+    )
   }
 
   /** Starts to serve clients: in this process, or in as many workers as the file says. */
