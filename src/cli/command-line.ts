@@ -47,10 +47,7 @@ export function createCommandLine(operatorCommands: readonly Command[]): Command
   return root
 }
 
-/**
- * Puts `serve` in front when the arguments name no command. commander's own default would take a misspelt command for
- * an argument.
- */
+/** Puts `serve` first without a command. commander's own default would take a misspelt command for an argument. */
 export function withDefaultCommand(args: readonly string[]): readonly string[] {
   const [first] = args
   const namesCommand = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))

@@ -29,10 +29,7 @@ export interface ConfiguredCertificate extends CertificateFacts {
   readonly path: KeyPath
 }
 
-/**
- * Lists the certificates that the gateway shows: the public listener's in the order of the file, then the admin
- * listener's.
- */
+/** Lists the gateway's certificates: the public listener's in the order of the file, then the admin listener's. */
 export const listenerCertificates = ({ listen, admin }: Config): readonly ConfiguredCertificate[] => [
   ...(listen.tls?.certificates ?? []).map(({ certificate }, index) => ({
     path: ['listen', 'tls', 'certificates', index],
@@ -41,10 +38,7 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
   ...(admin.tls === null ? [] : [{ path: ['admin', 'tls'], ...readCertificateFacts(admin.tls.certificate) }]),
 ]
 
-/**
- * Lists, for each key that names authorities of client certificates, the authority that expires first. Its name is its
- * subject, in one line.
- */
+/** Lists, for each key with authorities of clients, the one that expires first, named by its subject in one line. */
 export const clientAuthorities = ({ listen, auth }: Config): readonly ConfiguredCertificate[] => [
   ...earliestExpiring(['listen', 'tls', 'clientCa'], listen.tls?.clientCa ?? ''),
   ...earliestExpiring(['auth', 'mtls', 'ca'], auth?.mtls.ca ?? ''),

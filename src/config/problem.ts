@@ -51,10 +51,7 @@ export const fileProblem = (file: string, message: string, expected: string, fou
   message,
 })
 
-/**
- * Formats a problem: one line `file:line:column path: message`, then, indented, what was expected and found, and a
- * hint.
- */
+/** Formats a problem: `file:line:column path: message`, then, indented, what was expected and found, and a hint. */
 export function formatProblem({ file, line, column, path, expected, found, message, hint }: ConfigProblem): string {
   const where = `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
   const lines = [`${where}: ${message}`, `    expected ${expected}`, `    found    ${found}`]

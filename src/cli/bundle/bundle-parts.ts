@@ -81,10 +81,7 @@ const fetchText = async (target: AdminTarget, path: string): Promise<string> => 
   throw rejectedError(target, path, status, parseJson(text))
 }
 
-/**
- * Tells an admin listener's problem, by its detail, from that of the public listener: an operator who asks that one
- * must learn of it.
- */
+/** Tells an admin listener's problem by its detail: an operator who asks the public listener must learn of it. */
 const isAdminProblem = (text: string): boolean => {
   const value = parseJson(text)
   return getMember(value, 'code') !== undefined && getMember(value, 'detail') !== undefined

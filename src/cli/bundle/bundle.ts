@@ -89,10 +89,7 @@ const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: Ma
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/**
- * Packs texts into a zip, which opens everywhere without a tool. Node packs gzip only, which holds one file. Missing
- * texts are left out.
- */
+/** Packs texts, less missing ones, into a zip, which opens everywhere. Node packs gzip only, which holds one file. */
 const packZip = (
   files: readonly { readonly name: string; readonly text: string | null }[],
   at: Date,
@@ -109,10 +106,7 @@ export interface ArchiveOutput {
   write(bytes: Uint8Array): Promise<void>
 }
 
-/**
- * Opens the destination of an archive: a file for its owner alone, or stdout (`-`). Throws {@link cliError} when that
- * is a terminal.
- */
+/** Opens a file for its owner alone, or stdout (`-`). Throws {@link cliError} when stdout is a terminal. */
 export const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
   if (output !== '-')
     return {

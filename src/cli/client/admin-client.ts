@@ -59,10 +59,7 @@ export interface DecodedResponse<T> {
   readonly at: number
 }
 
-/**
- * Gets a response of a gateway and checks it. Throws {@link CliError} as {@link callAdmin} does, and when `decoder`
- * rejects it.
- */
+/** Gets a response and checks it. Throws {@link CliError} as {@link callAdmin} does, and when `decoder` rejects it. */
 export const getDecoded = async <T>(
   target: AdminTarget,
   path: string,

@@ -57,10 +57,7 @@ const hostPort = (host: string, port: number): string => `${host.includes(':') ?
 /** The environment variable of the token. */
 export const tokenEnvironmentVariable = 'LENDER_GATEWAY_ADMIN_TOKEN'
 
-/**
- * Takes the token from the environment; null without one, and for an empty variable. Throws {@link cliError} for a
- * malformed one.
- */
+/** Takes the token from the environment; an empty variable is none. Throws {@link cliError} for a malformed one. */
 export const tokenFromEnvironment = (environment: Environment): AdminToken | null => {
   const value = environment[tokenEnvironmentVariable] ?? ''
   if (value === '') return null

@@ -24,10 +24,7 @@ export interface ClientCommandOptions extends TargetOptions {
   readonly format: OutputFormat
 }
 
-/**
- * Finds the gateway of a command line, and the token for it. Throws {@link cliError} when it is not clear which one is
- * meant.
- */
+/** Finds the gateway of a command line, and its token. Throws {@link cliError} when it is not clear which is meant. */
 export const locateGateway = async (
   targetOptions: TargetOptions,
   environment: Environment = process.env,

@@ -43,10 +43,7 @@ With --ready: 0 ready, 1 anything else; a container's health check knows no othe
   'status --ready --admin http://127.0.0.1:9901',
 )
 
-/**
- * Makes the command `status`: exit 0 when a gateway responded, 2 when it could not be asked; with `--ready` 0 or 1 and
- * nothing else.
- */
+/** Makes the command `status`: exit 0 when a gateway responded, else 2; with `--ready` 0 or 1 and nothing else. */
 export const createStatusCommand = (): Command =>
   createClientCommand('status', 'Show what a running gateway does, or ask whether it is ready.')
     .option('--ready', 'ask only whether it is ready: for health checks')
@@ -123,10 +120,7 @@ ${clientCommandHelp(
   'bundle --output /tmp/gateway.zip --admin https://gateway.internal:9901',
 )}`
 
-/**
- * Makes the command `bundle`: exit 0 when the archive is complete, 1 when parts are missing, 2 when there is no
- * archive.
- */
+/** Makes the command `bundle`: exit 0 when the archive is complete, 1 when parts are missing, 2 without an archive. */
 export const createBundleCommand = (): Command =>
   createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for whoever is to help.')
     .option('--output <FILE>', 'where to; - is stdout (default: a name with the time, in this folder)')

@@ -14,10 +14,7 @@ Examples:
   lender-gateway explain POST /valuation/score --config config/gateway.yaml --format json
   lender-gateway explain POST /risk/asset-valuation --live`
 
-/**
- * Makes the command `explain`: exit 0 when the request would be forwarded, 1 when it would be rejected, 2 when the file
- * cannot be read.
- */
+/** Makes the command `explain`: exit 0 for a forwarded request, 1 for a rejected one, 2 for an unreadable file. */
 export const createExplainCommand = (): Command =>
   new Command('explain')
     .description(

@@ -26,10 +26,7 @@ const isReady = async (targetOptions: TargetOptions): Promise<boolean> => {
   }
 }
 
-/**
- * Asks over http, then over https when the file is broken: its `admin.tls` may be unreadable now, while the gateway
- * runs with it.
- */
+/** Asks over http, then over https when the file is broken: the gateway may run with an `admin.tls` unreadable now. */
 const probe = async (target: AdminTarget): Promise<boolean> => {
   try {
     return await callReady(target)

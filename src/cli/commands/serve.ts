@@ -105,10 +105,7 @@ interface SighupListener {
   subscribe(reload: () => void): void
 }
 
-/**
- * Handles SIGHUP from the first moment: unhandled it ends the process, and an operator may send one right after the
- * start.
- */
+/** Handles SIGHUP from the first moment: unhandled it ends the process, and one may come right after the start. */
 const listenForSighup = (): SighupListener => {
   let received = false
   let onSighup = (): void => {

@@ -82,10 +82,7 @@ export const isForwarded = ({ refused }: Explanation, live: LiveState | null): b
   return refused === null || (refused.kind === 'refused-by-operator' && liveOperationState === 'serve')
 }
 
-/**
- * Renders an explanation as JSON for programs. A built-in setting has no line. `live` is there when the operator asked
- * for it.
- */
+/** Renders an explanation as JSON. A built-in setting has no line. `live` is there when the operator asked for it. */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
   const { method, target, file, hash, operation, query, authority, refused, details } = explanation
   const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({

@@ -15,10 +15,7 @@ export interface TopView {
   readonly stale: { readonly seconds: number; readonly why: string } | null
 }
 
-/**
- * Renders the lines of a screen: the findings first, then the nine operations, the endpoints, the workers and the
- * limits.
- */
+/** Renders the lines of a screen: findings first, then the nine operations, the endpoints, workers and limits. */
 export const renderFrame = ({ url, overview, at, stale }: TopView, caps: TerminalCaps): readonly ScreenLine[] => {
   const { status, operations } = overview
   const { findings, upstreams, limits, workers, config } = status

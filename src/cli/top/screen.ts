@@ -69,10 +69,7 @@ const truncate = (text: string, columns: number, mark: string): string => {
 const enterSequence = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 
-/**
- * Detects the capabilities of a stream: colours on a terminal, unless NO_COLOR forbids them; characters beyond ASCII in
- * a UTF-8 locale.
- */
+/** Detects the capabilities of a stream: colours on a terminal without NO_COLOR, non-ASCII text in a UTF-8 locale. */
 export const detectTerminalCaps = (
   stream: Pick<WriteStream, 'isTTY' | 'columns' | 'rows'>,
   environment: Environment,

@@ -10,10 +10,7 @@ export interface ReportedConfig {
   readonly report: ConfigReport
 }
 
-/**
- * Lists what differs between two configurations, in the order of the file. Clients that the report leaves out appear by
- * name.
- */
+/** Lists what differs, in the order of the file. Clients that the report leaves out appear by name. */
 export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly ConfigChange[] =>
   diffReports(from.report, to.report).flatMap((change) =>
     change.part === 'clients' ? [change, ...clientChanges(from.config, to.config)] : [change],

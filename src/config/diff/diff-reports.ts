@@ -72,10 +72,7 @@ function splitIntoParts(tree: { readonly [key: string]: unknown }): readonly Con
 const groupOfOperation = (operation: string): Group | null =>
   allOperations.find(({ id }) => id === operation)?.group ?? null
 
-/**
- * Compares map by map. A list is one value: an endpoint that moves changes it. `isChangedSecret` compares masked
- * values.
- */
+/** Compares map by map. A list is one value: a moved endpoint changes it. `isChangedSecret` compares masked values. */
 function compare(
   path: readonly string[],
   from: unknown,

@@ -32,10 +32,7 @@ const renderClientParts = (clients: Config['clients'], parts: ClientsSource['par
   })
 }
 
-/**
- * Makes the report of a configuration. The loading thread does it, which has the schema; the serving thread gets the
- * result.
- */
+/** Makes the report of a configuration. The loading thread does it, since the serving thread has no schema. */
 export const reportConfig = (config: Config): ConfigReport => {
   const tree = renderEffectiveConfig(config)
   const digests = collectSecrets(tree).map(
@@ -46,10 +43,7 @@ export const reportConfig = (config: Config): ConfigReport => {
   return { hash: config.hash, config: redacted(tree), digests: { ...Object.fromEntries(digests), ...clients } }
 }
 
-/**
- * The settings that need a restart, by key path: the value as the file writes it, for a map its own path; null: not
- * set.
- */
+/** Settings that need a restart, by key path: the value as the file writes it, for a map its path; null: not set. */
 export type RestartOnlySettings = { readonly [path: string]: string | null }
 
 /** Lists the settings of a configuration that only a restart can change. */

@@ -26,10 +26,7 @@ export interface ClientFile extends PositionLookup {
   readonly source: SourceFile
 }
 
-/**
- * Reads a file of clients: a list in YAML, as the configuration is, or in JSON. Returns a reason as text when it cannot
- * be read.
- */
+/** Reads a file of clients: a list in YAML or JSON. Returns the reason as text when it cannot be read. */
 export const readClientFile = (folder: string, name: string, environment: Environment): ClientFile | string => {
   const file = resolve(folder, name)
   const bytes = readFileWithLimit(file, maxBytes)
@@ -97,10 +94,7 @@ const countKeys = (value: unknown, depthLeft: number): number => {
   )
 }
 
-/**
- * Finds positions in a JSON list. It parses only the entry with the problem as YAML, which keeps positions: JSON is
- * YAML.
- */
+/** Finds positions in a JSON list. It parses only the entry with the problem as YAML, which has positions. */
 const jsonPositionLookup = (text: string): PositionLookup => {
   let starts: readonly number[] | null = null
   const lines = new LineCounter()

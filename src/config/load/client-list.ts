@@ -34,10 +34,7 @@ interface ClientRun {
   count: number
 }
 
-/**
- * Follows the references of `clients`; null: the value is neither a list nor a reference. Relative names start at
- * `folder`.
- */
+/** Follows the references of `clients`; null: neither a list nor a reference. Relative names start at `folder`. */
 export const assembleClientList = (stated: unknown, folder: string, environment: Environment): ClientList | null => {
   const soleReference = parseReference(stated)
   if (soleReference === null && !Array.isArray(stated)) return null

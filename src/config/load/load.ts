@@ -146,10 +146,7 @@ const reject = (problems: readonly ConfigProblem[], sources: readonly SourceFile
   sources,
 })
 
-/**
- * Leaves out issues of a path that has an earlier one: a value that could not be filled in is not also of the wrong
- * type.
- */
+/** Leaves out issues of a path with an earlier one: a value that could not be filled in is not also of a wrong type. */
 const withoutRepeats = (later: readonly ConfigIssue[], earlier: readonly ConfigIssue[]): readonly ConfigIssue[] => {
   const known = new Set(earlier.filter(({ path }) => path.length > 0).map(({ path }) => formatKeyPath(path)))
   return later.filter(({ path }) => !known.has(formatKeyPath(path)))

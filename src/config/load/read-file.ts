@@ -7,10 +7,7 @@ export interface ReadError {
   readonly readable: boolean
 }
 
-/**
- * Reads a whole regular file of at most `limit` bytes. It follows symbolic links, and never blocks on a pipe or a
- * device.
- */
+/** Reads a regular file of at most `limit` bytes. It follows symbolic links, and never blocks on a pipe or a device. */
 export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
   let descriptor: number | undefined
   try {

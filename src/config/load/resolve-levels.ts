@@ -41,10 +41,7 @@ export function resolveConfig(
   return { hash: hashConfig(settings), ...settings }
 }
 
-/**
- * Merges the keys of a group with the defaults. A policy that only the group turns on takes its other keys from the
- * built-in values.
- */
+/** Merges a group with the defaults. A policy that only the group turns on has built-in values for its other keys. */
 function resolveUpstream(given: ParsedUpstream, defaults: Defaults): UpstreamConfig {
   const { endpoints, host, request, response, ...stated } = given
   const { deadline: _, maxBody: __, ...policy } = mergeLevels<Defaults>(stated, defaults)

@@ -7,10 +7,7 @@ import { suggestNearest } from '../suggest.ts'
 
 type ZodIssue = z.core.$ZodIssue
 
-/**
- * Translates the issues of zod into the gateway's, without any value that may be a secret. `tree` is the input that zod
- * had.
- */
+/** Translates the issues of zod into the gateway's, without values that may be secrets. `tree` is the input of zod. */
 export function issuesFromZod(zodIssues: readonly ZodIssue[], tree: unknown): readonly ConfigIssue[] {
   const issues: ConfigIssue[] = []
   const seen = new Set<ExternalValue>()

@@ -113,10 +113,7 @@ const unusableAlgorithms = (auth: ParsedAuth): RuleResult => {
   )
 }
 
-/**
- * Rejects scopes and claims beside methods without tokens: a client with a key or a certificate could never call the
- * operation.
- */
+/** Rejects scopes and claims beside methods without tokens: a client with a key or a certificate never has any. */
 const scopesWithoutToken: ConfigRule = (tree) =>
   allOperations.map(({ id }) => {
     const { data } = operationAuthSchema.safeParse(valueAt(tree, ['operations', id, 'auth']))

@@ -80,10 +80,7 @@ const certificateNames = (tree: unknown): readonly NamedCertificate[] =>
     }),
   )
 
-/**
- * Rejects names without an authority: an attacker can write any name into a certificate, and only its issuer vouches
- * for it.
- */
+/** Rejects names without an authority: an attacker can write any name into a certificate; only its issuer vouches. */
 const namesWithoutCa = (names: readonly NamedCertificate[]): RuleResult =>
   names.map(
     ({ name, path }) =>

@@ -74,10 +74,7 @@ export const authMethodLists = (
     return Array.isArray(names) ? [{ path, names }] : []
   })
 
-/**
- * Tells whether the public listener asks clients for a certificate. A broken value counts as yes: it has an issue of
- * its own.
- */
+/** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
 export const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'

@@ -1,10 +1,7 @@
 import * as z from 'zod'
 import type { RenderedValue } from '../redact.ts'
 
-/**
- * The facts of a key that zod does not know: how its values are rendered, whether they are secret, where they may
- * stand.
- */
+/** The facts of a key that zod does not know: how its values are rendered, and whether they are secret. */
 export interface SchemaAnnotations {
   /**
    * Renders a value as the file spells it; undefined: its key is left out. A method, so that each kind may take its own

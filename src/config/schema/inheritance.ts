@@ -53,10 +53,7 @@ export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) 
   return z.union([off, policy]).meta({ description: policy.description ?? '' })
 }
 
-/**
- * Fills in the keys that a level leaves out from the one below. Only maps are merged: `none` and a list replace the
- * whole value.
- */
+/** Fills in the keys that a level leaves out from the one below. Only maps merge: `none` and a list replace a value. */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited
   if (!isMap(stated) || !isMap(inherited)) return stated as T

@@ -56,10 +56,7 @@ export const optionalSize = (description: string, range: Range = {}) => scalar(o
 export const optionalByteRate = (description: string, range: Range = {}) =>
   scalar(orNone(byteRateKind(range)), description)
 
-/**
- * The schema of a percentage, parsed to a fraction: from 0% to 100% unless `range`, in fractions as well, says
- * otherwise.
- */
+/** The schema of a percentage, parsed to a fraction: from 0% to 100% unless `range`, also in fractions, differs. */
 export const percent = (description: string, range: Range = {}) => scalar(percentKind(range), description)
 
 /** The schema of a percentage, or of `none`/`false` for null: no limit. */

@@ -21,10 +21,7 @@ export class ExternalValue {
   }
 }
 
-/**
- * What is wrong with a scalar, and what to write instead. It never quotes the value: `load/zod-issues.ts` alone decides
- * on that.
- */
+/** What is wrong with a scalar, and a hint. It never quotes the value: only `load/zod-issues.ts` decides on that. */
 export class InvalidScalar {
   readonly message: string
   readonly hint: string | undefined

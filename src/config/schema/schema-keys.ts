@@ -71,10 +71,7 @@ interface SchemaAtPath {
   readonly isHidden: boolean
 }
 
-/**
- * Finds the schema at a path. An entry of a list or a record is as secret as the whole, unless its own schema says
- * otherwise.
- */
+/** Finds the schema at a path. An entry of a list or a record is as secret as the whole, unless its schema differs. */
 const schemaAt = (path: KeyPath): SchemaAtPath => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false

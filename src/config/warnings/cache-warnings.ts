@@ -11,10 +11,7 @@ const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
     hint: 'add market.insights: { cache: true } under operations, or remove redis',
   }
 
-/**
- * Warns of a cached operation that forwards the credential of every request: such a request never gets a stored
- * response.
- */
+/** Warns of cached operations that forward a credential with every request, which then gets no stored response. */
 const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
   auth?.credentials === 'forward' &&
   allOperations.map(({ id }) => {

@@ -12,10 +12,7 @@ import { authWarnings } from './auth-warnings.ts'
 import { cacheWarnings } from './cache-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
 
-/**
- * Lists the settings that work but were probably not meant, or must not be overlooked. `cores` are those of this
- * machine by default.
- */
+/** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
 export const collectWarnings = (
   parsed: ParsedConfig,
   config: Config,

@@ -15,10 +15,7 @@ interface SyntaxResult {
   readonly usable: boolean
 }
 
-/**
- * Collects syntax errors, and what YAML allows but the gateway does not: tags, directives, duplicate keys, many
- * aliases.
- */
+/** Collects syntax errors, and YAML that the gateway forbids: tags, directives, duplicate keys, too many aliases. */
 export function findSyntaxIssues(document: Document, text: string, at: (offset: number) => FilePosition): SyntaxResult {
   const issues: LocatableIssue[] = []
   const lines = new Set<number>()

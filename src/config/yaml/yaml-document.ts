@@ -63,10 +63,7 @@ const [opening, closing] = ['\ue000', '\ue001']
 
 const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
 
-/**
- * Restores placeholders, and reports those that would have misled the parser. Those stay masked, so that no other issue
- * names them.
- */
+/** Restores placeholders, and reports those that mislead the parser; they stay masked, against further issues. */
 const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
   const issues: LocatableIssue[] = []
   forEachNode(document, (node, { path, parents, isKey }) => {
