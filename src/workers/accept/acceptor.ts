@@ -73,7 +73,7 @@ export class Acceptor {
 
 /**
  * Records the address of each connection just before it comes, and blocks none. A socket that is asked for its address
- * caches it, and whether the system still knows one is how {@link isReset} finds out that the client has closed.
+ * caches it, and whether the system still knows one is how {@link isReset} finds out that the client has gone.
  */
 class PeerAddressRecorder extends BlockList {
   #last: string | undefined

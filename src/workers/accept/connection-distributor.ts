@@ -35,7 +35,7 @@ export class ConnectionDistributor {
   readonly #backlog: Socket[] = []
   #next = 0
 
-  /** `isGone` tells that the client has closed a connection: it is handed to no receiver. */
+  /** `isGone` tells that the client has reset a connection: it is handed to no receiver. */
   constructor(ackTimeoutMs = 1000, isGone: (socket: Socket) => boolean = () => false) {
     this.#ackTimeoutMs = ackTimeoutMs
     this.#isGone = isGone
