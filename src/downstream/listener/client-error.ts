@@ -4,7 +4,7 @@ import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts
 import { asHttp1Response } from '../http1/http1-response.ts'
 import { classifyParserError, detectOtherProtocol, getRequestLine, type ParserError } from '../http1/parser-error.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
-import { randomId } from '../request/request-head.ts'
+import { randomId } from '../request/request-id.ts'
 import { renderRawProblem } from '../response/local-reply.ts'
 import { type ClientConnection, getClientConnection } from './client-connection.ts'
 import { getLingerMode, writeAndLinger } from './linger.ts'

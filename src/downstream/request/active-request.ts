@@ -7,7 +7,9 @@ import type { ClientBody } from '../body/client-body.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { CompiledListenerConfig } from '../listener/listener-config.ts'
 import { getClientAddress, type Peer } from '../listener/peer.ts'
-import { type Expectation, parseExpectation, parseRequestHead, type RequestHead, randomId } from './request-head.ts'
+import { type Expectation, parseExpectation } from './expect-header.ts'
+import { parseRequestHead, type RequestHead } from './request-head.ts'
+import { randomId } from './request-id.ts'
 
 /** One request of a client, from its head to the end of its response, and its access record from then on. */
 export class ActiveRequest implements ExchangeRecord {

@@ -3,10 +3,9 @@ import { Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { type HeaderFields, omitFields } from '../../header-fields.ts'
 import { ClientBody } from '../body/client-body.ts'
-import type { Peer } from '../listener/peer.ts'
 import type { ActiveRequest } from './active-request.ts'
+import { addForwardingFields } from './forwarding-headers.ts'
 import type { MatchedRequest } from './match-request.ts'
-import type { ForwardedFields } from './request-head.ts'
 
 /** Creates the exchange of a matched request. `via` is the gateway's own hop. The body stays untouched. */
 export const createExchange = (
@@ -43,20 +42,6 @@ export const createExchange = (
   activeRequest.body = body
   activeRequest.exchange = exchange
   return exchange
-}
-
-/** Adds the gateway's own hop: Via (RFC 9110 §7.6.3) and X-Forwarded-*, each behind what a trusted proxy says. */
-const addForwardingFields = (
-  fields: string[],
-  forwarded: ForwardedFields,
-  { address, secure }: Peer,
-  authority: string,
-  via: string,
-): void => {
-  fields.push('Via', via)
-  fields.push('X-Forwarded-For', forwarded.for === null ? address : `${forwarded.for}, ${address}`)
-  fields.push('X-Forwarded-Proto', forwarded.proto ?? (secure ? 'https' : 'http'))
-  if (authority !== '') fields.push('X-Forwarded-Host', forwarded.host ?? authority)
 }
 
 /**

@@ -3,7 +3,8 @@ import { GatewayError } from '../../failures/errors.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import type { DownstreamRequest } from '../codec.ts'
 import { type AuthorityMatcher, isValidHost } from './authority.ts'
-import type { Expectation, RequestHead } from './request-head.ts'
+import type { Expectation } from './expect-header.ts'
+import type { RequestHead } from './request-head.ts'
 
 /** The parsed parts of a request. */
 export interface ParsedRequest {

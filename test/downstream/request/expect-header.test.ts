@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseExpectation } from '../../../src/downstream/request/request-head.ts'
+import { parseExpectation } from '../../../src/downstream/request/expect-header.ts'
 
 const parse = (field: string | null, httpVersion = '1.1') => parseExpectation(field, httpVersion)
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { compileAuthorityMatcher } from '../../../src/downstream/request/authority.ts'
+import { parseExpectation } from '../../../src/downstream/request/expect-header.ts'
 import { createRouteMap, validateAndRoute } from '../../../src/downstream/request/match-request.ts'
-import { parseExpectation, parseRequestHead } from '../../../src/downstream/request/request-head.ts'
+import { parseRequestHead } from '../../../src/downstream/request/request-head.ts'
 import { parseRequestTarget } from '../../../src/downstream/request/request-target.ts'
 import { allOperations } from '../../../src/operations.ts'
 

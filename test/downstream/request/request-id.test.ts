@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isValidRequestId, randomId } from '../../../src/downstream/request/request-head.ts'
+import { isValidRequestId, randomId } from '../../../src/downstream/request/request-id.ts'
 
 describe('a request id that is created', () => {
   test('is 32 hexadecimal digits, and another each time', () => {

@@ -1,0 +1,63 @@
+/** The fields by which proxies say who their client is: which are believed, and what the gateway adds. */
+import { fieldNameEquals, foldUnderscores } from '../../header-fields.ts'
+import type { Peer } from '../listener/peer.ts'
+
+/** What a trusted proxy says of its client. */
+export interface ForwardedFields {
+  /** The values of X-Forwarded-For, joined with a comma. */
+  readonly for: string | null
+  readonly proto: string | null
+  readonly host: string | null
+}
+
+/** What a peer that is not trusted says: nothing. */
+export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null }
+
+// Underscores too: a CGI-like back end reads X_Forwarded_For and X-Forwarded-For as one, so a client could add to the
+// gateway's own.
+const forwardedNamePattern = /^(?:forwarded|x[-_](?:forwarded(?:[-_].*)?|real[-_]ip))$/i
+
+/** Returns whether a field says who the client of a proxy is: those of a peer that is not trusted are dropped. */
+export const isForwardedName = (name: string): boolean => {
+  const first = name.charCodeAt(0) | 0x20
+  return (first === 0x78 || first === 0x66) && forwardedNamePattern.test(name)
+}
+
+/**
+ * Returns false for a field that only a trusted proxy may send and this peer may not; `lower` has the length of the
+ * name.
+ */
+export const isAcceptedFromPeer = (name: string, lower: string, trusted: boolean): boolean =>
+  trusted && !name.includes('_') ? true : foldUnderscores(name) !== lower
+
+/** Keeps a trusted proxy's field, except for the three from which the gateway builds its own. */
+export const applyForwarded = (
+  forwarded: ForwardedFields,
+  name: string,
+  value: string,
+  fields: string[],
+): ForwardedFields => {
+  if (fieldNameEquals(name, 'x-forwarded-for')) return { ...forwarded, for: joinValues(forwarded.for, value) }
+  if (fieldNameEquals(name, 'x-forwarded-proto')) return { ...forwarded, proto: value }
+  if (fieldNameEquals(name, 'x-forwarded-host')) return { ...forwarded, host: value }
+  fields.push(name, value)
+  return forwarded
+}
+
+/** Joins the lines of a field with a comma (RFC 9110 §5.3). */
+export const joinValues = (earlier: string | null, value: string): string =>
+  earlier === null ? value : `${earlier}, ${value}`
+
+/** Adds the gateway's own hop: Via (RFC 9110 §7.6.3) and X-Forwarded-*, each behind what a trusted proxy says. */
+export const addForwardingFields = (
+  fields: string[],
+  forwarded: ForwardedFields,
+  { address, secure }: Peer,
+  authority: string,
+  via: string,
+): void => {
+  fields.push('Via', via)
+  fields.push('X-Forwarded-For', forwarded.for === null ? address : `${forwarded.for}, ${address}`)
+  fields.push('X-Forwarded-Proto', forwarded.proto ?? (secure ? 'https' : 'http'))
+  if (authority !== '') fields.push('X-Forwarded-Host', forwarded.host ?? authority)
+}
