@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
-/** Is a file of src, with what it imports: files of src by their path in it, anything else by name. */
+/** A file of src and its imports: files of src by their path in it, anything else by name. */
 interface Source {
   readonly path: string
   readonly text: string
@@ -46,7 +46,7 @@ const roomOf = (path: string): string | undefined =>
 
 const columnOf = (path: string): number => rooms.findIndex((column) => column.some((room) => room === roomOf(path)))
 
-/** Tells whether a file of src may import another. */
+/** Returns whether a file of src may import another. */
 const mayImport = (from: string, to: string): boolean => {
   if (roomOf(from) === roomOf(to)) return !from.startsWith('layers/') || sameLayer(from, to)
   // Observing takes a configured level as a type, and nothing else from its left.
@@ -57,13 +57,15 @@ const mayImport = (from: string, to: string): boolean => {
 // In the other folders of layers/ each file is a layer of its own.
 const wholeLayers = ['auth', 'cache']
 
-/** Tells whether two files belong to one layer. */
+/** Returns whether two files belong to one layer. */
 const sameLayer = (from: string, to: string): boolean =>
   folderOf(from) === folderOf(to) && wholeLayers.includes(folderOf(from) ?? '')
 
 const folderOf = (path: string): string | undefined => path.split('/')[1]
 
-/** Lists what Node loads with a file: all that it imports, and what that imports, but for what is loaded when it is asked for. */
+/**
+ * Lists the modules that Node loads with a file: all its imports and theirs, except those that are loaded on demand.
+ */
 const reached = (path: string): readonly string[] => {
   const found = new Set([path])
   for (const each of found) for (const name of withIt.get(each) ?? []) found.add(name)
@@ -133,14 +135,14 @@ describe('libraries stay at the rim', () => {
     expect(strays).toEqual([])
   })
 
-  test('what speaks to Redis is loaded when it is asked for, and not before', () => {
+  test('the client of Redis is loaded on demand, and not before', () => {
     const [client] = sources.filter(({ imports }) => imports.includes('@redis/client'))
 
     expect(client?.text.match(/'@redis\/client'/g)).toHaveLength(1)
     expect(client?.text).toContain("await import('@redis/client')")
   })
 
-  test('what verifies signatures is loaded when the first is to be verified, and not before', () => {
+  test('the verifier of signatures is loaded with the first signature, and not before', () => {
     const at = sources.flatMap(({ path, text }) =>
       [...text.matchAll(/^import (?!type).*'jose'|(?<!typeof )import\('jose'\)/gm)].map(
         ([found]) => `${path}: ${found}`,
@@ -150,7 +152,7 @@ describe('libraries stay at the rim', () => {
     expect(at).toEqual(["layers/auth/jose.ts: import('jose')"])
   })
 
-  test('a gateway that starts loads these packages, and what it does not use yet it does not load', () => {
+  test('a gateway that starts loads these packages, and none that it does not use yet', () => {
     const atStart = ['fastify', '@fastify/http-proxy', 'pino', 'undici', 'lru-cache', 'structured-headers']
     const allowed = new Set(['commander', 'fastest-levenshtein', ...atStart])
 
@@ -172,7 +174,7 @@ describe('libraries stay at the rim', () => {
     expect(reached('config/load/load-thread.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
   })
 
-  test('a health check reads no command of operators, and the commands read nothing that serves clients', () => {
+  test('a health check loads no operator command, and the commands load nothing that serves clients', () => {
     expect(reached('main.ts').filter((name) => /^(admin|workers\/(?!heap)|runtime)/.test(name))).toEqual([])
     expect(reached('cli/commands/operator-commands.ts')).toContain('admin/commands/drain-endpoint.ts')
     expect(
@@ -182,14 +184,14 @@ describe('libraries stay at the rim', () => {
     ).toEqual([])
   })
 
-  test('what runs in a browser is served from one file, and imported by none', () => {
+  test('the packages of the browser are served from one file, and imported by none', () => {
     const users = sources.filter(({ text }) => /['"](uplot|idiomorph)[/'"]/.test(text))
 
     expect(users.map(({ path }) => path)).toEqual(['admin/page/assets.ts'])
     expect(users.flatMap(({ imports }) => imports).filter((name) => /uplot|idiomorph/.test(name))).toEqual([])
   })
 
-  test('what makes spans is loaded when they are to be sent, and not before', () => {
+  test('the exporter of spans is loaded when they are to be sent, and not before', () => {
     const at = sources.flatMap(({ path, text }) =>
       [...text.matchAll(/^import (?!type).*'@opentelemetry\/.*|(?<!typeof )import\('@opentelemetry\/[^']+'\)/gm)].map(
         ([found]) => `${path}: ${found}`,
@@ -220,7 +222,7 @@ test('only clock.ts reads time', () => {
   expect(readers.map(({ path }) => path)).toEqual(['clock.ts'])
 })
 
-test('what Node does not document is used in one file each, and listed', () => {
+test('each undocumented part of Node is used in one file, and listed', () => {
   const page = readFileSync(new URL('../docs/private-parts.md', import.meta.url), 'utf8')
   const used = sources.flatMap(({ path, text }) => {
     // A member that begins with an underscore (`_zod` is documented by zod), and those that do not look private.

@@ -4,65 +4,65 @@ import { CoalescedTimer, epochMs, now, settlesWithin } from '../src/clock.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
   vi.restoreAllMocks()
-  vi.runAllTimers() // alarms share timers: none may be left to a clock that is gone
+  vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
   vi.useRealTimers()
 })
 
-/** Makes an alarm that records when it went off. */
-const alarm = () => {
-  const rang: number[] = []
+/** Creates a timer that records when it fires. */
+const createTimer = () => {
+  const firedAt: number[] = []
   const start = now()
-  return { rang, alarm: new CoalescedTimer(() => rang.push(now() - start)) }
+  return { firedAt, timer: new CoalescedTimer(() => firedAt.push(now() - start)) }
 }
 
-test('it goes off once, when its time has come', () => {
-  const { alarm: a, rang } = alarm()
+test('it fires once, when its time has come', () => {
+  const { timer: a, firedAt } = createTimer()
 
   a.set(100)
   vi.advanceTimersByTime(1000)
 
-  expect(rang).toEqual([100])
+  expect(firedAt).toEqual([100])
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a timer that fires early does not make it go off early', () => {
-  const { alarm: a, rang } = alarm()
+test('a timer that fires early does not make it fire early', () => {
+  const { timer: a, firedAt } = createTimer()
   a.set(100)
 
   // Node's timers count from the time of the loop, which may lag behind the clock.
   const lag = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 99.2)
   vi.advanceTimersByTime(100)
-  const early = [...rang]
+  const early = [...firedAt]
   lag.mockRestore()
   vi.advanceTimersByTime(1)
 
   expect(early).toEqual([])
-  expect(rang.length).toBe(1)
+  expect(firedAt.length).toBe(1)
 })
 
 test('set again, it waits from then on', () => {
-  const { alarm: a, rang } = alarm()
+  const { timer: a, firedAt } = createTimer()
 
   a.set(100)
   vi.advanceTimersByTime(60)
   a.set(100)
   vi.advanceTimersByTime(1000)
 
-  expect(rang).toEqual([160])
+  expect(firedAt).toEqual([160])
 })
 
-test('set again for an earlier time, it goes off then', () => {
-  const { alarm: a, rang } = alarm()
+test('set again for an earlier time, it fires then', () => {
+  const { timer: a, firedAt } = createTimer()
 
   a.set(100)
   a.set(10)
   vi.advanceTimersByTime(1000)
 
-  expect(rang).toEqual([10])
+  expect(firedAt).toEqual([10])
 })
 
 test('set a thousand times in a row, it has one timer', () => {
-  const { alarm: a } = alarm()
+  const { timer: a } = createTimer()
   const timers = vi.spyOn(globalThis, 'setTimeout')
 
   for (let i = 0; i < 1000; i++) {
@@ -73,66 +73,66 @@ test('set a thousand times in a row, it has one timer', () => {
   expect(timers.mock.calls.length).toBe(1)
 })
 
-test('cleared, it does not go off; set again, it does', () => {
-  const { alarm: a, rang } = alarm()
+test('cleared, it does not fire; set again, it does', () => {
+  const { timer: a, firedAt } = createTimer()
 
   a.set(100)
   a.clear()
   vi.advanceTimersByTime(1000)
-  const cleared = [...rang]
+  const cleared = [...firedAt]
   a.set(50)
   vi.advanceTimersByTime(1000)
 
   expect(cleared).toEqual([])
-  expect(rang).toEqual([1050])
+  expect(firedAt).toEqual([1050])
 })
 
-test('many of one duration share a timer, and each goes off in its turn', () => {
-  const rang: number[] = []
-  const alarms = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => rang.push(each)))
+test('many of one duration share a timer, and each fires in its turn', () => {
+  const firedAt: number[] = []
+  const timers = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => firedAt.push(each)))
 
-  for (const each of alarms) {
+  for (const each of timers) {
     each.set(100)
     vi.advanceTimersByTime(10)
   }
-  const timers = vi.getTimerCount()
-  alarms[2]?.clear()
-  alarms[0]?.set(100)
+  const nodeTimers = vi.getTimerCount()
+  timers[2]?.clear()
+  timers[0]?.set(100)
   vi.advanceTimersByTime(1000)
 
-  expect(timers).toBe(1)
-  expect(rang).toEqual([1, 3, 4, 0])
+  expect(nodeTimers).toBe(1)
+  expect(firedAt).toEqual([1, 3, 4, 0])
   expect(vi.getTimerCount()).toBe(0)
 })
 
 test('one that throws keeps no other from its turn', () => {
-  const { alarm: a, rang } = alarm()
+  const { timer: a, firedAt } = createTimer()
   const bad = new CoalescedTimer(() => {
-    throw new Error('from the alarm')
+    throw new Error('from the timer')
   })
 
   bad.set(100)
   a.set(100)
 
-  expect(() => vi.advanceTimersByTime(100)).toThrow('from the alarm')
+  expect(() => vi.advanceTimersByTime(100)).toThrow('from the timer')
   vi.advanceTimersByTime(100)
-  expect(rang.length).toBe(1)
+  expect(firedAt.length).toBe(1)
   expect(vi.getTimerCount()).toBe(0)
 })
 
 test('cleared, it leaves no timer behind', () => {
-  const { alarm: a, rang } = alarm()
+  const { timer: a, firedAt } = createTimer()
 
   a.set(100)
   a.clear()
 
   expect(vi.getTimerCount()).toBe(0)
   vi.advanceTimersByTime(1000)
-  expect(rang).toEqual([])
+  expect(firedAt).toEqual([])
 })
 
 test('set again for another time, it leaves no timer of the first', () => {
-  const { alarm: a } = alarm()
+  const { timer: a } = createTimer()
 
   a.set(3_600_000)
   a.set(10)
@@ -143,37 +143,37 @@ test('set again for another time, it leaves no timer of the first', () => {
 })
 
 test('null waits for ever', () => {
-  const { alarm: a, rang } = alarm()
+  const { timer: a, firedAt } = createTimer()
 
   a.set(100)
   a.set(null)
   vi.advanceTimersByTime(1_000_000)
 
-  expect(rang).toEqual([])
+  expect(firedAt).toEqual([])
 })
 
-test('zero goes off at the next turn', () => {
-  const { alarm: a, rang } = alarm()
+test('zero fires at the next turn', () => {
+  const { timer: a, firedAt } = createTimer()
 
   a.set(0)
-  const atOnce = rang.length
+  const atOnce = firedAt.length
   vi.advanceTimersByTime(1)
 
-  expect([atOnce, rang.length]).toEqual([0, 1])
+  expect([atOnce, firedAt.length]).toEqual([0, 1])
 })
 
-test('it may be set anew when it goes off', () => {
+test('it may be set anew when it fires', () => {
   const start = now()
-  const rang: number[] = []
+  const firedAt: number[] = []
   const again = new CoalescedTimer(() => {
-    rang.push(now() - start)
-    if (rang.length < 3) again.set(100)
+    firedAt.push(now() - start)
+    if (firedAt.length < 3) again.set(100)
   })
 
   again.set(100)
   vi.advanceTimersByTime(1000)
 
-  expect(rang).toEqual([100, 200, 300])
+  expect(firedAt).toEqual([100, 200, 300])
 })
 
 test('durations come from the monotonic clock, records from the wall clock', () => {

@@ -1,4 +1,4 @@
-/** Keeps true what docs/admin.md shows of refusals: each block is what the gateway prints. */
+/** Checks what docs/admin.md shows of refused edits: each block is what the gateway prints. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,6 @@
-/** Keeps the documentation true where that is cheap: tables against the code that they describe, links, and what is printed. */
+/**
+ * Checks the documentation where that is cheap: tables against the code that they describe, links, and printed output.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,7 +18,7 @@ const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8'
 const beside = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
 const pages = [...beside, ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
 
-/** Takes what stands under a heading, down to the next one of any depth. */
+/** Returns the text under a heading, down to the next one of any depth. */
 const section = (text: string, heading: string): string => {
   const [, under = ''] = text.split(new RegExp(`^#+ ${heading}.*$`, 'm'))
   return under.split(/^#+ /m)[0] ?? ''
@@ -34,7 +36,7 @@ const rows = (text: string): string[][] =>
         .map((cell) => cell.trim()),
     )
 
-/** Lists what stands in backticks. */
+/** Lists the texts in backticks. */
 const code = (cell = ''): string[] => [...cell.matchAll(/`([^`]*)`/g)].map(([, text = '']) => text)
 
 describe('every relative link', () => {
@@ -246,12 +248,12 @@ operations:
 })
 
 test('the life of a request names every layer, in the order of the stack', () => {
-  const [, , told = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
+  const [, , cell = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
   const layers = [...read('src/runtime/pipeline/layer-stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(
     ([, name]) => name,
   )
 
-  const named = [...told.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
+  const named = [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
 
   expect(layers.length).toBeGreaterThan(15)
   expect(named).toEqual(layers)

@@ -10,9 +10,9 @@ describe('compose', () => {
     (next) =>
     async (exchange) => {
       seen.push(`${name} in`)
-      const answer = await next(exchange)
+      const response = await next(exchange)
       seen.push(`${name} out`)
-      return answer
+      return response
     }
 
   test('the first of the list is outermost', async () => {
@@ -24,7 +24,7 @@ describe('compose', () => {
     expect(seen).toEqual(['first in', 'second in', 'second out', 'first out'])
   })
 
-  test('what is off leaves no trace', () => {
+  test('a layer that is off leaves no trace', () => {
     const innermost = fakeNext()
 
     expect(compose([null, null], innermost)).toBe(innermost)
@@ -57,13 +57,13 @@ describe('compose', () => {
 describe('an abort', () => {
   test('reaches the listener once, with its reason', () => {
     const exchange = fakeExchange()
-    const told: string[] = []
-    exchange.setAbortListener(({ kind }) => told.push(kind))
+    const reasons: string[] = []
+    exchange.setAbortListener(({ kind }) => reasons.push(kind))
 
     exchange.abort(new GatewayError('client-gone'))
     exchange.abort(new GatewayError('deadline-exceeded'))
 
-    expect(told).toEqual(['client-gone'])
+    expect(reasons).toEqual(['client-gone'])
     expect(exchange.aborted?.kind).toBe('client-gone')
   })
 
@@ -71,50 +71,50 @@ describe('an abort', () => {
     const exchange = fakeExchange()
     exchange.abort(new GatewayError('client-gone'))
 
-    const told: string[] = []
-    exchange.setAbortListener(({ kind }) => told.push(kind))
+    const reasons: string[] = []
+    exchange.setAbortListener(({ kind }) => reasons.push(kind))
 
-    expect(told).toEqual(['client-gone'])
+    expect(reasons).toEqual(['client-gone'])
   })
 
   test('reaches the last listener: attempts follow each other', () => {
     const exchange = fakeExchange()
-    const told: string[] = []
-    exchange.setAbortListener(() => told.push('first'))
-    exchange.setAbortListener(() => told.push('second'))
+    const reasons: string[] = []
+    exchange.setAbortListener(() => reasons.push('first'))
+    exchange.setAbortListener(() => reasons.push('second'))
 
     exchange.abort(new GatewayError('client-gone'))
 
-    expect(told).toEqual(['second'])
+    expect(reasons).toEqual(['second'])
   })
 
   test('reaches no listener that has been removed', () => {
     const exchange = fakeExchange()
-    const told: string[] = []
-    exchange.setAbortListener(() => told.push('late'))
+    const reasons: string[] = []
+    exchange.setAbortListener(() => reasons.push('late'))
     exchange.setAbortListener(null)
 
     exchange.abort(new GatewayError('client-gone'))
 
-    expect(told).toEqual([])
+    expect(reasons).toEqual([])
     expect(exchange.aborted?.kind).toBe('client-gone')
   })
 })
 
 test('a callback for the end of an exchange runs once', () => {
   const exchange = fakeExchange()
-  let told = 0
-  exchange.onFinished(() => told++)
-  exchange.onFinished(() => told++)
+  let calls = 0
+  exchange.onFinished(() => calls++)
+  exchange.onFinished(() => calls++)
 
   exchange.finish()
   exchange.finish()
 
-  expect(told).toBe(2)
+  expect(calls).toBe(2)
 })
 
-describe('how long the upstream took', () => {
-  test('is not known of an exchange of which nothing was sent', () => {
+describe('the time of the upstream', () => {
+  test('is unknown of an exchange of which nothing was sent', () => {
     expect(fakeExchange().upstreamMs).toBeNull()
   })
 

@@ -14,7 +14,7 @@ export interface ParsedResponse {
   reusable: boolean
   keepAliveMs: number | null
   /** The reason word of what it rejected; null: nothing. */
-  refused: string | null
+  rejected: string | null
   /** Why, as the log has it. */
   why: string
 }
@@ -34,7 +34,7 @@ export const runResponseParser = (
     ended: 'no',
     reusable: false,
     keepAliveMs: null,
-    refused: null,
+    rejected: null,
     why: '',
   }
   const events: ResponseEvents = {
@@ -62,7 +62,7 @@ export const runResponseParser = (
     if (ends && result.ended === 'no' && parser.finish()) result.ended = 'closed'
   } catch (error) {
     if (!(error instanceof MalformedResponseError)) throw error
-    result.refused = error.reason
+    result.rejected = error.reason
     result.why = error.message
   }
   return result

@@ -30,13 +30,13 @@ describe('why an endpoint could not be reached', () => {
     expect(classifyError(coded(code))).toBe(reason)
   })
 
-  test('is nothing that an error says in words of its own', () => {
+  test('is never taken from the message of an error', () => {
     expect(classifyError(coded('MADE_UP', 'refused'))).toBeNull()
     expect(classifyError('refused')).toBeNull()
     expect(classifyError(new Error('refused'))).toBeNull()
   })
 
-  test('of several addresses is that of the first, and rather a refusal than a route that is not there', () => {
+  test('of several addresses is that of the first, and rather a refused connection than a missing route', () => {
     const both = (...codes: string[]) => new AggregateError(codes.map((code) => coded(code)))
 
     expect(classifyError(both('ECONNREFUSED', 'ETIMEDOUT'))).toBe('refused')

@@ -15,8 +15,8 @@ const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Sends, takes the body, and tells the body or how it failed. */
-const bodyOf = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange = fakeExchange()): Promise<string> => {
+/** Sends, takes the body, and resolves to the body or the kind of failure. */
+const readBody = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange = fakeExchange()): Promise<string> => {
   try {
     const { body } = await upstream.send(exchange)
     return await new Promise((resolve) => {
@@ -32,13 +32,13 @@ const bodyOf = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange = fak
   }
 }
 
-/** Makes an upload of pieces that are made as they are taken, and counts them. */
-const uploadOf = (pieces: number, bytes: number) => {
-  const taken = { pieces: 0, begun: false, stopped: false }
+/** Creates an upload of chunks that are created as they are taken, and counts them. */
+const createUpload = (count: number, bytes: number) => {
+  const taken = { chunks: 0, started: false, stopped: false }
   const upload: Upload = {
     async *[Symbol.asyncIterator]() {
-      while (taken.pieces < pieces && !taken.stopped) {
-        taken.pieces++
+      while (taken.chunks < count && !taken.stopped) {
+        taken.chunks++
         yield Buffer.alloc(bytes)
         await turns(1)
       }
@@ -48,7 +48,7 @@ const uploadOf = (pieces: number, bytes: number) => {
     },
   }
   const stream = (): Upload => {
-    taken.begun = true
+    taken.started = true
     return upload
   }
   const exchange = fakeExchange({ operation: 'valuation.score', body: { ...fakeBody(null), stream } })
@@ -85,25 +85,25 @@ describe.each(framings)('a response %s that breaks off', (_, bytes, endsAt) => {
         })
       })
       const upstream = openTestUpstream(url, { maxConnections: 1 })
-      const headEnds = bytes.lastIndexOf('HTTP/1.')
-      const answeredFrom = bytes.indexOf('\r\n\r\n', headEnds) + 4
+      const lastHeadAt = bytes.lastIndexOf('HTTP/1.')
+      const headEndsAt = bytes.indexOf('\r\n\r\n', lastHeadAt) + 4
       const wrong: string[] = []
 
       for (cut = 0; cut < bytes.length; cut++) {
         isCut = true
-        const got = await bodyOf(upstream)
+        const actual = await readBody(upstream)
         const isWhole = cut >= endsAt && how === 'ends'
         // A reset may overtake what was written before it.
-        const wanted = isWhole
+        const expected = isWhole
           ? [bytes.slice(endsAt, cut)]
-          : cut < answeredFrom
+          : cut < headEndsAt
             ? ['reset-before-headers']
             : how === 'ends'
               ? ['truncated']
               : ['truncated', 'reset-before-headers']
-        if (!wanted.includes(got)) wrong.push(`${cut}: ${got}, not ${wanted}`)
+        if (!expected.includes(actual)) wrong.push(`${cut}: ${actual}, not ${expected}`)
         isCut = false
-        const next = await bodyOf(upstream)
+        const next = await readBody(upstream)
         if (next !== 'next') wrong.push(`after ${cut}: ${next}`)
       }
 
@@ -126,20 +126,20 @@ test('a head that comes byte by byte, of 60,000 bytes, is read, and so are chunk
     })
   })
 
-  expect(await bodyOf(openTestUpstream(url))).toBe('xxx')
+  expect(await readBody(openTestUpstream(url))).toBe('xxx')
 })
 
-describe('what nobody takes', () => {
+describe('the part that has no reader', () => {
   test('of a response of a gigabyte, stays with the upstream', async () => {
-    const piece = Buffer.alloc(MiB)
+    const chunk = Buffer.alloc(MiB)
     let written = 0
     const { url } = await rawUpstream((socket) =>
       onRequest(socket, () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${1024 * MiB}\r\n\r\n`)
         const more = (): void => {
           while (!socket.destroyed && socket.writableLength < 4 * MiB && written < 1024 * MiB) {
-            written += piece.length
-            socket.write(piece)
+            written += chunk.length
+            socket.write(chunk)
           }
         }
         more()
@@ -170,13 +170,13 @@ describe('what nobody takes', () => {
   test('of an upload of a gigabyte, stays with the client', async () => {
     const { url } = await rawUpstream((socket) => void socket.pause())
     const upstream = openTestUpstream(url, { maxConnections: 1 })
-    const { exchange, taken } = uploadOf(1024, MiB)
-    const running = bodyOf(upstream, exchange)
+    const { exchange, taken } = createUpload(1024, MiB)
+    const running = readBody(upstream, exchange)
 
     await turns(2000)
 
-    expect(taken.pieces).toBeGreaterThan(0)
-    expect(taken.pieces).toBeLessThan(32)
+    expect(taken.chunks).toBeGreaterThan(0)
+    expect(taken.chunks).toBeLessThan(32)
     exchange.abort(new GatewayError('client-gone'))
     expect(await running).toBe('client-gone')
     expect(taken.stopped).toBe(true)
@@ -189,7 +189,7 @@ describe('exchanges that are aborted at every phase', () => {
   const maxConnections = 4
   const large = pseudoRandomBytes(300_000)
 
-  const plays: readonly ((socket: Socket) => void)[] = [
+  const behaviours: readonly ((socket: Socket) => void)[] = [
     () => {},
     (socket) => socket.write('HTTP/1.1 2'),
     (socket) => socket.write('HTTP/1.1 103 Early\r\n\r\n'),
@@ -206,7 +206,7 @@ describe('exchanges that are aborted at every phase', () => {
     (socket) => socket.resetAndDestroy(),
   ]
 
-  test('leave every place free, and no upload unstopped', async () => {
+  test('leave every slot free, and no upload unstopped', async () => {
     let state = 1
     const random = (below: number): number => {
       state = (Math.imul(state, 1103515245) + 12345) >>> 0
@@ -218,17 +218,17 @@ describe('exchanges that are aborted at every phase', () => {
       if (!isSound && random(20) === 0) return socket.resetAndDestroy()
       return onRequest(socket, (head) => {
         if (head.includes('?sound')) held.push(socket)
-        else plays[random(plays.length)]?.(socket)
+        else behaviours[random(behaviours.length)]?.(socket)
       })
     })
     const upstream = openTestUpstream(url, { maxConnections, maxPending: 16 })
-    const uploads: { readonly begun: boolean; readonly stopped: boolean }[] = []
+    const uploads: { readonly started: boolean; readonly stopped: boolean }[] = []
     const one = async (): Promise<void> => {
-      const streamed = random(3) === 0 ? uploadOf(1 + random(20), 30_000) : null
+      const streamed = random(3) === 0 ? createUpload(1 + random(20), 30_000) : null
       if (streamed !== null) uploads.push(streamed.taken)
       const exchange = streamed?.exchange ?? fakeExchange()
       const isPaused = random(2) === 0
-      const over = upstream.send(exchange).then(
+      const finished = upstream.send(exchange).then(
         ({ body }) =>
           new Promise<void>((resolve) => {
             if (random(8) === 0) {
@@ -241,20 +241,20 @@ describe('exchanges that are aborted at every phase', () => {
       )
       await turns(random(8))
       exchange.abort(new GatewayError('client-gone'))
-      await over
+      await finished
     }
     for (let n = 0; n < aborts; n += 20) await Promise.all(Array.from({ length: 20 }, one))
     isSound = true
     const endpoint = upstream.members[0]?.endpoint
     expect(endpoint?.inFlight).toBe(0)
-    expect(uploads.filter(({ begun, stopped }) => begun && !stopped)).toEqual([])
-    const answers = Array.from({ length: maxConnections + 1 }, () =>
-      bodyOf(upstream, fakeExchange({ query: '?sound' })),
+    expect(uploads.filter(({ started, stopped }) => started && !stopped)).toEqual([])
+    const bodies = Array.from({ length: maxConnections + 1 }, () =>
+      readBody(upstream, fakeExchange({ query: '?sound' })),
     )
-    await eventually(() => held.length === maxConnections) // every place is there
+    await eventually(() => held.length === maxConnections) // every slot is free
     for (const socket of held.splice(0)) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
     await eventually(() => held.length === 1)
     held[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-    expect(await Promise.all(answers)).toEqual(Array(maxConnections + 1).fill('ok'))
+    expect(await Promise.all(bodies)).toEqual(Array(maxConnections + 1).fill('ok'))
   })
 })

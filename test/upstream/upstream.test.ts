@@ -17,9 +17,9 @@ const breaker: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 2, window
 const outlier: OutlierConfig = { consecutiveFailures: 2, failureRate: null, ejectionTime: 60_000, maxEjected: 0.5 }
 
 const member = (upstream: Upstream, i: number): GroupEndpoint => {
-  const found = upstream.members[i]
-  if (found === undefined) throw new Error(`no member ${i}`)
-  return found
+  const endpoint = upstream.members[i]
+  if (endpoint === undefined) throw new Error(`no member ${i}`)
+  return endpoint
 }
 
 describe('the send of an upstream', () => {
@@ -39,49 +39,49 @@ describe('the send of an upstream', () => {
   })
 })
 
-test('what can be sent to nobody else fails, and what can goes there, a body included', async () => {
+test('a request that cannot be sent to one endpoint goes to another, its body included', async () => {
   const { url, requests } = await httpUpstream()
-  const refused = `http://127.0.0.1:${await freePort()}`
-  const upstream = openTestUpstream([refused, url])
+  const closed = `http://127.0.0.1:${await freePort()}`
+  const upstream = openTestUpstream([closed, url])
   const body = { ...fakeBody(5), read: () => Promise.resolve([Buffer.from('12345')]) }
 
-  const got = await Promise.all(
+  const statuses = await Promise.all(
     Array.from({ length: 20 }, () => sendOutcome(upstream, fakeExchange({ operation: 'valuation.score', body }))),
   )
 
-  expect([...new Set(got)]).toEqual([200])
+  expect([...new Set(statuses)]).toEqual([200])
   expect(requests.length).toBe(20)
-  expect(requests.every(({ body: arrived }) => arrived.toString() === '12345')).toBe(true)
+  expect(requests.every(({ body: received }) => received.toString() === '12345')).toBe(true)
 })
 
-test('an endpoint that fails is taken out, and told of', async () => {
+test('an endpoint that fails is ejected, and the event is logged', async () => {
   const good = await httpUpstream()
   const bad = await httpUpstream((_, response) => response.writeHead(500).end())
-  const told: unknown[] = []
+  const events: unknown[] = []
   const upstream = openTestUpstream([good.url, bad.url], { outlier, balance: 'round-robin' }, (...event) =>
-    told.push(event),
+    events.push(event),
   )
 
-  const statuses: (number | string)[] = []
-  for (let i = 0; i < 20; i++) statuses.push(await sendOutcome(upstream, fakeExchange()))
+  const results: (number | string)[] = []
+  for (let i = 0; i < 20; i++) results.push(await sendOutcome(upstream, fakeExchange()))
 
-  expect(statuses.filter((status) => status === 500).length).toBe(2)
+  expect(results.filter((status) => status === 500).length).toBe(2)
   expect(member(upstream, 1).state).toMatchObject({ name: 'ejected', reason: '2 failures in a row' })
-  expect(told).toEqual([['warn', 'endpoint ejected', expect.objectContaining({ endpoint: bad.url })]])
+  expect(events).toEqual([['warn', 'endpoint ejected', expect.objectContaining({ endpoint: bad.url })]])
 
   member(upstream, 1).health.uneject()
 
   expect(member(upstream, 1).state.name).toBe('up')
 })
 
-describe('an endpoint with all places taken', () => {
+describe('an endpoint with all slots taken', () => {
   const hanging = async () => {
     const sockets: Socket[] = []
     const opened = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
     return { url: opened.url, sockets }
   }
 
-  test('has so many more wait, and refuses the next with a time to come again', async () => {
+  test('queues as many more, and rejects the next with Retry-After', async () => {
     const { url, sockets } = await hanging()
     const upstream = openTestUpstream(url, { maxConnections: 1, maxPending: 2 })
     const running = Array.from({ length: 3 }, () => sendOutcome(upstream, fakeExchange()))
@@ -101,7 +101,7 @@ describe('an endpoint with all places taken', () => {
     expect(await Promise.all(running)).toEqual([200, 200, 200])
   })
 
-  test('gets nothing while another has places, and all full is overloaded', async () => {
+  test('gets nothing while another has slots, and all full is overloaded', async () => {
     const full = await hanging()
     const free = await httpUpstream()
     const upstream = openTestUpstream([full.url, free.url], {
@@ -140,21 +140,21 @@ describe('an endpoint with all places taken', () => {
   })
 })
 
-test('a deadline that ends while an endpoint is connected to counts against it, and not while it has no place', async () => {
+test('a deadline that ends while an endpoint is connected to counts against it, and not while the request has no slot', async () => {
   // Accepts, and never speaks TLS.
   const { port, accepted } = await rawUpstream((socket) => void socket.resume())
   const upstream = openTestUpstream(`https://127.0.0.1:${port}`, { maxConnections: 1 })
   const [connecting, waiting] = [fakeExchange(), fakeExchange()]
   const ended = [sendOutcome(upstream, connecting), sendOutcome(upstream, waiting)]
   await eventually(() => accepted() === 1)
-  const { health: standing } = member(upstream, 0)
+  const { health } = member(upstream, 0)
 
   waiting.abort(new GatewayError('deadline-exceeded'))
-  const early = standing.counts.failures
+  const early = health.counts.failures
   connecting.abort(new GatewayError('deadline-exceeded'))
 
   expect(await Promise.all(ended)).toEqual(['deadline-exceeded', 'deadline-exceeded'])
-  expect([early, standing.counts.failures]).toEqual([0, 1])
+  expect([early, health.counts.failures]).toEqual([0, 1])
 })
 
 test('with the breaker open nothing is attempted', async () => {
@@ -175,11 +175,11 @@ test('with the breaker open nothing is attempted', async () => {
 describe('an endpoint that drains', () => {
   test('gets nothing, even as the only one that is up', async () => {
     const { url, accepted } = await httpUpstream()
-    const refused = `http://127.0.0.1:${await freePort()}`
+    const closed = `http://127.0.0.1:${await freePort()}`
     const upstream = openTestUpstream([], {
       endpoints: [
         { origin: url, pathPrefix: '', weight: 100, drain: true },
-        { origin: refused, pathPrefix: '', weight: 100, drain: false },
+        { origin: closed, pathPrefix: '', weight: 100, drain: false },
       ],
     })
 
@@ -211,7 +211,7 @@ test('an endpoint that came back begins with a tenth of its share, and has all o
   expect(shares).toEqual([10, 10, 50, 100, 100])
 })
 
-test('a health check that fails takes an endpoint out, and is no longer believed when it is changed or turned off', async () => {
+test('a health check that fails takes an endpoint out, and its verdict ends when it is changed or turned off', async () => {
   const { url } = await httpUpstream((_, response) => response.writeHead(503).end())
   const healthCheck = {
     path: '/health',

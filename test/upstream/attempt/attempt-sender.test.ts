@@ -13,8 +13,8 @@ const open = openTestUpstream
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-/** Opens an upstream that answers at once. */
-const answering = (bytes = ok) =>
+/** Opens an upstream that responds at once. */
+const responsive = (bytes = ok) =>
   rawUpstream((socket) => {
     socket.on('end', () => socket.end())
     onRequest(socket, () => void socket.write(bytes))
@@ -22,14 +22,14 @@ const answering = (bytes = ok) =>
 
 const rounds = 1000
 
-/** Sends many at once and tells the different outcomes. */
+/** Sends many at once and returns the distinct outcomes. */
 const outcomes = async (upstream: Upstream, make: (n: number) => Exchange): Promise<(number | string)[]> => {
   const all = Array.from({ length: rounds }, (_, n) => sendOutcome(upstream, make(n)))
   return [...new Set(await Promise.all(all))]
 }
 
 describe('a request that cannot be sent as one', () => {
-  const refused: readonly (readonly [string, readonly string[]])[] = [
+  const rejected: readonly (readonly [string, readonly string[]])[] = [
     ['an invalid value', ['X-Bad', 'a\nb']],
     ['an invalid name', ['X Bad', 'a']],
     ['Expect', ['Expect', '100-continue']],
@@ -41,8 +41,8 @@ describe('a request that cannot be sent as one', () => {
     ['Connection', ['Connection', 'close']],
   ]
 
-  test.each(refused)('(%s) is internal, and a thousand wedge nothing in a pool of eight', async (_, fields) => {
-    const { url, connections } = await answering()
+  test.each(rejected)('(%s) is internal, and a thousand wedge nothing in a pool of eight', async (_, fields) => {
+    const { url, connections } = await responsive()
     const upstream = open(url)
 
     const bad = await outcomes(upstream, () => fakeExchange({ fields }))
@@ -55,8 +55,8 @@ describe('a request that cannot be sent as one', () => {
     expect(connections()).toBeLessThanOrEqual(8)
   })
 
-  test('with a streamed body is refused before a byte of it is read', async () => {
-    const { url } = await answering()
+  test('with a streamed body is rejected before a byte of it is read', async () => {
+    const { url } = await responsive()
     const upstream = open(url)
     let stopped = 0
     const upload: Upload = {
@@ -69,28 +69,28 @@ describe('a request that cannot be sent as one', () => {
     }
     const body = { ...fakeBody(null), stream: () => upload }
 
-    const got = await sendOutcome(
+    const outcome = await sendOutcome(
       upstream,
       fakeExchange({ operation: 'valuation.score', fields: ['X-Bad', 'a\nb'], body }),
     )
 
-    expect(got).toBe('internal')
+    expect(outcome).toBe('internal')
     expect(stopped).toBe(1)
   })
 })
 
 describe('an exchange that is aborted', () => {
-  const gone = () => new GatewayError('client-gone')
+  const clientGone = () => new GatewayError('client-gone')
 
   test('before it is sent goes nowhere', async () => {
-    const { url, accepted } = await answering()
+    const { url, accepted } = await responsive()
     const upstream = open(url)
     const exchange = fakeExchange()
 
-    exchange.abort(gone())
-    const got = await sendOutcome(upstream, exchange)
+    exchange.abort(clientGone())
+    const outcome = await sendOutcome(upstream, exchange)
 
-    expect(got).toBe('client-gone')
+    expect(outcome).toBe('client-gone')
     expect(accepted()).toBe(0)
   })
 
@@ -110,12 +110,12 @@ describe('an exchange that is aborted', () => {
     await expect.poll(() => heads.length).toBe(1)
 
     const waiting = Array.from({ length: rounds }, () => fakeExchange())
-    const given = waiting.map((exchange) => sendOutcome(upstream, exchange))
-    for (const exchange of waiting) exchange.abort(gone())
+    const pending = waiting.map((exchange) => sendOutcome(upstream, exchange))
+    for (const exchange of waiting) exchange.abort(clientGone())
     const live = sendOutcome(upstream, fakeExchange({ fields: ['x-live', '1'] }))
-    first.abort(gone())
+    first.abort(clientGone())
 
-    expect([...new Set(await Promise.all(given))]).toEqual(['client-gone'])
+    expect([...new Set(await Promise.all(pending))]).toEqual(['client-gone'])
     expect(await firstOutcome).toBe('client-gone')
     expect(await live).toBe(200)
     expect(heads.length).toBe(2)
@@ -132,43 +132,43 @@ describe('an exchange that is aborted', () => {
     const first = sendOutcome(upstream, fakeExchange())
 
     const waiting = Array.from({ length: rounds }, () => fakeExchange())
-    const given = waiting.map((exchange) => sendOutcome(upstream, exchange))
-    for (const exchange of waiting) exchange.abort(gone())
+    const pending = waiting.map((exchange) => sendOutcome(upstream, exchange))
+    for (const exchange of waiting) exchange.abort(clientGone())
     const live = sendOutcome(upstream, fakeExchange())
 
-    expect([...new Set(await Promise.all(given))]).toEqual(['client-gone'])
+    expect([...new Set(await Promise.all(pending))]).toEqual(['client-gone'])
     expect(await Promise.all([first, live])).toEqual(['connect-timeout', 'connect-timeout'])
     expect(accepted()).toBe(2)
   })
 
-  test('while the connection is refused to others fails once, and keeps its own reason', async () => {
+  test('while the connection of others is refused fails once, and keeps its own reason', async () => {
     const upstream = open(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
     const exchange = fakeExchange()
     const other = fakeExchange()
 
-    const got = Promise.all([sendOutcome(upstream, exchange), sendOutcome(upstream, other)])
-    exchange.abort(gone())
+    const outcome = Promise.all([sendOutcome(upstream, exchange), sendOutcome(upstream, other)])
+    exchange.abort(clientGone())
 
-    expect(await got).toEqual(['client-gone', 'connect-failed'])
+    expect(await outcome).toEqual(['client-gone', 'connect-failed'])
   })
 
   test('while its head is known and its body is not taken fails the body', async () => {
-    const { url, connections } = await answering('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+    const { url, connections } = await responsive('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
     const upstream = open(url)
     const exchange = fakeExchange()
 
     const { body } = await upstream.send(exchange)
-    exchange.abort(gone())
-    const seen: string[] = []
-    body.consume({ data: () => true, end: () => seen.push('end'), fail: ({ kind }) => seen.push(kind) })
+    exchange.abort(clientGone())
+    const events: string[] = []
+    body.consume({ data: () => true, end: () => events.push('end'), fail: ({ kind }) => events.push(kind) })
 
     expect(body.takeBuffered()).toBeNull()
-    expect(seen).toEqual(['client-gone'])
+    expect(events).toEqual(['client-gone'])
     await expect.poll(connections).toBe(0)
   })
 })
 
-describe('an answer', () => {
+describe('a response', () => {
   const malformed: readonly (readonly [string, string])[] = [
     ['a length and a coding', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
     ['a coding and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
@@ -186,15 +186,15 @@ describe('an answer', () => {
   ]
 
   test.each(malformed)('with %s is bad-answer', async (_, rest) => {
-    const { url, connections } = await answering(`HTTP/1.1 200 OK\r\n${rest}`)
+    const { url, connections } = await responsive(`HTTP/1.1 200 OK\r\n${rest}`)
     const upstream = open(url)
 
     expect(await sendOutcome(upstream, fakeExchange())).toBe('bad-answer')
     await expect.poll(connections).toBe(0)
   })
 
-  test('that nobody asked for, behind another, goes to nobody', async () => {
-    const { url, accepted } = await answering(ok + ok.replace('ok', 'no'))
+  test('that was not requested, behind another, is dropped', async () => {
+    const { url, accepted } = await responsive(ok + ok.replace('ok', 'no'))
     const upstream = open(url, { maxConnections: 1 })
 
     const bodies: (string | undefined)[] = []
@@ -209,12 +209,12 @@ describe('an answer', () => {
 })
 
 test('a connection is used again, and is not when keepAlive is 0', async () => {
-  const kept = await answering()
-  const single = await answering()
-  const keeping = open(kept.url, { maxConnections: 1 })
-  const parting = open(single.url, { keepAlive: 0 })
+  const kept = await responsive()
+  const single = await responsive()
+  const persistent = open(kept.url, { maxConnections: 1 })
+  const closing = open(single.url, { keepAlive: 0 })
 
-  for (const upstream of [keeping, parting])
+  for (const upstream of [persistent, closing])
     for (let i = 0; i < 3; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
 
   expect(kept.accepted()).toBe(1)
@@ -222,11 +222,11 @@ test('a connection is used again, and is not when keepAlive is 0', async () => {
 })
 
 test('closing finishes what runs', async () => {
-  const asked = Promise.withResolvers<Socket>()
-  const { url } = await rawUpstream((socket) => onRequest(socket, () => asked.resolve(socket)))
+  const requested = Promise.withResolvers<Socket>()
+  const { url } = await rawUpstream((socket) => onRequest(socket, () => requested.resolve(socket)))
   const upstream = open(url)
   const running = sendOutcome(upstream, fakeExchange())
-  const socket = await asked.promise
+  const socket = await requested.promise
 
   const closed = upstream.members[0]?.endpoint.close()
   socket.write(ok)
@@ -238,8 +238,8 @@ test('closing finishes what runs', async () => {
 describe('a body that was read first', () => {
   const post = () => fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
 
-  test('has been sent for good when its answer is complete', async () => {
-    const upstream = open((await answering()).url)
+  test('has been sent completely when its response is complete', async () => {
+    const upstream = open((await responsive()).url)
     const exchange = post()
 
     await sendOutcome(upstream, exchange)
@@ -249,7 +249,7 @@ describe('a body that was read first', () => {
   })
 
   test('may still be written by the attempt before, when it was sent twice', async () => {
-    const upstream = open((await answering()).url)
+    const upstream = open((await responsive()).url)
     const exchange = post()
 
     await sendOutcome(upstream, exchange)

@@ -3,8 +3,8 @@ import type { BodySink } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 
-/** Feeds a queue and writes down what becomes of it. */
-const queued = () => {
+/** Creates a queue with a source and a sink that record what happens. */
+const createQueue = () => {
   const events: string[] = []
   const queue = new ResponseBodyQueue({
     pause: () => events.push('pause'),
@@ -25,7 +25,7 @@ const queued = () => {
 const bytes = (text: string): Buffer => Buffer.from(text)
 
 test('a body that has ended is taken whole, in order', () => {
-  const { queue, events } = queued()
+  const { queue, events } = createQueue()
   queue.push(bytes('a'))
   queue.push(bytes('b'))
   queue.end()
@@ -35,7 +35,7 @@ test('a body that has ended is taken whole, in order', () => {
 })
 
 test('a body of one chunk is taken without a copy', () => {
-  const { queue } = queued()
+  const { queue } = createQueue()
   const chunk = bytes('a')
   queue.push(chunk)
   queue.end()
@@ -44,15 +44,15 @@ test('a body of one chunk is taken without a copy', () => {
 })
 
 test('an empty body is taken whole', () => {
-  const { queue } = queued()
+  const { queue } = createQueue()
   queue.end()
 
   expect(queue.takeBuffered()).toEqual(Buffer.alloc(0))
 })
 
 test('a body that is still arriving, or has failed, is not whole', () => {
-  const arriving = queued().queue
-  const failed = queued().queue
+  const arriving = createQueue().queue
+  const failed = createQueue().queue
   arriving.push(bytes('a'))
   failed.push(bytes('a'))
   failed.fail(new GatewayError('truncated'))
@@ -61,8 +61,8 @@ test('a body that is still arriving, or has failed, is not whole', () => {
   expect(failed.takeBuffered()).toBeNull()
 })
 
-test('what arrived before the sink goes first, then what comes, then the end', () => {
-  const { queue, events, sink } = queued()
+test('chunks that arrived before the sink go first, then later ones, then the end', () => {
+  const { queue, events, sink } = createQueue()
   queue.push(bytes('a'))
   queue.push(bytes('b'))
   queue.consume(sink())
@@ -73,7 +73,7 @@ test('what arrived before the sink goes first, then what comes, then the end', (
 })
 
 test('a body that had ended ends at once', () => {
-  const { queue, events, sink } = queued()
+  const { queue, events, sink } = createQueue()
   queue.push(bytes('a'))
   queue.end()
   queue.consume(sink())
@@ -82,7 +82,7 @@ test('a body that had ended ends at once', () => {
 })
 
 test('the source pauses when a sink is full, and goes on when it says so', () => {
-  const { queue, events, sink } = queued()
+  const { queue, events, sink } = createQueue()
   queue.consume(sink((chunk) => chunk !== 'b'))
   queue.push(bytes('a'))
   queue.push(bytes('b'))
@@ -92,8 +92,8 @@ test('the source pauses when a sink is full, and goes on when it says so', () =>
   expect(events).toEqual(['resume', 'a', 'b', 'pause', 'resume', 'c'])
 })
 
-test('the source stays paused when what had arrived fills the sink', () => {
-  const { queue, events, sink } = queued()
+test('the source stays paused when the waiting chunks fill the sink', () => {
+  const { queue, events, sink } = createQueue()
   queue.push(bytes('a'))
   queue.consume(sink(() => false))
 
@@ -101,7 +101,7 @@ test('the source stays paused when what had arrived fills the sink', () => {
 })
 
 test('64 KiB wait for the sink, then the source pauses', () => {
-  const { queue, events, sink } = queued()
+  const { queue, events, sink } = createQueue()
   queue.push(Buffer.alloc(64 * 1024 - 1))
   const before = [...events]
   queue.push(bytes('a'))
@@ -111,8 +111,8 @@ test('64 KiB wait for the sink, then the source pauses', () => {
   expect(events).toEqual(['pause', '65535 bytes', 'a', 'resume'])
 })
 
-test('a failure before the sink is told to it behind what had arrived', () => {
-  const { queue, events, sink } = queued()
+test('a failure before the sink reaches it behind the waiting chunks', () => {
+  const { queue, events, sink } = createQueue()
   queue.push(bytes('a'))
   queue.fail(new GatewayError('truncated'))
   queue.consume(sink())
@@ -120,8 +120,8 @@ test('a failure before the sink is told to it behind what had arrived', () => {
   expect(events).toEqual(['a', 'truncated'])
 })
 
-test('a failure after the sink is told at once, and nothing follows', () => {
-  const { queue, events, sink } = queued()
+test('a failure after the sink reaches it at once, and nothing follows', () => {
+  const { queue, events, sink } = createQueue()
   queue.consume(sink())
   queue.push(bytes('a'))
   queue.fail(new GatewayError('client-gone'))
@@ -129,8 +129,8 @@ test('a failure after the sink is told at once, and nothing follows', () => {
   expect(events).toEqual(['resume', 'a', 'client-gone'])
 })
 
-test('a body that nobody takes ends its source, and is told to nobody', () => {
-  const { queue, events } = queued()
+test('a discarded body cancels its source, and reaches no sink', () => {
+  const { queue, events } = createQueue()
   queue.push(bytes('first'))
 
   queue.discard()

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { balancers } from '../../../src/upstream/balancing/balancers.ts'
 import { type FakeCandidate, fakes, Server, seeded, simulate, tally } from './fake-candidates.ts'
 
-/** Is what `count` picks may differ from their expectation: five standard deviations, and one pick each way. */
+/**
+ * How far `count` selections may differ from their expectation: five standard deviations, and one selection each way.
+ */
 const slack = (count: number, share: number): number => 5 * Math.sqrt(count * share * (1 - share)) + 1
 
 const expectShares = (counts: readonly number[], weights: readonly number[]): void => {
@@ -21,11 +23,11 @@ const rotated = <T>(list: readonly T[], by: number): T[] => {
 }
 
 describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) => {
-  const begin = <T extends FakeCandidate | Server>(seed = 1) => balancers[name]<T>(seeded(seed))
+  const createBalancer = <T extends FakeCandidate | Server>(seed = 1) => balancers[name]<T>(seeded(seed))
 
   test('picks the only one there is, whatever its load', () => {
     const [only] = fakes([1])
-    const pick = begin<FakeCandidate>()
+    const pick = createBalancer<FakeCandidate>()
     if (only === undefined) throw new Error('no member')
     only.inFlight = 1_000
     only.latencyMs = 1e9
@@ -33,8 +35,10 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     expect(pick([only], 0)).toBe(only)
   })
 
-  test('with nobody to pick there is no healthy endpoint', () => {
-    expect(() => begin<FakeCandidate>()([], 0)).toThrow(expect.objectContaining({ kind: 'no-healthy-endpoint' }))
+  test('without a candidate there is no healthy endpoint', () => {
+    expect(() => createBalancer<FakeCandidate>()([], 0)).toThrow(
+      expect.objectContaining({ kind: 'no-healthy-endpoint' }),
+    )
   })
 
   test.each([[[1, 1]], [[100, 100, 100]], [[100, 1]], [[1, 100]], [[5, 1, 1]], [[3, 7, 11]], [[0.1, 10_000]]])(
@@ -42,7 +46,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     (weights) => {
       const members = fakes(weights)
 
-      const counts = tally(begin<FakeCandidate>(), members, 20_000)
+      const counts = tally(createBalancer<FakeCandidate>(), members, 20_000)
 
       expectShares(counts, weights)
     },
@@ -51,7 +55,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
   test('the order in which they are open does not matter', () => {
     const weights = [50, 100, 200]
     const members = fakes(weights)
-    const pick = begin<FakeCandidate>()
+    const pick = createBalancer<FakeCandidate>()
     const counts = [0, 0, 0]
 
     for (let i = 0; i < 20_000; i++) {
@@ -64,7 +68,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
 
   test('a weight that changes holds from then on, and nothing is made up for', () => {
     const members = fakes([100, 10])
-    const pick = begin<FakeCandidate>()
+    const pick = createBalancer<FakeCandidate>()
     tally(pick, members, 10_000)
     for (const [i, member] of members.entries()) member.weight = i === 0 ? 10 : 100
 
@@ -73,9 +77,9 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     expectShares(counts, [10, 100])
   })
 
-  test('one that was away comes back without a burst', () => {
+  test('a candidate that was away comes back without a burst', () => {
     const members = fakes([100, 100])
-    const pick = begin<FakeCandidate>()
+    const pick = createBalancer<FakeCandidate>()
     tally(pick, members, 101)
     tally(pick, members.slice(1), 5_000)
 
@@ -86,7 +90,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
 
   test('those that remain share by weight while one is away', () => {
     const members = fakes([100, 30, 60])
-    const pick = begin<FakeCandidate>()
+    const pick = createBalancer<FakeCandidate>()
     tally(pick, members, 1_000)
 
     const counts = tally(pick, members.slice(1), 9_000)
@@ -97,18 +101,18 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
   test('a canary has about its share when there is little to do', () => {
     const servers = [new Server(5, 100), new Server(5, 1)]
 
-    const counts = simulate(begin<Server>(), servers, { fromMs: 0, toMs: 500_000, everyMs: 5 })
+    const counts = simulate(createBalancer<Server>(), servers, { fromMs: 0, toMs: 500_000, everyMs: 5 })
 
     expect((counts[1] ?? 0) / 100_000).toBeGreaterThan(0.5 / 101)
     expect((counts[1] ?? 0) / 100_000).toBeLessThan(2 / 101)
   })
 
   if (name !== 'round-robin') {
-    test('the one with more on its way gets less', () => {
+    test('the one with more in flight gets less', () => {
       const members = fakes([100, 100])
       for (const [i, member] of members.entries()) member.inFlight = i === 0 ? 8 : 2
 
-      const [loaded = 0, other = 0] = tally(begin<FakeCandidate>(), members, 10_000)
+      const [loaded = 0, other = 0] = tally(createBalancer<FakeCandidate>(), members, 10_000)
 
       expect(loaded).toBeLessThan(other * 0.5)
       expect(loaded).toBeGreaterThan(0)
@@ -116,7 +120,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
 
     test.each([1, 2, 3])('one that hangs has less than 1 %% after 3 s (seed %i)', (seed) => {
       const servers = [new Server(5), new Server(Number.POSITIVE_INFINITY), new Server(5), new Server(5)]
-      const pick = begin<Server>(seed)
+      const pick = createBalancer<Server>(seed)
       simulate(pick, servers, { fromMs: 0, toMs: 3_000, everyMs: 1 })
 
       const counts = simulate(pick, servers, { fromMs: 3_000, toMs: 8_000, everyMs: 1 })
@@ -125,57 +129,57 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     })
   }
 
-  // A member that is open with a share of at least s waits at most 2 × (n − 1) / s + 1 picks where turns are taken. Of
-  // two choices it is picked with s / c at least, c being how much larger its load is than the least; 25 times the
-  // inverse of that fails once in e^25.
-  const most = { others: 3, inFlight: 2, latency: 3, weight: 2, attempts: 1.5 }
-  const leastShare = 1 / (1 + most.others * most.weight)
-  const longest = 1 + most.inFlight * most.weight
-  const bound = {
-    'round-robin': Math.ceil((2 * most.others) / leastShare + 1 - 1e-9),
-    'least-requests': Math.ceil((25 * longest ** 2 * most.attempts ** 4) / leastShare),
-    p2c: Math.ceil((25 * longest * most.latency * most.attempts ** 4) / leastShare),
+  // With turns, a candidate with a share of at least s waits at most 2 × (n − 1) / s + 1 selections. With two choices
+  // it is selected with s / c at least, c being how much larger its load is than the smallest; 25 times the inverse of
+  // that fails once in e^25.
+  const max = { others: 3, inFlight: 2, latency: 3, weight: 2, attempts: 1.5 }
+  const minShare = 1 / (1 + max.others * max.weight)
+  const maxLoad = 1 + max.inFlight * max.weight
+  const maxWait = {
+    'round-robin': Math.ceil((2 * max.others) / minShare + 1 - 1e-9),
+    'least-requests': Math.ceil((25 * maxLoad ** 2 * max.attempts ** 4) / minShare),
+    p2c: Math.ceil((25 * maxLoad * max.latency * max.attempts ** 4) / minShare),
   }[name]
 
   const moment = fc.record({
-    open: fc.array(fc.boolean(), { minLength: most.others, maxLength: most.others }),
+    open: fc.array(fc.boolean(), { minLength: max.others, maxLength: max.others }),
     loads: fc.array(
       fc.record({
-        inFlight: fc.nat(most.inFlight),
-        latencyMs: fc.integer({ min: 1, max: most.latency }),
-        attempts: fc.double({ min: 1, max: most.attempts, noNaN: true }),
-        weight: fc.double({ min: 1, max: most.weight, noNaN: true }),
+        inFlight: fc.nat(max.inFlight),
+        latencyMs: fc.integer({ min: 1, max: max.latency }),
+        attempts: fc.double({ min: 1, max: max.attempts, noNaN: true }),
+        weight: fc.double({ min: 1, max: max.weight, noNaN: true }),
       }),
-      { minLength: most.others + 1, maxLength: most.others + 1 },
+      { minLength: max.others + 1, maxLength: max.others + 1 },
     ),
   })
 
-  test(`one that stays open is picked within ${bound} picks, whatever the others do`, () => {
+  test(`one that stays open is selected within ${maxWait} selections, whatever the others do`, () => {
     fc.assert(
       fc.property(fc.array(moment, { minLength: 1, maxLength: 12 }), fc.integer(), (moments, seed) => {
-        const members = fakes(new Array(most.others + 1).fill(1))
+        const members = fakes(new Array(max.others + 1).fill(1))
         const [watched, ...others] = members
-        const pick = begin<FakeCandidate>(seed)
+        const pick = createBalancer<FakeCandidate>(seed)
         let waited = 0
 
-        for (let i = 0; i < bound * 2; i++) {
+        for (let i = 0; i < maxWait * 2; i++) {
           const { open, loads } = moments[i % moments.length] as (typeof moments)[number]
           for (const [place, load] of loads.entries()) Object.assign(members[place] as FakeCandidate, load)
-          const there = [...others.filter((_, place) => open[place]), watched as FakeCandidate]
-          const picked = pick(there, i)
-          if (!there.includes(picked)) throw new Error('picked one that is not open')
+          const candidates = [...others.filter((_, place) => open[place]), watched as FakeCandidate]
+          const picked = pick(candidates, i)
+          if (!candidates.includes(picked)) throw new Error('picked one that is not open')
           waited = picked === watched ? 0 : waited + 1
-          if (waited > bound) throw new Error(`waited for ${waited} picks`)
+          if (waited > maxWait) throw new Error(`waited for ${waited} picks`)
         }
       }),
       { numRuns: 15 },
     )
   })
 
-  test('one that stays open is not starved by others that leave as soon as they were picked', () => {
+  test('one that stays open is not starved by others that leave as soon as they were selected', () => {
     const members = fakes([1, 100, 100, 100])
     const [light] = members
-    const pick = begin<FakeCandidate>()
+    const pick = createBalancer<FakeCandidate>()
     const counts = [0, 0, 0, 0]
     let last: FakeCandidate | undefined
 
@@ -206,7 +210,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
         fc.integer(),
         (steps, seed) => {
           const members = fakes([1, 1, 1, 1])
-          const pick = begin<FakeCandidate>(seed)
+          const pick = createBalancer<FakeCandidate>(seed)
 
           for (const [i, loads] of steps.entries()) {
             for (const [place, member] of members.entries()) Object.assign(member, loads[place])

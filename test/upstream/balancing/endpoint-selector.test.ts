@@ -6,60 +6,60 @@ import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoi
 
 interface Fake {
   readonly name: string
-  readonly takesWork: boolean
+  readonly receivesTraffic: boolean
   readonly full: boolean
   readonly down: boolean
   readonly ejected: boolean
 }
 
-const member = (given: Partial<Fake> & { readonly name: string }): GroupEndpoint => {
-  const { takesWork = true, full = false, down = false, ejected = false } = given
-  const standing = { isDown: down, isEjected: () => ejected }
+const member = (fake: Partial<Fake> & { readonly name: string }): GroupEndpoint => {
+  const { receivesTraffic = true, full = false, down = false, ejected = false } = fake
+  const health = { isDown: down, isEjected: () => ejected }
   return {
-    name: given.name,
-    receivesTraffic: takesWork,
+    name: fake.name,
+    receivesTraffic,
     endpoint: { pool: { isFull: full } },
-    health: standing,
+    health,
   } as unknown as GroupEndpoint
 }
 
-/** Makes the last of the attempts of an exchange that has tried these, one after the other. */
+/** Creates the last of the attempts of an exchange that has tried these, one after the other. */
 const attempts = (tried: readonly GroupEndpoint[]): AttemptRecord | null =>
   tried.reduce<AttemptRecord | null>(
     (before, { name }) => ({ endpoint: name, startedAt: 0, endedAt: 0, previous: before }),
     null,
   )
 
-/** Tells among whom is picked, in order. */
-const open = (
+/** Lists the candidates, in order. */
+const listCandidates = (
   members: readonly GroupEndpoint[],
   tried: readonly GroupEndpoint[] = [],
-  elsewhere = false,
+  untriedOnly = false,
 ): readonly string[] => {
-  const seen: string[] = []
+  const names: string[] = []
   createEndpointSelector(members, (candidates) => {
-    seen.push(...candidates.map(({ name }) => name))
+    names.push(...candidates.map(({ name }) => name))
     return candidates[0] as GroupEndpoint
-  })(attempts(tried), elsewhere)
-  return seen
+  })(attempts(tried), untriedOnly)
+  return names
 }
 
 const up = member({ name: 'up' })
 const ejected = member({ name: 'ejected', ejected: true })
 const down = member({ name: 'down', down: true })
 const both = member({ name: 'both', ejected: true, down: true })
-const draining = member({ name: 'draining', takesWork: false })
+const draining = member({ name: 'draining', receivesTraffic: false })
 const full = member({ name: 'full', full: true })
 
-describe('picked is', () => {
+describe('selected is', () => {
   test.each<[string, readonly GroupEndpoint[], readonly string[]]>([
     ['among those that are up', [up, ejected, down, draining, full], ['up']],
     ['among the ejected when none is up', [ejected, down, both, draining], ['ejected']],
-    ['among those that are down when there is nobody else', [down, both, draining], ['down', 'both']],
-    ['nobody when all drain', [draining], []],
-    ['nobody when all are full', [full, draining], []],
+    ['among those that are down when there is no other', [down, both, draining], ['down', 'both']],
+    ['none when all drain', [draining], []],
+    ['none when all are full', [full, draining], []],
   ])('%s', (_, members, names) => {
-    expect(open(members)).toEqual(names)
+    expect(listCandidates(members)).toEqual(names)
   })
 
   const other = member({ name: 'other' })
@@ -73,28 +73,33 @@ describe('picked is', () => {
     ['one that was tried, when the other is full', [up, full], [up], ['up']],
     ['none that drains, tried or not', [draining], [up], []],
   ])('for another attempt %s', (_, members, tried, names) => {
-    expect(open(members, tried)).toEqual(names)
+    expect(listCandidates(members, tried)).toEqual(names)
   })
 
   test.each<[string, readonly GroupEndpoint[], readonly GroupEndpoint[], readonly string[]]>([
     ['one that is up', [up, other, ejected], [up], ['other']],
     ['one that is out, when none is up besides', [up, ejected], [up], ['ejected']],
-    ['nobody, when all were tried', [up], [up], []],
-    ['nobody, when the same endpoint stands there twice', [up, up], [up], []],
-  ])('elsewhere, %s', (_, members, tried, names) => {
-    expect(open(members, tried, true)).toEqual(names)
+    ['none, when all were tried', [up], [up], []],
+    ['none, when the same endpoint stands there twice', [up, up], [up], []],
+  ])('of the untried only, %s', (_, members, tried, names) => {
+    expect(listCandidates(members, tried, true)).toEqual(names)
   })
 })
 
 test.each([
   ['overloaded', [full, draining]],
   ['no-healthy-endpoint', [draining]],
-] as const)('without anybody to pick the failure is %s, with a time to come again', (kind, members) => {
+] as const)('without a candidate the failure is %s, with Retry-After', (kind, members) => {
   expect(noEndpointError(members)).toMatchObject({ kind, status: 503, fields: ['Retry-After', '1'] })
 })
 
-test('whatever the states, one that drains is never picked, and one that is up always when there is one', () => {
-  const any = fc.record({ takesWork: fc.boolean(), full: fc.boolean(), down: fc.boolean(), ejected: fc.boolean() })
+test('whatever the states, one that drains is never selected, and one that is up always when there is one', () => {
+  const any = fc.record({
+    receivesTraffic: fc.boolean(),
+    full: fc.boolean(),
+    down: fc.boolean(),
+    ejected: fc.boolean(),
+  })
   fc.assert(
     fc.property(fc.array(any, { maxLength: 6 }), fc.nat(), (states, seed) => {
       const members = states.map((state, i) => member({ name: String(i), ...state }))
@@ -104,7 +109,7 @@ test('whatever the states, one that drains is never picked, and one that is up a
       const pick = (candidates: readonly GroupEndpoint[]) => candidates[seed % candidates.length] as GroupEndpoint
       const chosen = createEndpointSelector(members, pick)(attempts(tried), true)
 
-      const healthy = left.filter(({ health: standing }) => !standing.isDown && !standing.isEjected())
+      const healthy = left.filter(({ health }) => !health.isDown && !health.isEjected())
       if (healthy.length > 0) expect(healthy).toContain(chosen)
       else if (left.length > 0) expect(left).toContain(chosen)
       else expect(chosen).toBeNull()

@@ -7,9 +7,9 @@ import { failover } from '../../../src/upstream/balancing/failover.ts'
 import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoint.ts'
 import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 
-type Step = FailureKind | 'answer'
+type Step = FailureKind | 'response'
 
-/** Makes members that go as told, one after the other, and writes down who was tried. */
+/** Creates members that behave as scripted, one after the other, and records which were tried. */
 const members = (...steps: readonly Step[]) => {
   const tried: number[] = []
   const all = steps.map((step, i) => ({
@@ -17,16 +17,16 @@ const members = (...steps: readonly Step[]) => {
     send: async (exchange: Exchange): Promise<ProxyResponse> => {
       tried.push(i)
       exchange.attempt = { endpoint: `${i}`, startedAt: 0, endedAt: 0, previous: exchange.attempt }
-      if (step === 'answer') return fakeResponse()
+      if (step === 'response') return fakeResponse()
       throw new GatewayError(step)
     },
   })) as unknown as readonly GroupEndpoint[]
-  const choose: EndpointSelector = (last, elsewhere) => {
+  const selectEndpoint: EndpointSelector = (last, untriedOnly) => {
     const already: string[] = []
     for (let each = last; each !== null; each = each.previous) already.push(each.endpoint)
-    return all.find(({ name }) => !already.includes(name)) ?? (elsewhere ? null : (all[0] ?? null))
+    return all.find(({ name }) => !already.includes(name)) ?? (untriedOnly ? null : (all[0] ?? null))
   }
-  return { tried, send: failover(choose, () => new GatewayError('no-healthy-endpoint')) }
+  return { tried, send: failover(selectEndpoint, () => new GatewayError('no-healthy-endpoint')) }
 }
 
 const outcome = (
@@ -43,22 +43,22 @@ const unsent = kinds.filter(([, { retry }]) => retry === 'always').map(([kind]) 
 const others = kinds.filter(([, { retry }]) => retry !== 'always').map(([kind]) => kind as FailureKind)
 
 describe.each(['market.insights', 'valuation.score'] as const)('of %s', (operation) => {
-  test.each(unsent)('what failed with %s goes to another, each once', async (kind) => {
-    const { send, tried } = members(kind, kind, 'answer', 'answer')
+  test.each(unsent)('a request that failed with %s goes to another, each once', async (kind) => {
+    const { send, tried } = members(kind, kind, 'response', 'response')
 
     expect(await outcome(send, fakeExchange({ operation }))).toBe(200)
     expect(tried).toEqual([0, 1, 2])
   })
 
-  test.each(others)('what failed with %s does not', async (kind) => {
-    const { send, tried } = members(kind, 'answer')
+  test.each(others)('a request that failed with %s does not', async (kind) => {
+    const { send, tried } = members(kind, 'response')
 
     expect(await outcome(send, fakeExchange({ operation }))).toBe(kind)
     expect(tried).toEqual([0])
   })
 })
 
-test('when all have failed the last failure is told', async () => {
+test('when all have failed the last failure is the outcome', async () => {
   const { send, tried } = members('connect-failed', 'connect-timeout', 'tls-failed')
 
   expect(await outcome(send)).toBe('tls-failed')
@@ -66,7 +66,7 @@ test('when all have failed the last failure is told', async () => {
 })
 
 test('an exchange that is sent again goes to one that it has not tried while there is one', async () => {
-  const { send, tried } = members('reset-before-headers', 'connect-failed', 'bad-answer', 'answer')
+  const { send, tried } = members('reset-before-headers', 'connect-failed', 'bad-answer', 'response')
   const exchange = fakeExchange()
 
   const outcomes = [await outcome(send, exchange), await outcome(send, exchange), await outcome(send, exchange)]
@@ -76,12 +76,12 @@ test('an exchange that is sent again goes to one that it has not tried while the
   expect(await outcome(send, exchange)).toBe('reset-before-headers')
 })
 
-test('with nobody to choose from it fails as told', async () => {
+test('without an endpoint it fails as configured', async () => {
   expect(await outcome(members().send)).toBe('no-healthy-endpoint')
 })
 
-test('what has ended meanwhile goes nowhere else', async () => {
-  const { send, tried } = members('connect-failed', 'answer')
+test('an exchange that has ended meanwhile goes to no other', async () => {
+  const { send, tried } = members('connect-failed', 'response')
   const exchange = fakeExchange()
   exchange.abort(new GatewayError('deadline-exceeded'))
 

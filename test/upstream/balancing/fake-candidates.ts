@@ -1,7 +1,7 @@
 import type { BalancerCandidate, SelectEndpoint } from '../../../src/upstream/balancing/balancers.ts'
 import { PeakEwma } from '../../../src/upstream/balancing/peak-ewma.ts'
 
-/** Is a member whose load is what the test says. */
+/** A member with the load that the test sets. */
 export class FakeCandidate implements BalancerCandidate {
   inFlight = 0
   latencyMs = 1
@@ -25,10 +25,10 @@ export class FakeCandidate implements BalancerCandidate {
   }
 }
 
-/** Makes members of these weights. */
+/** Creates members of these weights. */
 export const fakes = (weights: readonly number[]): FakeCandidate[] => weights.map((weight) => new FakeCandidate(weight))
 
-/** Makes a generator from 0 to below 1 that is the same for the same seed (mulberry32). */
+/** Creates a generator from 0 to below 1 that is the same for the same seed (mulberry32). */
 export const seeded = (seed: number): (() => number) => {
   let state = seed
   return () => {
@@ -39,7 +39,7 @@ export const seeded = (seed: number): (() => number) => {
   }
 }
 
-/** Picks so many times, and counts by the place in `members`. */
+/** Selects so many times, and counts by the place in `members`. */
 export const tally = <T extends BalancerCandidate>(
   pick: SelectEndpoint<T>,
   members: readonly T[],
@@ -53,15 +53,15 @@ export const tally = <T extends BalancerCandidate>(
   return counts
 }
 
-/** Is an endpoint in a simulation: it answers each request after `serviceMs`; Infinity: never. */
+/** An endpoint in a simulation: it responds to each request after `serviceMs`; Infinity: never. */
 export class Server implements BalancerCandidate {
   readonly weight: number
   readonly serviceMs: number
   readonly latency = new PeakEwma()
   readonly #due: number[] = []
   inFlight = 0
-  /** Requests that it was given. */
-  given = 0
+  /** The number of requests that it received. */
+  received = 0
 
   constructor(serviceMs: number, weight = 100) {
     this.serviceMs = serviceMs
@@ -80,14 +80,14 @@ export class Server implements BalancerCandidate {
     return 1
   }
 
-  give(now: number): void {
-    this.given++
+  send(now: number): void {
+    this.received++
     this.inFlight++
     this.latency.requestSent(now)
     this.#due.push(now + this.serviceMs)
   }
 
-  answer(now: number): void {
+  respond(now: number): void {
     while (this.#due[0] !== undefined && this.#due[0] <= now) {
       this.#due.shift()
       this.inFlight--
@@ -96,16 +96,16 @@ export class Server implements BalancerCandidate {
   }
 }
 
-/** Sends a request every `everyMs` from one time to another. Tells how many each server was given. */
+/** Sends a request every `everyMs` from one time to another. Returns the number that each server received. */
 export const simulate = (
   pick: SelectEndpoint<Server>,
   servers: readonly Server[],
   time: { readonly fromMs: number; readonly toMs: number; readonly everyMs: number },
 ): number[] => {
-  const before = servers.map(({ given }) => given)
+  const before = servers.map(({ received }) => received)
   for (let now = time.fromMs; now < time.toMs; now += time.everyMs) {
-    for (const server of servers) server.answer(now)
-    pick(servers, now).give(now)
+    for (const server of servers) server.respond(now)
+    pick(servers, now).send(now)
   }
-  return servers.map(({ given }, i) => given - (before[i] ?? 0))
+  return servers.map(({ received }, i) => received - (before[i] ?? 0))
 }

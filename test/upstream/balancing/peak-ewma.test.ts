@@ -4,20 +4,20 @@ import { PeakEwma } from '../../../src/upstream/balancing/peak-ewma.ts'
 
 const decayMs = 10_000
 
-/** Is a latency that has answered once, at time 0. */
-const heardOnce = (ms: number): PeakEwma => {
+/** Creates an estimate with one sample, at time 0. */
+const withOneSample = (ms: number): PeakEwma => {
   const latency = new PeakEwma()
   latency.requestSent(0)
   latency.headReceived(ms, 0)
   return latency
 }
 
-test('what was never heard from is as fast as can be', () => {
+test('an endpoint without a sample is as fast as can be', () => {
   expect(new PeakEwma().at(5_000)).toBe(1)
 })
 
-test('a slower answer replaces the estimate at once', () => {
-  const latency = heardOnce(10)
+test('a slower response replaces the estimate at once', () => {
+  const latency = withOneSample(10)
 
   latency.requestSent(1)
   latency.headReceived(200, 201)
@@ -25,8 +25,8 @@ test('a slower answer replaces the estimate at once', () => {
   expect(latency.at(201)).toBe(200)
 })
 
-test('a faster answer pulls the estimate down by as much as time has passed', () => {
-  const latency = heardOnce(200)
+test('a faster response pulls the estimate down by as much as time has passed', () => {
+  const latency = withOneSample(200)
 
   latency.requestSent(decayMs - 10)
   latency.headReceived(10, decayMs)
@@ -34,8 +34,8 @@ test('a faster answer pulls the estimate down by as much as time has passed', ()
   expect(latency.at(decayMs)).toBeCloseTo(1 + 199 / Math.E)
 })
 
-test('a fast answer never makes it slower, however long ago the last one was', () => {
-  const latency = heardOnce(100)
+test('a fast response never makes it slower, however long ago the last one was', () => {
+  const latency = withOneSample(100)
   const before = latency.at(decayMs)
 
   latency.headReceived(20, decayMs)
@@ -44,7 +44,7 @@ test('a fast answer never makes it slower, however long ago the last one was', (
   expect(latency.at(decayMs)).toBe(before)
 })
 
-test('answers that take the same time keep it there', () => {
+test('responses that take the same time keep it there', () => {
   const latency = new PeakEwma()
 
   for (let at = 0; at <= 60_000; at += 500) latency.headReceived(40, at)
@@ -52,8 +52,8 @@ test('answers that take the same time keep it there', () => {
   expect(latency.at(60_000)).toBe(40)
 })
 
-test('a burst of fast answers does not wipe out a slow one', () => {
-  const latency = heardOnce(1_000)
+test('a burst of fast responses does not wipe out a slow one', () => {
+  const latency = withOneSample(1_000)
 
   for (let at = 1; at <= 100; at++) {
     latency.requestSent(at)
@@ -64,7 +64,7 @@ test('a burst of fast answers does not wipe out a slow one', () => {
 })
 
 test('without traffic it is forgotten, down to the floor', () => {
-  const latency = heardOnce(1_001)
+  const latency = withOneSample(1_001)
 
   const [soon, late] = [latency.at(decayMs), latency.at(100 * decayMs)]
 
@@ -73,7 +73,7 @@ test('without traffic it is forgotten, down to the floor', () => {
 })
 
 test('while a request waits, the estimate is at least the silence since it was given', () => {
-  const latency = heardOnce(5)
+  const latency = withOneSample(5)
 
   latency.requestSent(60_000)
 
@@ -90,7 +90,7 @@ test('a further request does not make the silence shorter', () => {
   expect(latency.at(3_000)).toBe(3_000)
 })
 
-test('one that answers some requests is as silent as since the last of them', () => {
+test('one that responds to some requests is as silent as since the last of them', () => {
   const latency = new PeakEwma()
   latency.requestSent(0)
   latency.requestSent(4_000)
@@ -100,8 +100,8 @@ test('one that answers some requests is as silent as since the last of them', ()
   expect(latency.at(4_505)).toBe(500)
 })
 
-test('one that hung is still slow after those who waited have given up', () => {
-  const latency = heardOnce(5)
+test('one that hung is still slow after the waiting requests have given up', () => {
+  const latency = withOneSample(5)
   latency.requestSent(1_000)
   latency.requestSent(2_000)
 
@@ -113,16 +113,16 @@ test('one that hung is still slow after those who waited have given up', () => {
 })
 
 test('a request that fails at once makes the endpoint neither faster nor slower', () => {
-  const latency = heardOnce(100)
+  const latency = withOneSample(100)
 
   latency.requestSent(decayMs)
   latency.requestEnded(decayMs + 20)
 
-  expect(latency.at(decayMs + 20)).toBeCloseTo(heardOnce(100).at(decayMs + 20))
+  expect(latency.at(decayMs + 20)).toBeCloseTo(withOneSample(100).at(decayMs + 20))
 })
 
-test('a failure at once counts as the slowest answer that is remembered, however long it goes on', () => {
-  const latency = heardOnce(200)
+test('a failure at once counts as the slowest response that is remembered, however long it goes on', () => {
+  const latency = withOneSample(200)
 
   for (let at = 1_000; at <= 60_000; at += 1_000) {
     latency.requestSent(at)
@@ -135,7 +135,7 @@ test('a failure at once counts as the slowest answer that is remembered, however
 })
 
 test('after failures it is forgotten as ever', () => {
-  const latency = heardOnce(1_001)
+  const latency = withOneSample(1_001)
   latency.headReceived(1, 30_000, true)
 
   latency.headReceived(1, 30_000 + decayMs)
@@ -144,7 +144,7 @@ test('after failures it is forgotten as ever', () => {
 })
 
 test('silence lasts from the last head on, while a request waits', () => {
-  const latency = heardOnce(5)
+  const latency = withOneSample(5)
   const before = latency.silenceAt(1_000)
 
   latency.requestSent(2_000)
@@ -153,7 +153,7 @@ test('silence lasts from the last head on, while a request waits', () => {
 })
 
 test('the head that comes after a long wait counts as that wait', () => {
-  const latency = heardOnce(5)
+  const latency = withOneSample(5)
   latency.requestSent(0)
 
   latency.headReceived(7_000, 7_000)
@@ -172,7 +172,7 @@ test('a wait that is over is not counted into the next', () => {
 })
 
 test.each([Number.NaN, Number.POSITIVE_INFINITY, -5])('a time of %d does not spoil the estimate', (ms) => {
-  const latency = heardOnce(20)
+  const latency = withOneSample(20)
 
   latency.headReceived(ms, 1)
 
@@ -181,7 +181,7 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY, -5])('a time of %d does not spo
 
 test('whatever happens, the estimate is a number, at least the floor and at most the longest time there was', () => {
   const event = fc.record({
-    kind: fc.constantFrom('begun', 'heard', 'ended'),
+    kind: fc.constantFrom('sent', 'head', 'ended'),
     failed: fc.boolean(),
     afterMs: fc.oneof(fc.nat(100), fc.double({ min: 0, max: 1e7, noNaN: true })),
     ms: fc.oneof(fc.nat(1_000), fc.double({ min: -1, max: 1e7, noNaN: true })),
@@ -196,8 +196,8 @@ test('whatever happens, the estimate is a number, at least the floor and at most
       for (const { kind, afterMs, ms, failed } of events) {
         at += afterMs
         longest = Math.max(longest, ms, at)
-        if (kind === 'begun') latency.requestSent(at)
-        if (kind === 'heard') latency.headReceived(ms, at, failed)
+        if (kind === 'sent') latency.requestSent(at)
+        if (kind === 'head') latency.headReceived(ms, at, failed)
         if (kind === 'ended') latency.requestEnded(at, failed)
 
         expect(latency.at(at)).toBeGreaterThanOrEqual(1)

@@ -112,7 +112,7 @@ test('by least-requests, one more on its way costs the square of what there is',
   expect(free / 30_000).toBeCloseTo(0.8, 2)
 })
 
-test('by least-requests, how long answers take changes nothing', () => {
+test('by least-requests, how long responses take changes nothing', () => {
   const members = fakes([100, 100])
   for (const [i, member] of members.entries()) member.latencyMs = 1 + i * 1_000
 
@@ -144,7 +144,7 @@ test('a slower endpoint has less, so that none has a queue', () => {
   expect(slow).toBeGreaterThan(0)
 })
 
-test.each([0, 1 - 2 ** -53])('a generator that always says %d picks somebody', (always) => {
+test.each([0, 1 - 2 ** -53])('a generator that always returns %d selects a candidate', (always) => {
   const members = fakes([1, 0.1, 3, 1e4])
 
   for (let count = 1; count <= members.length; count++) {

@@ -22,10 +22,10 @@ const any = fc.record({ ...state, attempts: fc.double({ min: 1, max: 1e4, noNaN:
 
 type Moments = readonly (readonly [own: Partial<FakeCandidate>, siblings: readonly Partial<FakeCandidate>[]])[]
 
-/** What turns may be ahead by: a pick for each sibling. */
+/** What turns may be ahead by: a selection for each sibling. */
 const ahead = ([first]: Moments): number => first?.[1].length ?? 0
 
-// Each pick sees another moment: a client that knows every load can do no better than choose the worst of them.
+// Each selection sees another moment: a client that knows every load can do no better than choose the worst of them.
 const moments = (member: fc.Arbitrary<Partial<FakeCandidate>>, siblings: fc.Arbitrary<Partial<FakeCandidate>>) =>
   fc.integer({ min: 1, max: 9 }).chain((count) =>
     fc.array(fc.tuple(member, fc.array(siblings, { minLength: count, maxLength: count })), {
@@ -36,10 +36,9 @@ const moments = (member: fc.Arbitrary<Partial<FakeCandidate>>, siblings: fc.Arbi
 
 describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) => {
   /**
-   * Picks again and again among a member and its siblings; tells how often it was the member, and what its weight's
-   * share came to.
+   * Selects repeatedly among a member and its siblings; returns how often it was the member, and its weight's share.
    */
-  const played = (at: Moments, seed: number) => {
+  const play = (at: Moments, seed: number) => {
     const pick = balancers[name]<FakeCandidate>(seeded(seed))
     const members = Array.from({ length: 1 + ahead(at) }, () => new FakeCandidate())
     let picked = 0
@@ -56,20 +55,20 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
   test("an endpoint has at most 2 × its weight's share, whatever the latencies, weights and requests on their way", () => {
     fc.assert(
       fc.property(moments(any, any), fc.integer(), (at, seed) => {
-        const { picked, share } = played(at, seed)
+        const { picked, share } = play(at, seed)
 
-        const bound = Math.min(1, 2 * share)
-        expect(picked).toBeLessThanOrEqual(picks * bound + slack(bound) + ahead(at))
+        const limit = Math.min(1, 2 * share)
+        expect(picked).toBeLessThanOrEqual(picks * limit + slack(limit) + ahead(at))
       }),
       { numRuns: 60 },
     )
   })
 
-  test("an endpoint whose answers fail has at most 1 × its weight's share, whatever the latencies, weights and requests on their way", () => {
+  test("an endpoint whose responses fail has at most 1 × its weight's share, whatever the latencies, weights and requests on their way", () => {
     const failing = fc.record({ ...state, attempts: fc.double({ min: 1.11, max: 1e4, noNaN: true }) })
     fc.assert(
       fc.property(moments(failing, well), fc.integer(), (at, seed) => {
-        const { picked, share } = played(at, seed)
+        const { picked, share } = play(at, seed)
 
         expect(picked).toBeLessThanOrEqual(picks * share + slack(share) + ahead(at))
       }),
@@ -77,13 +76,13 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     )
   })
 
-  test('a fast canary that answers with 4xx has at most 2 × its share, with 0 to 64 requests on their way beside it', () => {
+  test('a fast canary that responds with 4xx has at most 2 × its share, with 0 to 64 requests on their way beside it', () => {
     fc.assert(
       fc.property(fc.nat(64), fc.integer(), (inFlight, seed) => {
         const canary = { weight: 10, inFlight: 0, latencyMs: 1, attempts: 1 }
         const stable = { weight: 100, inFlight, latencyMs: 50, attempts: 1 }
 
-        const { picked } = played([[canary, [stable]]], seed)
+        const { picked } = play([[canary, [stable]]], seed)
 
         expect(picked).toBeLessThanOrEqual(picks * (20 / 110) + slack(20 / 110) + 1)
       }),

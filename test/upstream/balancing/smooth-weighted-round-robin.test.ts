@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { smoothWeightedRoundRobin } from '../../../src/upstream/balancing/balancers.ts'
 import { type FakeCandidate, fakes, tally } from './fake-candidates.ts'
 
-/** Picks so many times among members of these weights and tells which, by their place. */
+/** Selects so many times among members of these weights and returns which, by their place. */
 const picks = (weights: readonly number[], count: number): number[] => {
   const members = fakes(weights)
   const pick = smoothWeightedRoundRobin<FakeCandidate>()
@@ -51,14 +51,14 @@ test('a weight that grows step by step is followed at every step', () => {
   const members = fakes([100, 10])
   const [, slow] = members
   const pick = smoothWeightedRoundRobin<FakeCandidate>()
-  const got: number[] = []
+  const counts: number[] = []
 
   for (let weight = 10; weight <= 100; weight += 10) {
     if (slow !== undefined) slow.weight = weight
-    got.push(tally(pick, members, 110)[1] ?? 0)
+    counts.push(tally(pick, members, 110)[1] ?? 0)
   }
 
-  for (const [i, count] of got.entries()) {
+  for (const [i, count] of counts.entries()) {
     const weight = 10 * (i + 1)
     expect(Math.abs(count - (110 * weight) / (100 + weight))).toBeLessThanOrEqual(1)
   }

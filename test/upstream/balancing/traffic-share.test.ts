@@ -1,4 +1,4 @@
-/** The law of the shares, kept by real members beside what else changes their weight and their places. */
+/** The law of the shares, kept by real members whatever else changes their weight and their slots. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../../src/clock.ts'
 import { balancers } from '../../../src/upstream/balancing/balancers.ts'
@@ -17,8 +17,8 @@ const config = upstreamConfig('http://unused.test', { slowStart: 10_000 })
 const ejecting = { consecutiveFailures: 5, failureRate: null, ejectionTime: 10_000, maxEjected: 0.5 }
 const picks = 5_000
 
-/** Makes members of these weights, to which nothing is sent. */
-const membersOf = (...weights: readonly number[]): readonly GroupEndpoint[] =>
+/** Creates members of these weights, to which nothing is sent. */
+const createMembers = (...weights: readonly number[]): readonly GroupEndpoint[] =>
   weights.map((weight, i) => {
     const endpoint = {
       name: `http://e${i}.test`,
@@ -52,12 +52,12 @@ const makeFast = (fast: GroupEndpoint, members: readonly GroupEndpoint[]): void 
 }
 
 describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
-  /** Tells which share of so many choices, all of them now, a member gets. */
+  /** Returns which share of so many selections, all of them now, a member gets. */
   const shareOf = (member: GroupEndpoint | undefined, members: readonly GroupEndpoint[]): number => {
-    const choose = createEndpointSelector(members, balancers[name]<GroupEndpoint>(seeded(3)))
-    let chosen = 0
-    for (let n = 0; n < picks; n++) if (choose(null, false) === member) chosen++
-    return chosen / picks
+    const selectEndpoint = createEndpointSelector(members, balancers[name]<GroupEndpoint>(seeded(3)))
+    let selected = 0
+    for (let n = 0; n < picks; n++) if (selectEndpoint(null, false) === member) selected++
+    return selected / picks
   }
 
   test.each([
@@ -68,7 +68,7 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
   ])(
     'one that came back %i ms ago has at most 2 × the share of %f times its weight, however fast it is',
     (ago, part) => {
-      const members = membersOf(100, 100, 100)
+      const members = createMembers(100, 100, 100)
       const [back] = members
       back?.health.markHealthy()
       vi.advanceTimersByTime(ago)
@@ -82,22 +82,22 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
   )
 
   test('one that comes back from an ejection is not held to its failures, and fails once at most before it is out', () => {
-    const members = membersOf(100, 100)
+    const members = createMembers(100, 100)
     const [failing] = members as readonly [GroupEndpoint, GroupEndpoint]
-    const settled = createOutlierDetector(
+    const detectOutlier = createOutlierDetector(
       ejecting,
       members,
       () => {},
       () => 0,
     )
     end(failing, 503, 5)
-    settled(failing, 'failure')
+    detectOutlier(failing, 'failure')
     const out = shareOf(failing, members)
     vi.advanceTimersByTime(15_000)
     const back = shareOf(failing, members)
 
     end(failing, 503)
-    settled(failing, 'failure')
+    detectOutlier(failing, 'failure')
 
     expect(out).toBe(0)
     expect(back).toBeCloseTo(0.5 / 1.5, 1)
@@ -105,7 +105,7 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
   })
 
   test('a light one that fails beside a heavy one has at most its share, and so has a heavy one that cannot be left alone', () => {
-    const [light, heavy] = [membersOf(10, 100), membersOf(100, 10)]
+    const [light, heavy] = [createMembers(10, 100), createMembers(100, 10)]
     for (const members of [light, heavy]) {
       end(members[0] as GroupEndpoint, 503, 3)
       makeFast(members[0] as GroupEndpoint, members)
@@ -115,8 +115,8 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
     expect(shareOf(heavy[0], heavy)).toBeLessThan(100 / 110 + 0.01)
   })
 
-  test('shares are of those that take work and are up', () => {
-    const members = membersOf(10, 100, 0, 100, 100)
+  test('shares are of those that take traffic and are up', () => {
+    const members = createMembers(10, 100, 0, 100, 100)
     const [fast, , , down, full] = members
     if (down !== undefined) down.health.down = { since: 0, reason: 'x' }
     if (full !== undefined) (full.endpoint.pool as unknown as { isFull: boolean }).isFull = true
@@ -127,7 +127,7 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
   })
 
   test('when all fail alike, share by weight as when all are well', () => {
-    const members = membersOf(10, 30, 60)
+    const members = createMembers(10, 30, 60)
     for (const member of members) end(member, 503, 4)
 
     for (const member of members) expect(shareOf(member, members)).toBeCloseTo(member.weight / 100, 1)

@@ -7,18 +7,18 @@ import { openTestUpstream, sendOutcome } from '../../helpers/open-upstream.ts'
 import { onRequest } from '../../helpers/upstream.ts'
 import { eventually } from '../../helpers/wire.ts'
 
-const names = vi.hoisted(() => ({ asked: 0, addresses: [] as readonly string[] }))
+const names = vi.hoisted(() => ({ lookups: 0, addresses: [] as readonly string[] }))
 
 vi.mock('../../../src/upstream/endpoints/dns-lookup.ts', async (original) => ({
   ...(await original<typeof import('../../../src/upstream/endpoints/dns-lookup.ts')>()),
   resolveHostname: async (): Promise<readonly LookupAddress[]> => {
-    names.asked++
+    names.lookups++
     if (names.addresses.length === 0) throw Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })
     return names.addresses.map((address) => ({ address, family: 4 }))
   },
 }))
 
-/** Says what the name is from now on. */
+/** Sets what the name resolves to from now on. */
 const resolveTo = (...addresses: readonly string[]): void => {
   names.addresses = addresses
 }
@@ -57,16 +57,16 @@ const one = '127.0.0.1'
 const two = '127.0.0.2'
 
 /** Opens an upstream behind a name and waits until it is known. */
-const named = async (port: number, resolve: number, tell?: LogEvent, maxConnections = 256) => {
-  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve, maxConnections }, tell)
-  await new Promise(setImmediate) // every promise that has settled has been heard by then
+const openNamed = async (port: number, resolve: number, logEvent?: LogEvent, maxConnections = 256) => {
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve, maxConnections }, logEvent)
+  await new Promise(setImmediate) // every promise that has settled has been handled by then
   return upstream
 }
 
 test('requests are spread over all addresses of a name', async () => {
   const { port, counts } = await servers(one, two)
   resolveTo(one, two)
-  const upstream = await named(port, 60_000)
+  const upstream = await openNamed(port, 60_000)
 
   for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
 
@@ -76,24 +76,24 @@ test('requests are spread over all addresses of a name', async () => {
 test('an address that refuses is passed over', async () => {
   const { port, counts } = await servers(one)
   resolveTo(two, one)
-  const upstream = await named(port, 60_000)
+  const upstream = await openNamed(port, 60_000)
 
   for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
 
   expect(counts()).toEqual([10])
 })
 
-test('an address that is gone finishes what runs, and gets nothing new', async () => {
+test('an address that is dropped finishes what runs, and gets nothing new', async () => {
   const { port, counts, held, hold, release } = await servers(one, two)
   resolveTo(one, two)
-  const upstream = await named(port, 10)
+  const upstream = await openNamed(port, 10)
   hold()
   const running = [sendOutcome(upstream, fakeExchange()), sendOutcome(upstream, fakeExchange())]
   await eventually(() => held.length === 2)
 
   resolveTo(two)
-  const { asked } = names
-  await eventually(() => names.asked > asked + 1)
+  const { lookups } = names
+  await eventually(() => names.lookups > lookups + 1)
   release()
   for (let i = 0; i < 6; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
 
@@ -103,9 +103,9 @@ test('an address that is gone finishes what runs, and gets nothing new', async (
 
 test('a name that does not resolve is down, with the reason, until it does', async () => {
   const { port } = await servers(one)
-  const told: unknown[] = []
+  const events: unknown[] = []
   resolveTo()
-  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve: 10 }, (_, event) => told.push(event))
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve: 10 }, (_, event) => events.push(event))
   const state = () => upstream.members[0]?.state
   await eventually(() => state()?.name === 'down')
 
@@ -116,33 +116,33 @@ test('a name that does not resolve is down, with the reason, until it does', asy
   await eventually(() => state()?.name === 'up')
 
   expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
-  expect(told).toEqual(['endpoint not resolved', 'endpoint resolved'])
+  expect(events).toEqual(['endpoint not resolved', 'endpoint resolved'])
 })
 
 test('when a name that was known no longer resolves, the addresses known last go on', async () => {
   const { port, counts } = await servers(one)
-  const told: unknown[] = []
+  const events: unknown[] = []
   resolveTo(one)
-  const upstream = await named(port, 10, (_, event) => told.push(event))
+  const upstream = await openNamed(port, 10, (_, event) => events.push(event))
 
   resolveTo()
-  const { asked } = names
-  await eventually(() => names.asked > asked + 1)
+  const { lookups } = names
+  await eventually(() => names.lookups > lookups + 1)
 
   expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
   expect(upstream.members[0]?.state.name).toBe('up')
   expect(counts()).toEqual([1])
 
   resolveTo(one)
-  await eventually(() => told.length === 2)
+  await eventually(() => events.length === 2)
 
-  expect(told).toEqual(['endpoint not resolved', 'endpoint resolved'])
+  expect(events).toEqual(['endpoint not resolved', 'endpoint resolved'])
 })
 
-test('what is sent again, its connection having been closed, goes to the addresses that are known', async () => {
+test('a request that is sent again after its connection was closed goes to the known addresses', async () => {
   const { port, held, hold, release, counts } = await servers(one)
   resolveTo(one)
-  const upstream = await named(port, 60_000, undefined, 1)
+  const upstream = await openNamed(port, 60_000, undefined, 1)
   await sendOutcome(upstream, fakeExchange())
   hold()
   const running = sendOutcome(upstream, fakeExchange())

@@ -13,23 +13,23 @@ const at = (address: string): LookupAddress => ({ address, family: address.inclu
 // Not every container has an IPv6 loopback.
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
 
-describe('preferring', () => {
+describe('a preferred lookup', () => {
   const [a, b, c] = [at('192.0.2.1'), at('192.0.2.2'), at('2001:db8::1')] as const
 
   test('gives that address first, then the others of both families', () => {
-    const told: unknown[] = []
+    const results: unknown[] = []
 
-    preferredLookup(b, [a, b, c])('a.test', { all: true }, (...result) => told.push(result))
+    preferredLookup(b, [a, b, c])('a.test', { all: true }, (...result) => results.push(result))
 
-    expect(told).toEqual([[null, [b, a, c]]])
+    expect(results).toEqual([[null, [b, a, c]]])
   })
 
-  test('gives that address alone to who asks for one', () => {
-    const told: unknown[] = []
+  test('gives that address alone to a caller that asks for one', () => {
+    const results: unknown[] = []
 
-    preferredLookup(c, [a, b, c])('a.test', {}, (...result) => told.push(result))
+    preferredLookup(c, [a, b, c])('a.test', {}, (...result) => results.push(result))
 
-    expect(told).toEqual([[null, '2001:db8::1', 6]])
+    expect(results).toEqual([[null, '2001:db8::1', 6]])
   })
 
   /** Opens listeners on one port of several addresses. */
@@ -44,7 +44,7 @@ describe('preferring', () => {
     return port
   }
 
-  /** Connects to a name by these addresses; tells where it got to, or why not. */
+  /** Connects to a name by these addresses; resolves to the address it got to, or the failure. */
   const connecting = (port: number, first: string, all: readonly string[]) =>
     new Promise<string>((resolve) => {
       const { tls } = upstreamConfig('http://unused.invalid')

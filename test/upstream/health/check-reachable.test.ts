@@ -21,18 +21,18 @@ const healthCheck: HealthCheckConfig = {
   unhealthyAfter: 3,
 }
 
-/** Reaches for an origin; null: it is there, else what operators are told. */
-const reaching = (origin: string, mode: 'connect' | 'health', more: Partial<UpstreamConfig> = {}) =>
+/** Checks an origin; null: it is reachable, else the message for operators. */
+const check = (origin: string, mode: 'connect' | 'health', more: Partial<UpstreamConfig> = {}) =>
   checkReachable(origin, upstreamConfig(origin, more), mode).then(
     () => null,
     (error: Error) => error.message,
   )
 
-/** Opens an endpoint that accepts and says nothing. */
+/** Opens an endpoint that accepts and sends nothing. */
 const silent = () => rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
 
 describe('connect', () => {
-  test('takes a connection for an answer, sends nothing, and leaves it', async () => {
+  test('counts a connection as reachable, sends nothing, and closes it', async () => {
     let received = 0
     const { url, accepted, connections } = await rawUpstream((socket) => {
       socket.on('data', ({ length }) => {
@@ -41,14 +41,14 @@ describe('connect', () => {
       socket.on('end', () => socket.end())
     })
 
-    expect(await reaching(url, 'connect')).toBeNull()
+    expect(await check(url, 'connect')).toBeNull()
     await expect.poll(() => [accepted(), connections(), received]).toEqual([1, 0, 0])
   })
 
   test('goes to a name as well', async () => {
     const { port } = await silent()
 
-    expect(await reaching(`http://localhost:${port}`, 'connect')).toBeNull()
+    expect(await check(`http://localhost:${port}`, 'connect')).toBeNull()
   })
 
   test.each<[string, () => Promise<string>, string | RegExp]>([
@@ -68,10 +68,10 @@ describe('connect', () => {
       async () => 'http://nowhere.invalid',
       /^the name (of the endpoint does not resolve|server does not answer) /,
     ],
-  ])('says of who %s that it does', async (_, origin, reason) => {
-    const told = await reaching(await origin(), 'connect')
+  ])('describes an endpoint that %s', async (_, origin, reason) => {
+    const message = await check(await origin(), 'connect')
 
-    expect(told).toEqual(typeof reason === 'string' ? reason : expect.stringMatching(reason))
+    expect(message).toEqual(typeof reason === 'string' ? reason : expect.stringMatching(reason))
   })
 
   test.each([
@@ -82,7 +82,7 @@ describe('connect', () => {
     const { port, connections } = await silent()
 
     expect(
-      await reaching(`https://127.0.0.1:${port}`, 'connect', {
+      await check(`https://127.0.0.1:${port}`, 'connect', {
         timeouts: { connect: connectTimeoutMs, headers: null, body: null },
       }),
     ).toBe(reason)
@@ -91,38 +91,38 @@ describe('connect', () => {
 })
 
 describe('health', () => {
-  test('asks what the health check asks, with the Host of the upstream', async () => {
+  test('sends the request of the health check, with the Host of the upstream', async () => {
     const { url, requests } = await httpUpstream()
 
-    expect(await reaching(url, 'health', { healthCheck, host: { name: 'market.internal' } })).toBeNull()
+    expect(await check(url, 'health', { healthCheck, host: { name: 'market.internal' } })).toBeNull()
     expect(requests.map(({ method, url: target }) => `${method} ${target}`)).toEqual(['GET /health'])
     expect(requests[0]?.rawHeaders).toContain('market.internal')
   })
 
-  test('says what is wrong with the answer', async () => {
+  test('describes what is wrong with the response', async () => {
     const { url } = await httpUpstream((_, response) => void response.writeHead(503).end())
 
-    expect(await reaching(url, 'health', { healthCheck })).toBe('answered 503, 200-299 is expected')
+    expect(await check(url, 'health', { healthCheck })).toBe('answered 503, 200-299 is expected')
   })
 
-  test('takes a connection for an answer where there is no health check', async () => {
+  test('counts a connection as reachable where there is no health check', async () => {
     const { url } = await silent()
 
-    expect(await reaching(url, 'health')).toBeNull()
+    expect(await check(url, 'health')).toBeNull()
   })
 
   test('gives up after 2 s, however long the check may take', async () => {
     const { url, connections } = await silent()
 
-    expect(await reaching(url, 'health', { healthCheck })).toBe('no answer within 2s')
+    expect(await check(url, 'health', { healthCheck })).toBe('no answer within 2s')
     await expect.poll(connections).toBe(0)
   })
 })
 
 describe.skipIf(openssl.missing !== null)('over TLS', () => {
-  let made: Certificates
+  let certificates: Certificates
   beforeAll(() => {
-    made = makeCertificates(openssl.path ?? '')
+    certificates = makeCertificates(openssl.path ?? '')
   })
 
   const serveTls = async ({ key, cert }: Pair): Promise<string> => {
@@ -133,7 +133,7 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     return `https://localhost:${(server.address() as AddressInfo).port}`
   }
 
-  test.each<[string, (made: Certificates) => Pair, string | null]>([
+  test.each<[string, (certificates: Certificates) => Pair, string | null]>([
     ['is right', ({ right }) => right, null],
     ['has expired', ({ expired }) => expired, 'the certificate of the endpoint has expired (CERT_HAS_EXPIRED)'],
     ['is for another name', ({ wrongName }) => wrongName, 'the certificate of the endpoint is for another name'],
@@ -144,17 +144,17 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     ],
   ])('a certificate that %s', async (_, pick, reason) => {
     const { tls } = upstreamConfig('http://unused.invalid')
-    const origin = await serveTls(pick(made))
+    const origin = await serveTls(pick(certificates))
 
-    expect(await reaching(origin, 'connect', { tls: { ...tls, ca: made.authority.cert } })).toBe(reason)
-    const probed = await reaching(origin, 'health', { tls: { ...tls, ca: made.authority.cert }, healthCheck })
-    expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it says nothing
+    expect(await check(origin, 'connect', { tls: { ...tls, ca: certificates.authority.cert } })).toBe(reason)
+    const probed = await check(origin, 'health', { tls: { ...tls, ca: certificates.authority.cert }, healthCheck })
+    expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it sends no response
   })
 
-  test('who demands a certificate and is shown none says so', async () => {
+  test('an endpoint that demands a certificate and is shown none is described so', async () => {
     const server = createTlsServer({
-      key: made.right.key,
-      cert: made.right.cert,
+      key: certificates.right.key,
+      cert: certificates.right.cert,
       requestCert: true,
       maxVersion: 'TLSv1.2',
     })
@@ -164,14 +164,14 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     const { tls } = upstreamConfig('http://unused.invalid')
     const origin = `https://localhost:${(server.address() as AddressInfo).port}`
 
-    expect(await reaching(origin, 'connect', { tls: { ...tls, ca: made.authority.cert } })).toBe(
+    expect(await check(origin, 'connect', { tls: { ...tls, ca: certificates.authority.cert } })).toBe(
       'the endpoint breaks off the TLS handshake',
     )
   })
 
-  test('who speaks none says so', async () => {
+  test('an endpoint that speaks none is described so', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
 
-    expect(await reaching(`https://127.0.0.1:${port}`, 'connect')).toBe('the endpoint speaks no TLS')
+    expect(await check(`https://127.0.0.1:${port}`, 'connect')).toBe('the endpoint speaks no TLS')
   })
 })

@@ -12,22 +12,22 @@ afterEach(() => vi.useRealTimers())
 
 const config: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 4, window: 10_000, openFor: 5_000, probes: 2 }
 
-/** Says how a request ends: a status, or a failure. */
+/** How a request ends: with a status, or a failure. */
 type End = number | FailureKind
 
-/** Is a request that is upstream, or was refused. */
+/** A request that is upstream, or was rejected. */
 interface Sent {
   readonly passed: boolean
-  /** Ends it, and waits until that has been taken in. */
+  /** Ends it, and waits until that has been recorded. */
   end(how: End): Promise<unknown>
   readonly settled: Promise<unknown>
 }
 
-/** Is a breaker around an upstream that the test answers for. */
+/** A breaker around an upstream that the test controls. */
 class Rig {
   readonly changes: BreakerState[] = []
   readonly breaker: CircuitBreaker
-  readonly #waiting: { resolve(answer: ProxyResponse): void; reject(error: Error): void }[] = []
+  readonly #waiting: { resolve(response: ProxyResponse): void; reject(error: Error): void }[] = []
   readonly #handle
 
   constructor(more: Partial<CircuitBreakerConfig> = {}) {
@@ -56,7 +56,7 @@ class Rig {
   }
 }
 
-/** Makes one that has just opened. */
+/** Creates a breaker that has just opened. */
 const opened = async (more: Partial<CircuitBreakerConfig> = {}): Promise<Rig> => {
   const rig = new Rig(more)
   await rig.run(500, 500, 500, 500)
@@ -65,14 +65,14 @@ const opened = async (more: Partial<CircuitBreakerConfig> = {}): Promise<Rig> =>
 }
 
 describe('closed', () => {
-  test('it passes answers and failures on as they are', async () => {
+  test('it passes responses and failures on as they are', async () => {
     const rig = new Rig()
 
     expect(await rig.send().end(404)).toMatchObject({ status: 404 })
     expect(await rig.send().end('connect-failed')).toMatchObject({ kind: 'connect-failed' })
   })
 
-  test('it opens at the share of failures, and tells so', async () => {
+  test('it opens at the share of failures, and reports it', async () => {
     const rig = new Rig()
     await rig.run(200, 200, 'connect-failed')
     const before = rig.breaker.state
@@ -83,7 +83,7 @@ describe('closed', () => {
     expect(rig.breaker.since).toBe(Date.now())
   })
 
-  test('fewer requests than the least say nothing', async () => {
+  test('fewer requests than the minimum say nothing', async () => {
     const rig = new Rig()
 
     await rig.run(500, 500, 500)
@@ -160,10 +160,10 @@ describe('open', () => {
     const rig = await opened()
     vi.advanceTimersByTime(1_500)
 
-    const refused = rig.send()
+    const rejected = rig.send()
 
-    expect(refused.passed).toBe(false)
-    expect(await refused.settled).toMatchObject({ kind: 'circuit-open', status: 503, fields: ['Retry-After', '4'] })
+    expect(rejected.passed).toBe(false)
+    expect(await rejected.settled).toMatchObject({ kind: 'circuit-open', status: 503, fields: ['Retry-After', '4'] })
   })
 
   test('Retry-After is at least a second', async () => {
@@ -173,7 +173,7 @@ describe('open', () => {
     expect(await rig.send().settled).toMatchObject({ fields: ['Retry-After', '1'] })
   })
 
-  test('the body of what is refused is not touched', async () => {
+  test('the body of what is rejected is not touched', async () => {
     const rig = await opened()
     const body = Object.freeze({
       ...fakeBody(10),
@@ -197,7 +197,7 @@ describe('open', () => {
     expect([rig.breaker.state, rig.breaker.since, rig.changes]).toEqual(['open', since, ['open']])
   })
 
-  test('it is half-open as soon as its time is over, though nobody asked', async () => {
+  test('it is half-open as soon as its time is over, though it was not read', async () => {
     const rig = await opened()
     const { since } = rig.breaker
 
@@ -220,7 +220,7 @@ describe('half-open', () => {
     return rig
   }
 
-  test('as many pass as there are probes; the next is refused for a second', async () => {
+  test('as many pass as there are probes; the next is rejected for a second', async () => {
     const rig = await halfOpen()
 
     const sent = [rig.send(), rig.send(), rig.send()]
@@ -285,7 +285,7 @@ describe('half-open', () => {
     expect(rig.send().passed).toBe(true)
   })
 
-  test('probes that tell nothing for openFor make room for as many more, of which enough going well close it', async () => {
+  test('probes without a verdict for openFor make room for as many more, of which enough going well close it', async () => {
     const rig = await halfOpen()
     const held = [rig.send(), rig.send()]
     vi.advanceTimersByTime(4_999)
@@ -350,14 +350,14 @@ describe('why it is open', () => {
     return exchange
   }
 
-  test('is said to whoever is refused: the last request that failed, at which endpoint', async () => {
+  test('is in each rejection: the last request that failed, at which endpoint', async () => {
     const rig = new Rig({ minRequests: 2 })
     await rig.send(sentTo(at)).end(503)
     await rig.send(sentTo(at)).end('connect-failed')
 
-    const refused = await rig.send().settled
+    const rejected = await rig.send().settled
 
-    expect(refused).toMatchObject({ kind: 'circuit-open', cause: { message: `${at}: connect-failed` } })
+    expect(rejected).toMatchObject({ kind: 'circuit-open', cause: { message: `${at}: connect-failed` } })
     expect(rig.breaker.lastFailure?.report).toMatchObject({ endpoint: at, kind: 'connect-failed', status: null })
   })
 

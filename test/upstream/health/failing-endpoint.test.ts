@@ -7,17 +7,20 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers())
 })
 
-const refused = new GatewayError('connect-failed', { reason: 'refused' })
+const connectFailed = new GatewayError('connect-failed', { reason: 'refused' })
 
-/** Makes one of which so many requests have failed, a millisecond apart, after one that went well at 1000. */
+/**
+ * Creates the health of an endpoint of which so many requests have failed, a millisecond apart, after a success at
+ * 1000.
+ */
 const failed = (times: number): EndpointHealth => {
-  const standing = new EndpointHealth()
-  standing.recordOutcome('success', 200)
+  const health = new EndpointHealth()
+  health.recordOutcome('success', 200)
   for (let n = 0; n < times; n++) {
     vi.advanceTimersByTime(1)
-    standing.recordOutcome('failure', refused)
+    health.recordOutcome('failure', connectFailed)
   }
-  return standing
+  return health
 }
 
 test('an endpoint is failing after five failures without a success, since the first of them', () => {
@@ -26,36 +29,36 @@ test('an endpoint is failing after five failures without a success, since the fi
   expect(failed(5)).toMatchObject({ isFailing: true, succeededAt: 1000, failingSince: 1001 })
 })
 
-test('what tells nothing of the endpoint changes nothing', () => {
-  const standing = failed(5)
+test('an outcome that says nothing about the endpoint changes nothing', () => {
+  const health = failed(5)
 
-  standing.recordOutcome('nothing', new GatewayError('client-gone'))
+  health.recordOutcome('nothing', new GatewayError('client-gone'))
 
-  expect(standing).toMatchObject({ isFailing: true, failuresInARow: 5 })
+  expect(health).toMatchObject({ isFailing: true, failuresInARow: 5 })
 })
 
 test('a success ends it', () => {
-  const standing = failed(9)
+  const health = failed(9)
 
-  standing.recordOutcome('success', 200)
+  health.recordOutcome('success', 200)
 
-  expect(standing).toMatchObject({ isFailing: false, failingSince: null, failuresInARow: 0, succeededAt: 1009 })
+  expect(health).toMatchObject({ isFailing: false, failingSince: null, failuresInARow: 0, succeededAt: 1009 })
 })
 
 test('probes that find it up again end it, and what fails after that is the same outage', () => {
-  const standing = failed(9)
-  standing.down = { since: 1005, reason: 'connection refused' }
+  const health = failed(9)
+  health.down = { since: 1005, reason: 'connection refused' }
 
-  standing.markHealthy()
+  health.markHealthy()
 
-  expect(standing).toMatchObject({ isFailing: false, failingSince: 1001 })
+  expect(health).toMatchObject({ isFailing: false, failingSince: 1001 })
 })
 
 test('neither an ejection nor its end by an operator does', () => {
-  const standing = failed(9)
-  standing.consecutiveFailures = 0 // as an ejection leaves it
+  const health = failed(9)
+  health.consecutiveFailures = 0 // as an ejection leaves it
 
-  standing.uneject()
+  health.uneject()
 
-  expect(standing).toMatchObject({ isFailing: true, failingSince: 1001 })
+  expect(health).toMatchObject({ isFailing: true, failingSince: 1001 })
 })

@@ -18,7 +18,7 @@ const config: HealthCheckConfig = {
 
 const middle = (): number => 0.5
 
-/** Is what a probe does: goes well, goes badly for a reason, takes so many ms and goes well, or never ends. */
+/** What a probe does: succeeds, fails for a reason, takes so many ms and succeeds, or never ends. */
 type Reply = 'well' | 'never' | number | Error
 
 const bad = (reason = 'connection refused'): Error => new Error(reason)
@@ -31,13 +31,13 @@ describe('an endpoint that is probed', () => {
     vi.useRealTimers()
   })
 
-  /** Probes by a script, whose last line holds for ever; tells when it was probed and what was reported. */
-  const probing = (replies: readonly Reply[], more: Partial<HealthCheckConfig> = {}, random = middle) => {
+  /** Probes by a script, whose last line holds for ever; returns when it was probed and what was reported. */
+  const startScript = (replies: readonly Reply[], more: Partial<HealthCheckConfig> = {}, random = middle) => {
     const startedAt = performance.now()
     const probedAt: number[] = []
     const reported: string[] = []
     const probes: ProbeResult[] = []
-    const ask = async (): Promise<void> => {
+    const probe = async (): Promise<void> => {
       const reply = replies[Math.min(probedAt.length, replies.length - 1)]
       probedAt.push(performance.now() - startedAt)
       if (reply === 'never') return new Promise(() => {})
@@ -45,11 +45,11 @@ describe('an endpoint that is probed', () => {
       if (reply instanceof Error) throw reply
     }
     const report = {
-      onProbe: (told: ProbeResult) => void probes.push(told),
+      onProbe: (probe: ProbeResult) => void probes.push(probe),
       onUp: () => void reported.push('up'),
       onDown: (reason: string) => void reported.push(`down: ${reason}`),
     }
-    const stop = startHealthCheck({ ...config, ...more }, ask, report, random)
+    const stop = startHealthCheck({ ...config, ...more }, probe, report, random)
     onTestFinished(stop)
     return { stop, probedAt, reported, probes }
   }
@@ -62,7 +62,7 @@ describe('an endpoint that is probed', () => {
   ])(
     'is probed first at a moment by chance: %f with an interval of %i ms is after %i ms',
     async (chance, interval, ms) => {
-      const { probedAt } = probing(['never'], { interval }, () => chance)
+      const { probedAt } = startScript(['never'], { interval }, () => chance)
 
       await vi.advanceTimersByTimeAsync(2000)
 
@@ -71,7 +71,7 @@ describe('an endpoint that is probed', () => {
   )
 
   test('is probed again an interval after the end of the last probe', async () => {
-    const { probedAt } = probing([1500, 'well', 700, 'never'])
+    const { probedAt } = startScript([1500, 'well', 700, 'never'])
 
     await vi.advanceTimersByTimeAsync(60_000)
 
@@ -79,7 +79,7 @@ describe('an endpoint that is probed', () => {
   })
 
   test('is probed a little earlier or later, by a tenth at most', async () => {
-    const { probedAt } = probing(['well'], {}, Math.random)
+    const { probedAt } = startScript(['well'], {}, Math.random)
 
     await vi.advanceTimersByTimeAsync(500_000)
 
@@ -91,7 +91,7 @@ describe('an endpoint that is probed', () => {
 
   test('has every probe reported, with how long it took', async () => {
     const at = Date.now()
-    const { probes, reported } = probing([120, bad('answered 503, 200-299 is expected'), 'never'])
+    const { probes, reported } = startScript([120, bad('answered 503, 200-299 is expected'), 'never'])
 
     await vi.advanceTimersByTimeAsync(60_000)
 
@@ -107,7 +107,7 @@ describe('an endpoint that is probed', () => {
     ['stays up after less failures than it takes', [bad(), bad(), 'well'], []],
     ['counts failures in a row only', [bad(), bad(), 'well', bad(), bad(), 'well'], []],
     [
-      'is down after as many as it takes, and told once, with the last reason',
+      'is down after as many as it takes, and reported once, with the last reason',
       [bad('a'), bad('b'), bad('c'), bad('d')],
       ['down: c'],
     ],
@@ -116,18 +116,21 @@ describe('an endpoint that is probed', () => {
       [bad(), bad(), bad('c'), 'well', bad('d'), 'well', bad('e')],
       ['down: c'],
     ],
-    ['is up after as many as it takes, and told once', [bad(), bad(), bad('c'), 'well'], ['down: c', 'up']],
+    ['is up after as many as it takes, and reported once', [bad(), bad(), bad('c'), 'well'], ['down: c', 'up']],
     ['goes down again', [bad(), bad(), bad('c'), 'well', 'well', bad(), bad(), bad('h')], ['down: c', 'up', 'down: h']],
-  ])('%s', async (_, replies, told) => {
-    const { reported } = probing(replies)
+  ])('%s', async (_, replies, expected) => {
+    const { reported } = startScript(replies)
 
     await vi.advanceTimersByTimeAsync(60_000)
 
-    expect(reported).toEqual(told)
+    expect(reported).toEqual(expected)
   })
 
-  test('takes as many in a row as it is told to', async () => {
-    const { reported } = probing([bad('a'), 'well', bad('c'), 'well', 'never'], { healthyAfter: 1, unhealthyAfter: 1 })
+  test('takes as many in a row as configured', async () => {
+    const { reported } = startScript([bad('a'), 'well', bad('c'), 'well', 'never'], {
+      healthyAfter: 1,
+      unhealthyAfter: 1,
+    })
 
     await vi.advanceTimersByTimeAsync(60_000)
 
@@ -135,7 +138,7 @@ describe('an endpoint that is probed', () => {
   })
 
   test('is probed no more when that is over, and leaves no timer', async () => {
-    const { stop, probedAt } = probing(['well'])
+    const { stop, probedAt } = startScript(['well'])
     await vi.advanceTimersByTimeAsync(1000)
 
     stop()
@@ -149,7 +152,7 @@ describe('an endpoint that is probed', () => {
     ['before the first probe', 0],
     ['during a probe', 600],
   ])('has nothing reported when that is over %s', async (_, ms) => {
-    const { stop, reported, probes } = probing([300], { unhealthyAfter: 1 })
+    const { stop, reported, probes } = startScript([300], { unhealthyAfter: 1 })
     await vi.advanceTimersByTimeAsync(ms)
 
     stop()
@@ -185,7 +188,7 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   const host = `127.0.0.1:${port}`
   const connect = createConnector(`http://${host}`, { timeoutMs: null, tls })()
   const stop = startHealthCheck(fast, () => probeEndpoint(connect, host, fast), {
-    onProbe: (told) => void probes.push(told),
+    onProbe: (probe) => void probes.push(probe),
     onUp: () => void reported.push('up'),
     onDown: (reason) => void reported.push(`down: ${reason}`),
   })

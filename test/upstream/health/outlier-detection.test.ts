@@ -15,10 +15,10 @@ afterEach(() => vi.useRealTimers())
 
 const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 }
 
-/** Is an upstream whose requests end as the test says. */
+/** An upstream whose requests end as the test says. */
 class Rig {
   readonly members: readonly { readonly name: string; readonly health: EndpointHealth; receivesTraffic: boolean }[]
-  readonly told: EjectionEvent[] = []
+  readonly events: EjectionEvent[] = []
   readonly #settled: OutlierDetector
 
   constructor(count: number, more: Partial<OutlierConfig> = {}, random: () => number = () => 0) {
@@ -27,7 +27,7 @@ class Rig {
       health: new EndpointHealth(),
       receivesTraffic: true,
     }))
-    const onEjected = (ejected: EjectionEvent) => this.told.push(ejected)
+    const onEjected = (ejected: EjectionEvent) => this.events.push(ejected)
     this.#settled = createOutlierDetector({ ...config, ...more }, this.members, onEjected, random)
   }
 
@@ -54,18 +54,18 @@ class Rig {
   }
 }
 
-/** Has a member ejected, comes back and fails at once, so many times in all. Tells how long each ejection took. */
+/** Ejects a member, lets it return and fail at once, so many times in all. Returns how long each ejection took. */
 const ejections = (rig: Rig, times: number): number[] => {
   rig.end(0, 'failure', 5)
   for (let n = 1; n < times; n++) {
-    vi.advanceTimersByTime(rig.told.at(-1)?.forMs ?? 0)
+    vi.advanceTimersByTime(rig.events.at(-1)?.forMs ?? 0)
     rig.end(0, 'failure')
   }
-  return rig.told.map(({ forMs }) => forMs)
+  return rig.events.map(({ forMs }) => forMs)
 }
 
 describe('failures in a row', () => {
-  test('take it out at the configured number, and it is told', () => {
+  test('eject it at the configured number, and the event is emitted', () => {
     const rig = new Rig(3)
     rig.end(1, 'failure', 4)
     const before = rig.out
@@ -73,7 +73,7 @@ describe('failures in a row', () => {
     rig.end(1, 'failure')
 
     expect([before, rig.out]).toEqual([[], [1]])
-    expect(rig.told).toEqual([
+    expect(rig.events).toEqual([
       { endpoint: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 },
     ])
     expect(rig.health(1)).toMatchObject({
@@ -93,7 +93,7 @@ describe('failures in a row', () => {
     expect(rig.out).toEqual([])
   })
 
-  test('are not interrupted by what tells nothing', () => {
+  test('are not interrupted by outcomes that say nothing', () => {
     const rig = new Rig(3)
 
     rig.end(1, 'failure', 4)
@@ -103,7 +103,7 @@ describe('failures in a row', () => {
     expect(rig.out).toEqual([1])
   })
 
-  test('however many, take nothing out when that is not configured', () => {
+  test('however many, eject nothing when that is not configured', () => {
     const rig = new Rig(3, { consecutiveFailures: null })
 
     rig.end(1, 'failure', 1_000)
@@ -119,7 +119,7 @@ describe('the share of failures', () => {
     rig.end(i, 'failure', failures)
   }
 
-  test('takes it out when it exceeds that of its siblings', () => {
+  test('ejects it when it exceeds that of its siblings', () => {
     const rig = new Rig(3, relative)
     rig.end(1, 'success', 20)
     rig.end(2, 'success', 20)
@@ -127,7 +127,7 @@ describe('the share of failures', () => {
     mixed(rig, 0, 10, 10)
 
     expect(rig.out).toEqual([0])
-    expect(rig.told[0]?.reason).toBe('50 % of 20 requests failed, 0 % elsewhere')
+    expect(rig.events[0]?.reason).toBe('50 % of 20 requests failed, 0 % elsewhere')
   })
 
   test.each([
@@ -196,7 +196,7 @@ describe('an ejection', () => {
     ejections(rig, 2)
 
     expect(rig.out).toEqual([0])
-    expect(rig.told[1]?.reason).toBe('failed again after its return')
+    expect(rig.events[1]?.reason).toBe('failed again after its return')
   })
 
   test('is not repeated by a failure after a success', () => {
@@ -220,7 +220,7 @@ describe('an ejection', () => {
     rig.end(0, 'failure')
 
     expect(rig.out).toEqual([])
-    expect(rig.told.length).toBe(1)
+    expect(rig.events.length).toBe(1)
   })
 
   test('is not changed by what ends meanwhile', () => {
@@ -265,10 +265,10 @@ describe('an ejection', () => {
 
     rig.end(0, 'failure', 5)
 
-    expect(rig.told[1]?.forMs).toBe(expected)
+    expect(rig.events[1]?.forMs).toBe(expected)
   })
 
-  test('outlives the object that ordered it', () => {
+  test('outlives the detector that caused it', () => {
     const rig = new Rig(2)
     rig.end(0, 'failure', 5)
     const next = createOutlierDetector(
@@ -302,7 +302,7 @@ describe('how many are out', () => {
     expect(rig.out.length).toBe(expected)
   })
 
-  test('one that had to stay is taken out by its next failure once there is room', () => {
+  test('one that had to stay is ejected by its next failure once there is room', () => {
     const rig = new Rig(2)
     rig.end(0, 'failure', 5)
     rig.end(1, 'failure', 7)
@@ -313,7 +313,7 @@ describe('how many are out', () => {
     expect(rig.out).toEqual([1])
   })
 
-  test('one that drains is not taken out', () => {
+  test('one that drains is not ejected', () => {
     const rig = new Rig(3)
     rig.member(0).receivesTraffic = false
 
@@ -333,14 +333,14 @@ describe('how many are out', () => {
   })
 })
 
-test('whatever happens, no more than the bound are out; and once all goes well, all are in after the longest ejection', () => {
+test('whatever happens, no more than the limit are out; and once all goes well, all are in after the longest ejection', () => {
   const step = fc.record({
-    who: fc.nat(5),
+    member: fc.nat(5),
     outcome: fc.constantFrom<AttemptOutcome>('success', 'failure', 'failure', 'nothing'),
     times: fc.integer({ min: 1, max: 25 }),
     afterMs: fc.constantFrom(0, 1, 500, 9_000, 11_000, 400_000),
   })
-  const bounds = fc.record({
+  const limits = fc.record({
     consecutiveFailures: fc.constantFrom(null, 1, 5),
     failureRate: fc.constantFrom(null, 0.1, 0.5),
     maxEjected: fc.constantFrom(0, 0.3, 0.5, 1),
@@ -350,18 +350,18 @@ test('whatever happens, no more than the bound are out; and once all goes well, 
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 120 }),
-      bounds,
+      limits,
       fc.integer({ min: 1, max: 6 }),
       jitter,
       (steps, more, count, random) => {
         const rig = new Rig(count, more, () => random)
-        const most = count === 1 ? 0 : Math.max(1, Math.floor(count * more.maxEjected))
+        const maxOut = count === 1 ? 0 : Math.max(1, Math.floor(count * more.maxEjected))
 
-        for (const { who, outcome, times, afterMs } of steps) {
+        for (const { member, outcome, times, afterMs } of steps) {
           vi.advanceTimersByTime(afterMs)
-          rig.end(who % count, outcome, times)
-          expect(rig.out.length).toBeLessThanOrEqual(most)
-          for (const { forMs } of rig.told) expect(forMs).toBeLessThanOrEqual(10_000 * 32 * 1.1)
+          rig.end(member % count, outcome, times)
+          expect(rig.out.length).toBeLessThanOrEqual(maxOut)
+          for (const { forMs } of rig.events) expect(forMs).toBeLessThanOrEqual(10_000 * 32 * 1.1)
         }
 
         for (let n = 0; n < 36; n++) {
@@ -375,13 +375,13 @@ test('whatever happens, no more than the bound are out; and once all goes well, 
   )
 })
 
-test('what began before an ejection and fails after it does not count against the return', () => {
+test('a request that began before an ejection and fails after it does not count against the return', () => {
   const rig = new Rig(2)
   const before = now()
   rig.end(0, 'failure', 5)
-  vi.advanceTimersByTime(rig.told[0]?.forMs ?? 0)
+  vi.advanceTimersByTime(rig.events[0]?.forMs ?? 0)
 
   rig.end(0, 'failure', 5, before)
 
-  expect(rig.told.length).toBe(1)
+  expect(rig.events.length).toBe(1)
 })

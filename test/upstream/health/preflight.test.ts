@@ -9,28 +9,28 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const there = () => Promise.resolve()
+const reachable = () => Promise.resolve()
 const never = () => new Promise<void>(() => {})
-const gone =
+const unreachable =
   (reason = 'connection refused') =>
   () =>
     Promise.reject(new Error(reason))
 const after = (ms: number) => () => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-const trying = (group: Group, name: string, reach: () => Promise<void>): PreflightTarget => ({ group, name, reach })
+const target = (group: Group, name: string, reach: () => Promise<void>): PreflightTarget => ({ group, name, reach })
 
-test('a group of which one endpoint is there is no matter', async () => {
-  const tried = [trying('market', 'a', gone()), trying('market', 'b', there), trying('risk', 'c', there)]
+test('a group of which one endpoint is reachable is not listed', async () => {
+  const tried = [target('market', 'a', unreachable()), target('market', 'b', reachable), target('risk', 'c', reachable)]
 
   expect(await findUnreachableGroups(tried)).toEqual([])
 })
 
-test('a group of which none is there is told of, with every reason', async () => {
+test('a group of which none is reachable is listed, with every reason', async () => {
   const tried = [
-    trying('market', 'a', gone()),
-    trying('risk', 'c', there),
-    trying('market', 'b', gone('no route to it')),
-    trying('leads', 'd', gone()),
+    target('market', 'a', unreachable()),
+    target('risk', 'c', reachable),
+    target('market', 'b', unreachable('no route to it')),
+    target('leads', 'd', unreachable()),
   ]
 
   expect(await findUnreachableGroups(tried)).toEqual([
@@ -45,24 +45,28 @@ test('a group of which none is there is told of, with every reason', async () =>
   ])
 })
 
-test('with nothing to try there is nothing to tell, and no wait', async () => {
+test('without targets nothing is listed, and there is no wait', async () => {
   expect(await findUnreachableGroups([])).toEqual([])
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('all are tried at once, and whoever has not answered after 2 s has failed', async () => {
+test('all are checked at once, and one that has not responded after 2 s has failed', async () => {
   let over = false
-  const begun: string[] = []
-  const noting = (name: string, reach: () => Promise<void>) =>
-    trying('market', name, () => {
-      begun.push(name)
+  const started: string[] = []
+  const recording = (name: string, reach: () => Promise<void>) =>
+    target('market', name, () => {
+      started.push(name)
       return reach()
     })
-  const told = findUnreachableGroups([noting('a', never), noting('b', after(2500)), noting('c', gone())])
-  void told.then(() => {
+  const result = findUnreachableGroups([
+    recording('a', never),
+    recording('b', after(2500)),
+    recording('c', unreachable()),
+  ])
+  void result.then(() => {
     over = true
   })
-  const atOnce = [...begun]
+  const atOnce = [...started]
 
   await vi.advanceTimersByTimeAsync(1900)
   const early = over
@@ -71,7 +75,7 @@ test('all are tried at once, and whoever has not answered after 2 s has failed',
   expect(atOnce).toEqual(['a', 'b', 'c'])
   expect(early).toBe(false)
   expect(over).toBe(true)
-  expect(await told).toEqual([
+  expect(await result).toEqual([
     {
       group: 'market',
       endpoints: [
@@ -83,55 +87,57 @@ test('all are tried at once, and whoever has not answered after 2 s has failed',
   ])
 })
 
-test('who answers in time is there, however the others are, and leaves no timer', async () => {
-  const told = findUnreachableGroups([trying('market', 'a', after(1900)), trying('market', 'b', gone())])
+test('one that responds in time is reachable, however the others are, and leaves no timer', async () => {
+  const result = findUnreachableGroups([target('market', 'a', after(1900)), target('market', 'b', unreachable())])
 
   await vi.advanceTimersByTimeAsync(1900)
 
-  expect(await told).toEqual([])
+  expect(await result).toEqual([])
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('whoever asks for all is told of all, in order', async () => {
-  const told = await checkAll([trying('risk', 'a', there), trying('market', 'b', gone())])
+test('checkAll lists all, in order', async () => {
+  const result = await checkAll([target('risk', 'a', reachable), target('market', 'b', unreachable())])
 
-  expect(told).toEqual([
+  expect(result).toEqual([
     { group: 'risk', name: 'a', reason: null },
     { group: 'market', name: 'b', reason: 'connection refused' },
   ])
 })
 
-test('a failure after 2 s bothers nobody', async () => {
+test('a failure after 2 s has no effect', async () => {
   const late = () => new Promise<void>((_, reject) => setTimeout(() => reject(new Error('late')), 3000))
-  const told = findUnreachableGroups([trying('market', 'a', late)])
+  const result = findUnreachableGroups([target('market', 'a', late)])
 
   await vi.advanceTimersByTimeAsync(4000)
 
-  expect((await told)[0]?.endpoints).toEqual([{ name: 'a', reason: 'no answer within 2s' }])
+  expect((await result)[0]?.endpoints).toEqual([{ name: 'a', reason: 'no answer within 2s' }])
 })
 
 test.each<[string, () => Promise<void>, number]>([
-  ['there: no more are', there, 4],
-  ['not there: all are', gone(), 50],
+  ['reachable: no more are', reachable, 4],
+  ['not reachable: all are', unreachable(), 50],
   ['silent: all are, once they had a head start', never, 50],
 ])('of fifty endpoints a few are tried first, and when they are %s', async (_, firstFew, count) => {
-  let begun = 0
+  let started = 0
   const reach = (nth: number) => () => {
-    begun++
-    return nth < 4 ? firstFew() : there()
+    started++
+    return nth < 4 ? firstFew() : reachable()
   }
-  const told = findUnreachableGroups(Array.from({ length: 50 }, (_, nth) => trying('market', String(nth), reach(nth))))
+  const result = findUnreachableGroups(
+    Array.from({ length: 50 }, (_, nth) => target('market', String(nth), reach(nth))),
+  )
 
   await vi.advanceTimersByTimeAsync(200)
 
-  expect(await told).toEqual([])
-  expect(begun).toBe(count)
+  expect(await result).toEqual([])
+  expect(started).toBe(count)
 })
 
-test('once one is there, nobody waits for another one that hangs', async () => {
-  const told = findUnreachableGroups([trying('market', 'a', never), trying('market', 'b', there)])
+test('once one is reachable, another one that hangs is not waited for', async () => {
+  const result = findUnreachableGroups([target('market', 'a', never), target('market', 'b', reachable)])
 
   await vi.advanceTimersByTimeAsync(0)
 
-  expect(await told).toEqual([])
+  expect(await result).toEqual([])
 })

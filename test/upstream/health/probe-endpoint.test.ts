@@ -17,8 +17,8 @@ const check: HealthCheckConfig = {
   unhealthyAfter: 3,
 }
 
-/** Probes a port once; null: it is well, else what operators are told. */
-const probing = (port: number, more: Partial<HealthCheckConfig> = {}, host: string | null = null, scheme = 'http') => {
+/** Probes a port once; null: it is healthy, else the message for operators. */
+const probe = (port: number, more: Partial<HealthCheckConfig> = {}, host: string | null = null, scheme = 'http') => {
   const authority = `127.0.0.1:${port}`
   const connect = createConnector(`${scheme}://${authority}`, { timeoutMs: 10_000, tls })()
   return probeEndpoint(connect, host ?? authority, { ...check, ...more }).then(
@@ -27,15 +27,15 @@ const probing = (port: number, more: Partial<HealthCheckConfig> = {}, host: stri
   )
 }
 
-const answering = (text: string) => rawUpstream((socket) => onRequest(socket, () => socket.end(text)))
+const responding = (text: string) => rawUpstream((socket) => onRequest(socket, () => socket.end(text)))
 
 describe('a probe', () => {
-  test('is one GET that says who asks and that nothing follows', async () => {
+  test('is one GET with a User-Agent, and says that nothing follows', async () => {
     const { port, requests, connections } = await httpUpstream()
 
-    const told = await probing(port)
+    const message = await probe(port)
 
-    expect(told).toBeNull()
+    expect(message).toBeNull()
     expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['GET /health?deep=1'])
     const [{ rawHeaders } = { rawHeaders: [] }] = requests
     expect([...rawHeaders].sort()).toEqual(
@@ -47,7 +47,7 @@ describe('a probe', () => {
   test('is sent the Host that its upstream is sent', async () => {
     const { port, requests } = await httpUpstream()
 
-    await probing(port, {}, 'market.internal')
+    await probe(port, {}, 'market.internal')
 
     expect(requests[0]?.rawHeaders).toContain('market.internal')
   })
@@ -55,8 +55,8 @@ describe('a probe', () => {
   test('has a connection of its own each time', async () => {
     const { port, accepted } = await httpUpstream()
 
-    await probing(port)
-    await probing(port)
+    await probe(port)
+    await probe(port)
 
     expect(accepted()).toBe(2)
   })
@@ -69,35 +69,35 @@ describe('a probe', () => {
     [200, { from: 204, to: 204 }, 'answered 200, 204 is expected'],
     [404, { from: 200, to: 499 }, null],
     [401, { from: 401, to: 401 }, null],
-  ])('of who answers %i where %o is expected: %s', async (status, range, reason) => {
+  ])('of an endpoint that responds %i where %o is expected: %s', async (status, range, reason) => {
     const { port } = await httpUpstream((_, response) => void response.writeHead(status).end('well'))
 
-    expect(await probing(port, { expect: range })).toBe(reason)
+    expect(await probe(port, { expect: range })).toBe(reason)
   })
 
   test('does not follow a redirect', async () => {
     const { port, begun } = await httpUpstream((_, response) => void response.writeHead(302, { location: '/ok' }).end())
 
-    expect(await probing(port)).toBe('answered 302, 200-299 is expected')
+    expect(await probe(port)).toBe('answered 302, 200-299 is expected')
     expect(begun()).toBe(1)
   })
 
-  test('waits for the final answer after an interim one', async () => {
-    const { port } = await answering('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n')
+  test('waits for the final response after an interim one', async () => {
+    const { port } = await responding('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n')
 
-    expect(await probing(port)).toBe('answered 503, 200-299 is expected')
+    expect(await probe(port)).toBe('answered 503, 200-299 is expected')
   })
 
-  test('of who refuses says so', async () => {
-    expect(await probing(await freePort())).toBe('the endpoint refuses connections (ECONNREFUSED)')
+  test('of an endpoint that refuses connections says so', async () => {
+    expect(await probe(await freePort())).toBe('the endpoint refuses connections (ECONNREFUSED)')
   })
 
-  test('of who resets or closes without an answer says so', async () => {
+  test('of an endpoint that resets or closes without a response says so', async () => {
     const resetting = await rawUpstream((socket) => onRequest(socket, () => socket.resetAndDestroy()))
     const closing = await rawUpstream((socket) => onRequest(socket, () => socket.end()))
 
-    expect(await probing(resetting.port)).toBe('the endpoint reset the connection (ECONNRESET)')
-    expect(await probing(closing.port)).toBe('the endpoint closed the connection')
+    expect(await probe(resetting.port)).toBe('the endpoint reset the connection (ECONNRESET)')
+    expect(await probe(closing.port)).toBe('the endpoint closed the connection')
   })
 
   test.each([
@@ -107,16 +107,16 @@ describe('a probe', () => {
       `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(1 << 20)}\r\n\r\n`,
       'the header fields of the answer are too large, or too many',
     ],
-  ])('of who does not speak HTTP says so (%#)', async (text, reason) => {
-    const { port } = await answering(text)
+  ])('of an endpoint that does not speak HTTP says so (%#)', async (text, reason) => {
+    const { port } = await responding(text)
 
-    expect(await probing(port)).toBe(reason)
+    expect(await probe(port)).toBe(reason)
   })
 
-  test('of who speaks no TLS where it should says so', async () => {
+  test('of an endpoint that speaks no TLS where it should says so', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
 
-    expect(await probing(port, {}, null, 'https')).toBe('the endpoint speaks no TLS')
+    expect(await probe(port, {}, null, 'https')).toBe('the endpoint speaks no TLS')
   })
 })
 
@@ -127,9 +127,9 @@ describe('a probe that takes too long', () => {
     const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
     const startedAt = performance.now()
 
-    const told = await probing(port, within120)
+    const message = await probe(port, within120)
 
-    expect(told).toBe('no answer within 120ms')
+    expect(message).toBe('no answer within 120ms')
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(120)
     await expect.poll(connections).toBe(0)
   })
@@ -137,9 +137,9 @@ describe('a probe that takes too long', () => {
   test('is over while the connection is still being made, and leaves none', async () => {
     const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
 
-    const told = await probing(port, within120, null, 'https') // TLS is never answered
+    const message = await probe(port, within120, null, 'https') // TLS gets no response
 
-    expect(told).toBe('no answer within 120ms')
+    expect(message).toBe('no answer within 120ms')
     await expect.poll(connections).toBe(0)
   })
 
@@ -150,12 +150,12 @@ describe('a probe that takes too long', () => {
       socket.on('close', () => clearInterval(drip))
     })
 
-    expect(await probing(port, within120)).toBe('no answer within 120ms')
+    expect(await probe(port, within120)).toBe('no answer within 120ms')
     await expect.poll(connections).toBe(0)
   })
 })
 
-describe('the body of an answer to a probe', () => {
+describe('the body of a response to a probe', () => {
   test('is read to its end when it is short', async () => {
     let ended = false
     const { port } = await rawUpstream((socket) => {
@@ -169,16 +169,16 @@ describe('the body of an answer to a probe', () => {
       })
     })
 
-    expect(await probing(port)).toBeNull()
+    expect(await probe(port)).toBeNull()
     await expect.poll(() => ended).toBe(true) // closed, not reset
   })
 
   test('that has ended leaves no timer', async () => {
-    const { port } = await answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    const { port } = await responding('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
 
-    expect(await probing(port, { timeout: 3_600_000 })).toBeNull()
+    expect(await probe(port, { timeout: 3_600_000 })).toBeNull()
     await expect.poll(() => vi.getTimerCount()).toBe(0)
   })
 
@@ -194,7 +194,7 @@ describe('the body of an answer to a probe', () => {
       }),
     )
 
-    expect(await probing(port, { timeout: 60_000 })).toBeNull()
+    expect(await probe(port, { timeout: 60_000 })).toBeNull()
     await expect.poll(connections).toBe(0)
   })
 
@@ -207,7 +207,7 @@ describe('the body of an answer to a probe', () => {
       }),
     )
 
-    expect(await probing(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
+    expect(await probe(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
     expect(connections()).toBe(1)
     await expect.poll(connections).toBe(0)
   })

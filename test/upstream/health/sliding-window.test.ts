@@ -45,15 +45,15 @@ test('it never holds anything older than the window, nor misses anything younger
   fc.assert(
     fc.property(fc.array(event), fc.constantFrom(1, 70, 1_000), (events, windowMs) => {
       const window = new SlidingWindow(windowMs)
-      const seen: { at: number; failed: boolean }[] = []
+      const recorded: { at: number; failed: boolean }[] = []
       let at = 0
 
       for (const { afterMs, failed } of events) {
         at += afterMs
         window.record(failed, at)
-        seen.push({ at, failed })
+        recorded.push({ at, failed })
 
-        const within = (ms: number) => seen.filter((each) => at - each.at < ms)
+        const within = (ms: number) => recorded.filter((each) => at - each.at < ms)
         expect(window.requests(at)).toBeLessThanOrEqual(within(windowMs).length)
         expect(window.requests(at)).toBeGreaterThanOrEqual(within(windowMs * 0.9).length)
         expect(window.failures(at)).toBeLessThanOrEqual(within(windowMs).filter((each) => each.failed).length)

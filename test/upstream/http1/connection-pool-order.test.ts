@@ -18,13 +18,13 @@ test('of the connections that are free, a request goes out on the one that was u
     })
   })
   const upstream = openTestUpstream(url)
-  let answered = 0
-  for (const _ of [1, 2, 3]) void sendOutcome(upstream, fakeExchange()).then(() => answered++)
+  let responded = 0
+  for (const _ of [1, 2, 3]) void sendOutcome(upstream, fakeExchange()).then(() => responded++)
   await eventually(() => held.length === 3)
   for (const i of [0, 2, 1]) {
-    const before = answered
+    const before = responded
     held[i]?.write(ok)
-    await eventually(() => answered > before)
+    await eventually(() => responded > before)
   }
 
   for (const _ of [1, 2, 3]) await sendOutcome(upstream, fakeExchange())

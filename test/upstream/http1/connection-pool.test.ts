@@ -7,17 +7,17 @@ import type { ConnectionWaiter, UpstreamConnection } from '../../../src/upstream
 import { ConnectionPool } from '../../../src/upstream/http1/connection-pool.ts'
 import type { OnConnected } from '../../../src/upstream/http1/connector.ts'
 
-/** Makes connections that are made at once, to nothing. */
+/** Creates a pool whose connections are made at once, to nothing. */
 const connections = (maxConnections: number, maxPending: number): ConnectionPool =>
   new ConnectionPool({
     maxConnections,
     maxPending,
     keepAliveMs: 1000,
-    connect: connectsTo([]),
+    connect: createFakeConnector([]),
   })
 
-/** Makes what connects to nothing, and remembers the sockets. */
-const connectsTo = (sockets: Socket[]) => () => (done: OnConnected) => {
+/** Creates a connector to nothing, which remembers the sockets. */
+const createFakeConnector = (sockets: Socket[]) => () => (done: OnConnected) => {
   const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() }) as unknown as Socket
   sockets.push(socket)
   queueMicrotask(() => done(null, socket))
@@ -33,10 +33,10 @@ const handler = {
   onError: () => {},
 }
 
-/** A request that runs until it leaves. */
+/** A request that runs until it finishes. */
 const request = (ran: (name: number) => void, name: number) => {
   let held: UpstreamConnection | null = null
-  const user: ConnectionWaiter & { leave(): void; failure: GatewayError | null } = {
+  const user: ConnectionWaiter & { finish(): void; failure: GatewayError | null } = {
     failure: null,
     onConnection(connection) {
       held = connection
@@ -47,15 +47,15 @@ const request = (ran: (name: number) => void, name: number) => {
     onError(error) {
       user.failure = error
     },
-    leave: () => held?.abort(),
+    finish: () => held?.abort(),
   }
   return user
 }
 
-/** Waits until connections that are begun are made. */
+/** Waits until connections that have begun are made. */
 const made = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('what there is room for runs at once, the rest in the order in which it came', async () => {
+test('requests run at once while there is room, the rest in the order in which they came', async () => {
   const all = connections(2, 2)
   const ran: number[] = []
   const requests = [1, 2, 3, 4].map((name) => request((each) => ran.push(each), name))
@@ -63,15 +63,15 @@ test('what there is room for runs at once, the rest in the order in which it cam
   for (const each of requests) all.acquire(each)
   await made()
   const early = [...ran]
-  requests[1]?.leave()
-  requests[0]?.leave()
+  requests[1]?.finish()
+  requests[0]?.finish()
   await made()
 
   expect(early).toEqual([1, 2])
   expect(ran).toEqual([1, 2, 3, 4])
 })
 
-test('one more than may wait is refused, and told when to come again', async () => {
+test('one more than may wait is rejected, with Retry-After', async () => {
   const all = connections(1, 1)
   all.acquire(request(() => {}, 1))
   all.acquire(request(() => {}, 2))
@@ -82,7 +82,7 @@ test('one more than may wait is refused, and told when to come again', async () 
   )
 })
 
-test('a long line is gone at once when its endpoint is cut, and each has failed', async () => {
+test('a long queue is empty at once when its endpoint is cut, and each has failed', async () => {
   const all = connections(1, 100_000)
   const requests = Array.from({ length: 100_001 }, (_, name) => request(() => {}, name))
   for (const each of requests) all.acquire(each)
@@ -95,7 +95,12 @@ test('a long line is gone at once when its endpoint is cut, and each has failed'
 
 test('a request whose connection ends before it is written has not been sent: any request may go elsewhere', async () => {
   const sockets: Socket[] = []
-  const all = new ConnectionPool({ maxConnections: 1, maxPending: 0, keepAliveMs: 1000, connect: connectsTo(sockets) })
+  const all = new ConnectionPool({
+    maxConnections: 1,
+    maxPending: 0,
+    keepAliveMs: 1000,
+    connect: createFakeConnector(sockets),
+  })
   const failures: GatewayError[] = []
   all.acquire({
     onConnection(connection) {
@@ -117,7 +122,7 @@ test('whatever comes, goes and gives up, no more run and no more wait than may',
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 0, max: 4 }),
-      fc.array(fc.constantFrom('come', 'leave', 'give up'), { maxLength: 60 }),
+      fc.array(fc.constantFrom('come', 'finish', 'give up'), { maxLength: 60 }),
       async (maxConnections, maxPending, steps) => {
         const running = new Map<number, ReturnType<typeof request>>()
         const waiting = new Map<number, ReturnType<typeof request>>()
@@ -140,9 +145,9 @@ test('whatever comes, goes and gives up, no more run and no more wait than may',
             }
           }
           const [first] = running
-          if (step === 'leave' && first !== undefined) {
+          if (step === 'finish' && first !== undefined) {
             running.delete(first[0])
-            first[1].leave()
+            first[1].finish()
           }
           const last = [...waiting].at(-1)
           if (step === 'give up' && last !== undefined) {

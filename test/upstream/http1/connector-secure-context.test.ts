@@ -13,14 +13,14 @@ test('the authorities are read once for all endpoints of a group, and again for 
   const origin = `https://127.0.0.1:${await freePort()}`
   const upstream = upstreamConfig(origin)
   const read = vi.mocked((await import('node:tls')).createSecureContext)
-  const tried = async (times: number, as: typeof upstream) => {
+  const countFailures = async (times: number, as: typeof upstream) => {
     const all = Array.from({ length: times }, () => checkReachable(origin, as, 'connect'))
     return (await Promise.allSettled(all)).filter(({ status }) => status === 'rejected').length
   }
 
-  const failed = await tried(256, upstream)
+  const failed = await countFailures(256, upstream)
   const once = read.mock.calls.length
-  await tried(2, { ...upstream, tls: { ...upstream.tls, minVersion: 'TLSv1.3' } })
+  await countFailures(2, { ...upstream, tls: { ...upstream.tls, minVersion: 'TLSv1.3' } })
 
   expect(failed).toBe(256)
   expect([once, read.mock.calls.length]).toEqual([1, 2])

@@ -21,7 +21,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     made = makeCertificates(openssl.path ?? '')
   })
 
-  /** Opens a TLS server that answers a hello with a hello; it remembers their sockets. */
+  /** Opens a TLS server that sends a hello for a hello; it remembers their sockets. */
   const serveTls = async ({ key, cert }: Pair, options: TlsOptions = {}) => {
     const clients: TLSSocket[] = []
     const server = createServer({ key, cert, ...options }, (socket) => {
@@ -40,10 +40,10 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     return { port: (server.address() as AddressInfo).port, clients, server }
   }
 
-  /** Makes the connector to an origin, the same one each time. */
+  /** Creates the connector to an origin, the same one each time. */
   type Connecting = (origin: string) => Connector
 
-  const connectingWith = (tls: UpstreamTlsConfig, lookup?: LookupFunction): Connecting => {
+  const createConnecting = (tls: UpstreamTlsConfig, lookup?: LookupFunction): Connecting => {
     const made = new Map<string, Connector>()
     return (origin) => {
       const known = made.get(origin) ?? createConnector(origin, { timeoutMs: 5000, tls })(lookup)
@@ -52,9 +52,9 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     }
   }
 
-  const speaking = (tls: Partial<UpstreamTlsConfig>): Connecting => connectingWith({ ...ordinary, ...tls })
+  const connectingBy = (tls: Partial<UpstreamTlsConfig>): Connecting => createConnecting({ ...ordinary, ...tls })
 
-  /** Connects, exchanges a hello, and tells what became of it. */
+  /** Connects, exchanges a hello, and resolves to the outcome. */
   const connect = (connecting: Connecting, port: number, hostname = 'localhost') =>
     new Promise<{ readonly error: GatewayError | null; readonly socket: TLSSocket | null }>((resolve) => {
       connecting(`https://${hostname}:${port}`)((error, connected) => {
@@ -68,10 +68,10 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
 
   const failed = (code: string) => ({ socket: null, error: { kind: 'tls-failed', cause: { code } } })
 
-  test('is made to who is signed by an authority of its own', async () => {
+  test('is made to an endpoint that is signed by an authority of its own', async () => {
     const { port } = await serveTls(made.right)
 
-    const { error, socket } = await connect(speaking({ ca: made.authority.cert }), port)
+    const { error, socket } = await connect(connectingBy({ ca: made.authority.cert }), port)
 
     expect(error).toBeNull()
     expect(socket?.authorized).toBe(true)
@@ -81,14 +81,14 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     const ca = `${made.selfSigned.cert}\n${made.authority.cert}`
     const [one, other] = [await serveTls(made.right), await serveTls(made.selfSigned)]
 
-    const first = await connect(speaking({ ca }), one.port)
-    const second = await connect(speaking({ ca }), other.port)
+    const first = await connect(connectingBy({ ca }), one.port)
+    const second = await connect(connectingBy({ ca }), other.port)
 
     expect([first.error, second.error]).toEqual([null, null])
   })
 
   test.each<[string, (made: Certificates) => Pair, (made: Certificates) => Partial<UpstreamTlsConfig>, string]>([
-    ['nobody has signed', ({ right }) => right, () => ({}), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    ['has no known authority', ({ right }) => right, () => ({}), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
     ['signed itself', ({ selfSigned }) => selfSigned, () => ({}), 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     [
       'an authority signed that is not its own',
@@ -109,9 +109,9 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       ({ authority }) => ({ ca: authority.cert, serverName: 'other.test' }),
       'ERR_TLS_CERT_ALTNAME_INVALID',
     ],
-  ])('to who %s is tls-failed, every time', async (_, pick, tls, code) => {
+  ])('to an endpoint that %s is tls-failed, every time', async (_, pick, tls, code) => {
     const { port } = await serveTls(pick(made))
-    const connecting = speaking(tls(made))
+    const connecting = connectingBy(tls(made))
 
     const first = await connect(connecting, port)
     const again = await connect(connecting, port)
@@ -123,7 +123,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   test('asks for the server name and verifies it', async () => {
     const { port, clients } = await serveTls(made.wrongName)
 
-    const { error } = await connect(speaking({ ca: made.authority.cert, serverName: 'other.test' }), port)
+    const { error } = await connect(connectingBy({ ca: made.authority.cert, serverName: 'other.test' }), port)
 
     expect(error).toBeNull()
     expect(clients.map(({ servername }) => servername)).toEqual(['other.test'])
@@ -135,7 +135,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   ])('asks for the name of the endpoint, not for the Host that is sent (%s)', async (hostname, indicated) => {
     const { port, clients } = await serveTls(made.right)
 
-    const { error } = await connect(speaking({ ca: made.authority.cert }), port, hostname)
+    const { error } = await connect(connectingBy({ ca: made.authority.cert }), port, hostname)
 
     expect(error).toBeNull()
     expect(clients.map(({ servername }) => servername)).toEqual([indicated])
@@ -145,27 +145,30 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     ['signed itself', ({ selfSigned }: Certificates) => selfSigned],
     ['has expired', ({ expired }: Certificates) => expired],
     ['has another name', ({ wrongName }: Certificates) => wrongName],
-  ])('that verifies nothing is made to who %s', async (_, pick) => {
+  ])('that verifies nothing is made to an endpoint that %s', async (_, pick) => {
     const { port } = await serveTls(pick(made))
 
-    const { error, socket } = await connect(speaking({ verify: false }), port)
+    const { error, socket } = await connect(connectingBy({ verify: false }), port)
 
     expect(error).toBeNull()
     expect(socket?.authorized).toBe(false)
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('shows its certificate to who demands one (%s)', async (version) => {
-    const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
-    const { port, clients } = await serveTls(made.right, demanding)
-    const own = { certificate: made.client.cert, key: made.client.key }
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'shows its certificate to an endpoint that demands one (%s)',
+    async (version) => {
+      const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
+      const { port, clients } = await serveTls(made.right, demanding)
+      const own = { certificate: made.client.cert, key: made.client.key }
 
-    const { error } = await connect(speaking({ ca: made.authority.cert, ...own }), port)
+      const { error } = await connect(connectingBy({ ca: made.authority.cert, ...own }), port)
 
-    expect(error).toBeNull()
-    expect(clients.map((socket) => [socket.authorized, socket.getPeerCertificate().subject.CN])).toEqual([
-      [true, 'client'],
-    ])
-  })
+      expect(error).toBeNull()
+      expect(clients.map((socket) => [socket.authorized, socket.getPeerCertificate().subject.CN])).toEqual([
+        [true, 'client'],
+      ])
+    },
+  )
 
   test('without the certificate that is demanded is tls-failed while the handshake can tell (TLS 1.2)', async () => {
     const { port } = await serveTls(made.right, {
@@ -174,17 +177,17 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       maxVersion: 'TLSv1.2',
     })
 
-    const { error } = await connect(speaking({ ca: made.authority.cert }), port)
+    const { error } = await connect(connectingBy({ ca: made.authority.cert }), port)
 
     expect(error).toMatchObject({ kind: 'tls-failed' })
   })
 
-  test('to who speaks an older version only is tls-failed', async () => {
+  test('to an endpoint that speaks an older version only is tls-failed', async () => {
     const { port } = await serveTls(made.right, { maxVersion: 'TLSv1.2' })
     const ca = made.authority.cert
 
-    const tooOld = await connect(speaking({ ca, minVersion: 'TLSv1.3' }), port)
-    const oldEnough = await connect(speaking({ ca, minVersion: 'TLSv1.2' }), port)
+    const tooOld = await connect(connectingBy({ ca, minVersion: 'TLSv1.3' }), port)
+    const oldEnough = await connect(connectingBy({ ca, minVersion: 'TLSv1.2' }), port)
 
     expect(tooOld.error).toMatchObject({ kind: 'tls-failed' })
     expect(oldEnough.socket?.getProtocol()).toBe('TLSv1.2')
@@ -200,13 +203,13 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
         rejectUnauthorized: false,
       })
       const ca = made.authority.cert
-      const bare = speaking({ ca })
+      const bare = connectingBy({ ca })
       const own = { certificate: made.client.cert, key: made.client.key }
 
       const first = await connect(bare, port)
       const second = await connect(bare, port)
-      const known = await connect(speaking({ ca, ...own }), port)
-      const unverified = await connect(speaking({ verify: false }), port)
+      const known = await connect(connectingBy({ ca, ...own }), port)
+      const unverified = await connect(connectingBy({ verify: false }), port)
 
       const resumed = [first, second, known, unverified].map(({ socket }) => socket?.isSessionReused())
       expect(resumed).toEqual([false, true, false, false])
@@ -220,24 +223,24 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
         Math.round((notAfter - Date.now()) / day),
       )
 
-    test('is known by its end and its address, and one that is refused is not', async () => {
-      const [{ port }, refused] = [await serveTls(made.ending), await serveTls(made.expired)]
+    test('is known by its end and its address, and one that is rejected is not', async () => {
+      const [{ port }, rejected] = [await serveTls(made.ending), await serveTls(made.expired)]
       const tls = { ...ordinary, ca: made.authority.cert }
-      const connecting = connectingWith(tls)
+      const connecting = createConnecting(tls)
 
       await connect(connecting, port)
-      await connect(connecting, refused.port)
+      await connect(connecting, rejected.port)
 
       expect(getEndpointCertificates(tls, `localhost:${port}`).list).toMatchObject([{ address: '127.0.0.1' }])
       expect(endsIn(tls, port)).toEqual([10])
-      expect(endsIn(tls, refused.port)).toEqual([])
+      expect(endsIn(tls, rejected.port)).toEqual([])
     })
 
     test('is known where none is verified, also when it has expired', async () => {
       const { port } = await serveTls(made.expired)
       const tls = { ...ordinary, verify: false }
 
-      await connect(connectingWith(tls), port)
+      await connect(createConnecting(tls), port)
 
       expect(endsIn(tls, port)[0]).toBeLessThan(0)
     })
@@ -247,7 +250,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       async (maxVersion) => {
         const { port, server } = await serveTls(made.ending, { maxVersion })
         const tls = { ...ordinary, ca: made.authority.cert }
-        const connecting = connectingWith(tls)
+        const connecting = createConnecting(tls)
 
         const first = await connect(connecting, port)
         const second = await connect(connecting, port)
@@ -269,8 +272,8 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
         { ...ordinary, ca, serverName: 'b.other.test' },
       ]
 
-      await connect(connectingWith(named), port)
-      await connect(connectingWith(other), port)
+      await connect(createConnecting(named), port)
+      await connect(createConnecting(other), port)
 
       expect(endsIn(named, port)).toHaveLength(1)
       expect(endsIn(other, port)).toEqual([])
@@ -283,7 +286,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
         getPeerX509Certificate: () => ({ validFromDate: new Date(0), validToDate: new Date(days * day) }),
       }) as unknown as TLSSocket
 
-    test('is kept for each address, until the name leads there no more', () => {
+    test('is kept for each address, until the name no longer resolves to it', () => {
       const certificates = new EndpointCertificates()
       certificates.record(shows('192.0.2.1', 300), 0)
       certificates.record(shows('192.0.2.2', 200), 0)
@@ -300,7 +303,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       expect(certificates.list.map(({ address }) => address)).toEqual(['192.0.2.1'])
     })
 
-    test('takes no memory without bound, however many addresses a name has had', () => {
+    test('takes limited memory, however many addresses a name has had', () => {
       const certificates = new EndpointCertificates()
 
       for (let n = 0; n < 1000; n++) certificates.record(shows(`192.0.2.${n}`, 300), n)
@@ -326,12 +329,12 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
 
   test('falls back to another address of the name when the first refuses', async () => {
     const { port } = await serveTls(made.right)
-    const [gone, there] = [
+    const [absent, present] = [
       { address: '127.0.0.2', family: 4 },
       { address: '127.0.0.1', family: 4 },
     ]
     const tls = { ...ordinary, ca: made.authority.cert }
-    const connecting = connectingWith(tls, preferredLookup(gone, [gone, there]))
+    const connecting = createConnecting(tls, preferredLookup(absent, [absent, present]))
 
     const { error, socket } = await connect(connecting, port)
 
@@ -339,14 +342,14 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     expect([socket?.remoteAddress, socket?.authorized]).toEqual(['127.0.0.1', true])
   })
 
-  test('that nobody waits for any more is closed with its socket, and tells nobody', async () => {
+  test('that is no longer waited for is closed with its socket, and calls nothing back', async () => {
     const { port } = await serveTls(made.right)
-    const told: unknown[] = []
+    const results: unknown[] = []
 
-    const socket = speaking({ verify: false })(`https://localhost:${port}`)((...result) => told.push(result))
+    const socket = connectingBy({ verify: false })(`https://localhost:${port}`)((...result) => results.push(result))
     socket.destroy()
     await once(socket, 'close')
 
-    expect(told).toEqual([])
+    expect(results).toEqual([])
   })
 })

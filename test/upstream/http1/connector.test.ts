@@ -21,8 +21,8 @@ afterEach(() => {
   for (const socket of opened.splice(0)) socket.destroy()
 })
 
-/** Connects, and tells what became of it and how long that took. */
-const connecting = (port: number, timeoutMs: number | null, protocol = 'http:', hostname = '127.0.0.1') =>
+/** Connects, and resolves to the outcome and how long it took. */
+const connectTimed = (port: number, timeoutMs: number | null, protocol = 'http:', hostname = '127.0.0.1') =>
   new Promise<Outcome>((resolve) => {
     const startedAt = performance.now()
     createConnector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })()((error, socket) => {
@@ -36,33 +36,33 @@ const connecting = (port: number, timeoutMs: number | null, protocol = 'http:', 
   })
 
 describe('a connection', () => {
-  test('is handed over when it is made', async () => {
+  test('is passed on when it is made', async () => {
     const { port } = await rawUpstream(() => {})
 
-    const { error, socket } = await connecting(port, 1000)
+    const { error, socket } = await connectTimed(port, 1000)
 
     expect(error).toBeNull()
     expect(socket?.remotePort).toBe(port)
   })
 
-  test('outlives the bound on making it', async () => {
+  test('outlives the limit on making it', async () => {
     const { port } = await rawUpstream(() => {})
 
-    const { socket } = await connecting(port, 30)
+    const { socket } = await connectTimed(port, 30)
     await new Promise((resolve) => setTimeout(resolve, 80)) // the time itself is the fact
 
     expect(socket?.destroyed).toBe(false)
   })
 
   test('that is refused is connect-failed, at once', async () => {
-    const { error, tookMs } = await connecting(await freePort(), 5000)
+    const { error, tookMs } = await connectTimed(await freePort(), 5000)
 
     expect(error).toMatchObject({ kind: 'connect-failed', reason: 'refused', cause: { code: 'ECONNREFUSED' } })
     expect(tookMs).toBeLessThan(2500)
   })
 
   test('to a name that does not exist is connect-failed', async () => {
-    const { error } = await connecting(80, 20_000, 'http:', 'nowhere.invalid')
+    const { error } = await connectTimed(80, 20_000, 'http:', 'nowhere.invalid')
 
     expect(error).toMatchObject({ kind: 'connect-failed', reason: expect.stringMatching(/^name-/) })
   })
@@ -70,14 +70,17 @@ describe('a connection', () => {
   test('that is reset within the TLS handshake is tls-failed', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.resetAndDestroy()))
 
-    const { error } = await connecting(port, 5000, 'https:')
+    const { error } = await connectTimed(port, 5000, 'https:')
 
     expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })
 })
 
 describe('the connect timeout', () => {
-  /** Opens a listener whose queue is full: its process is stopped, so that the kernel lets a further connection wait for ever. */
+  /**
+   * Opens a listener whose queue is full: its process is stopped, so that the kernel lets a further connection wait for
+   * ever.
+   */
   const fullListener = async (): Promise<number> => {
     const script = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
       process.stdout.write(String(this.address().port))
@@ -89,20 +92,20 @@ describe('the connect timeout', () => {
     child.kill('SIGSTOP')
     // More than the queue holds: when one of them has waited for a moment, it is full.
     for (;;) {
-      const { socket, error } = await connecting(port, 200)
+      const { socket, error } = await connectTimed(port, 200)
       if (socket === null) return error?.kind === 'connect-timeout' ? port : 0
     }
   }
 
-  const bounds = [120, 300]
+  const limits = [120, 300]
 
-  test.each(bounds)(
+  test.each(limits)(
     'of %i ms fires in its time during a TLS handshake, never early',
     { retry: 2 },
     async (timeoutMs) => {
       const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
 
-      const { error, tookMs } = await connecting(port, timeoutMs, 'https:')
+      const { error, tookMs } = await connectTimed(port, timeoutMs, 'https:')
 
       expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'no-tls-in-time' })
       expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
@@ -111,24 +114,28 @@ describe('the connect timeout', () => {
     },
   )
 
-  test.each(bounds)('of %i ms fires in its time when nobody accepts, never early', { retry: 2 }, async (timeoutMs) => {
-    const port = await fullListener()
+  test.each(limits)(
+    'of %i ms fires in its time when no process accepts, never early',
+    { retry: 2 },
+    async (timeoutMs) => {
+      const port = await fullListener()
 
-    const { error, tookMs } = await connecting(port, timeoutMs)
+      const { error, tookMs } = await connectTimed(port, timeoutMs)
 
-    expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'not-connected-in-time' })
-    expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
-    expect(tookMs).toBeLessThan(timeoutMs + 250)
-  })
+      expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'not-connected-in-time' })
+      expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
+      expect(tookMs).toBeLessThan(timeoutMs + 250)
+    },
+  )
 
   test('is none when it is turned off', async () => {
-    let answer = () => {}
+    let reset = () => {}
     const { port } = await rawUpstream((socket) => {
-      answer = () => socket.resetAndDestroy()
-      socket.once('data', () => setImmediate(answer))
+      reset = () => socket.resetAndDestroy()
+      socket.once('data', () => setImmediate(reset))
     })
 
-    const { error } = await connecting(port, null, 'https:')
+    const { error } = await connectTimed(port, null, 'https:')
 
     expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })

@@ -8,22 +8,29 @@ const read = (text: string, cuts?: readonly number[], options?: { ends: boolean 
   runResponseParser(Buffer.from(text, 'latin1'), cuts, options)
 
 /** Reads a head and no more, of a response without content unless a field says otherwise. */
-const fieldsOf = (lines: string, status = 204): ParsedResponse => read(`HTTP/1.1 ${status} A\r\n${lines}\r\n`)
+const readFields = (lines: string, status = 204): ParsedResponse => read(`HTTP/1.1 ${status} A\r\n${lines}\r\n`)
 
 describe('a response', () => {
   test('with a length is whole when that much has come', () => {
-    const got = read('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok')
+    const response = read('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok')
 
-    expect(got).toMatchObject({ status: 200, reason: 'OK', body: 'ok', ended: 'yes', reusable: true, refused: null })
-    expect(got.fields).toEqual(['Content-Type', 'text/plain', 'Content-Length', '2'])
+    expect(response).toMatchObject({
+      status: 200,
+      reason: 'OK',
+      body: 'ok',
+      ended: 'yes',
+      reusable: true,
+      rejected: null,
+    })
+    expect(response.fields).toEqual(['Content-Type', 'text/plain', 'Content-Length', '2'])
   })
 
   test('in chunks is whole behind the trailers', () => {
-    const got = read(
+    const response = read(
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b;c="d"\r\nok\r\n1\r\n!\r\n0\r\nX: y\r\n\r\n',
     )
 
-    expect(got).toMatchObject({ body: 'ok!', fields: [], ended: 'yes', reusable: true })
+    expect(response).toMatchObject({ body: 'ok!', fields: [], ended: 'yes', reusable: true })
   })
 
   test('without either is whole when the connection ends', () => {
@@ -37,29 +44,29 @@ describe('a response', () => {
     ['the last chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n'],
     ['its trailers', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n'],
   ])('that ends in %s is cut short', (_, text) => {
-    expect(read(text)).toMatchObject({ ended: 'no', refused: null })
+    expect(read(text)).toMatchObject({ ended: 'no', rejected: null })
   })
 })
 
 describe('the fields that are handed on', () => {
   test('are as they were received: names, order, repetitions, bytes above 0x7f, blanks inside', () => {
-    expect(fieldsOf('B: 1\r\na:\t2 \t\r\nB:\r\nX-Y_z!: \xe9 \t "q"\r\n').fields).toEqual([
+    expect(readFields('B: 1\r\na:\t2 \t\r\nB:\r\nX-Y_z!: \xe9 \t "q"\r\n').fields).toEqual([
       ...['B', '1', 'a', '2', 'B', '', 'X-Y_z!', '\xe9 \t "q"'],
     ])
   })
 
   test('are those of the end alone', () => {
-    const got = fieldsOf(
+    const response = readFields(
       'Connection: X-A, close\r\nKeep-Alive: 1\r\nTE: a\r\nUpgrade: b\r\nx-a: 1\r\nX-B: 2\r\nconnection: x-c\r\nX-C: 3\r\n',
     )
 
-    expect(got.fields).toEqual(['X-B', '2'])
+    expect(response.fields).toEqual(['X-B', '2'])
   })
 
   test.each(['2 ', '2\t', ' \t 2 \t ', '2'])('have a length (%j) without its blanks', (length) => {
-    const got = read(`HTTP/1.1 200 OK\r\nContent-Length:${length}\r\n\r\nok`)
+    const response = read(`HTTP/1.1 200 OK\r\nContent-Length:${length}\r\n\r\nok`)
 
-    expect(got).toMatchObject({ body: 'ok', fields: ['Content-Length', '2'] })
+    expect(response).toMatchObject({ body: 'ok', fields: ['Content-Length', '2'] })
   })
 })
 
@@ -67,11 +74,11 @@ describe('an interim response', () => {
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
   test('is handed on before the final one, without a length (RFC 9110 §8.6)', () => {
-    const got = read(
+    const response = read(
       `HTTP/1.1 103 Early Hints\r\nLink: a\r\nContent-Length: 5\r\nConnection: close\r\n\r\nHTTP/1.1 102\r\n\r\n${final}`,
     )
 
-    expect(got).toMatchObject({
+    expect(response).toMatchObject({
       interim: [
         [103, ['Link', 'a']],
         [102, []],
@@ -83,19 +90,19 @@ describe('an interim response', () => {
   })
 
   test('of status 100 is left out (RFC 9110 §15.2)', () => {
-    const got = read(`HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.0 100\r\n\r\n${final}`)
+    const response = read(`HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.0 100\r\n\r\n${final}`)
 
-    expect(got).toMatchObject({ interim: [], status: 200, body: 'ok' })
+    expect(response).toMatchObject({ interim: [], status: 200, body: 'ok' })
   })
 
-  test('of status 101 is refused: no switch was asked for', () => {
-    expect(read(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\n`).refused).toBe('answer-status')
+  test('of status 101 is rejected: no switch was asked for', () => {
+    expect(read(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\n`).rejected).toBe('answer-status')
   })
 })
 
 describe('content that a status does not have', () => {
   test.each([204, 304])('(%d) is not awaited', (status) => {
-    expect(fieldsOf('', status)).toMatchObject({ body: '', ended: 'yes', reusable: true })
+    expect(readFields('', status)).toMatchObject({ body: '', ended: 'yes', reusable: true })
   })
 
   test.each([
@@ -108,11 +115,11 @@ describe('content that a status does not have', () => {
     [205, 'Content-Length: 2\r\n', false],
     [205, 'Transfer-Encoding: chunked\r\n', false],
   ])('(%d, %j) and may come nevertheless is not taken for the next response', (status, lines, reusable) => {
-    expect(fieldsOf(lines, status)).toMatchObject({ body: '', ended: 'yes', reusable })
+    expect(readFields(lines, status)).toMatchObject({ body: '', ended: 'yes', reusable })
   })
 
   test('of a 205 has the length 0 for the client (RFC 9110 §15.3.6)', () => {
-    expect(fieldsOf('A: b\r\nContent-Length: 2\r\n', 205).fields).toEqual(['A', 'b', 'Content-Length', '0'])
+    expect(readFields('A: b\r\nContent-Length: 2\r\n', 205).fields).toEqual(['A', 'b', 'Content-Length', '0'])
   })
 })
 
@@ -127,16 +134,16 @@ describe('the connection', () => {
     ['1.0', 'Connection: Keep-Alive\r\n', true],
     ['1.0', 'Connection: keep-alive, close\r\n', false],
   ])('(HTTP/%s, %j) is used again or not (RFC 9112 §9.3)', (version, lines, reusable) => {
-    const got = read(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n${lines}\r\nok`)
+    const response = read(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n${lines}\r\nok`)
 
-    expect(got).toMatchObject({ ended: 'yes', reusable })
+    expect(response).toMatchObject({ ended: 'yes', reusable })
   })
 
   test.each([
     'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   ])('is not used again when bytes stand behind the response, which stands (RFC 9112 §9.2)', (text) => {
-    expect(read(`${text}x`)).toMatchObject({ status: 200, ended: 'yes', reusable: false, refused: null })
+    expect(read(`${text}x`)).toMatchObject({ status: 200, ended: 'yes', reusable: false, rejected: null })
   })
 
   test.each([
@@ -146,7 +153,7 @@ describe('the connection', () => {
     ['max=100', null],
     ['notimeout=4', null],
   ])('rests for as long as Keep-Alive (%s) says', (value, keepAliveMs) => {
-    expect(fieldsOf(`Keep-Alive: ${value}\r\n`).keepAliveMs).toBe(keepAliveMs)
+    expect(readFields(`Keep-Alive: ${value}\r\n`).keepAliveMs).toBe(keepAliveMs)
   })
 })
 
@@ -154,8 +161,8 @@ const head = (lines: string): string => `HTTP/1.1 200 OK\r\n${lines}\r\n`
 const ok = `${head('Content-Length: 2\r\n')}ok`
 const chunks = (body: string): string => head('Transfer-Encoding: chunked\r\n') + body
 
-// Each is refused at its last byte: nothing is waited for.
-const refused: readonly (readonly [what: string, bytes: string, reason: string])[] = [
+// Each is rejected at its last byte: the parser waits for nothing more.
+const rejected: readonly (readonly [what: string, bytes: string, reason: string])[] = [
   ['an empty line in front', '\r', 'not-http'],
   ['another protocol', 'S', 'not-http'],
   ['a name in lower case', 'h', 'not-http'],
@@ -255,14 +262,14 @@ const refused: readonly (readonly [what: string, bytes: string, reason: string])
   ['more than 10,100 trailers', chunks(`0\r\n${'A: b\r\n'.repeat(10_100)}A`), 'answer-fields-too-large'],
 ]
 
-describe('refused is', () => {
-  test.each(refused)('%s, at once', (_, bytes, reason) => {
-    expect(read(bytes.slice(0, -1), [], { ends: false }).refused).toBeNull()
-    expect(read(bytes, [], { ends: false }).refused).toBe(reason)
+describe('rejected is', () => {
+  test.each(rejected)('%s, at once', (_, bytes, reason) => {
+    expect(read(bytes.slice(0, -1), [], { ends: false }).rejected).toBeNull()
+    expect(read(bytes, [], { ends: false }).rejected).toBe(reason)
   })
 
-  test.each(refused)('%s, when its last byte comes alone', (_, bytes, reason) => {
-    expect(read(bytes, [bytes.length - 1], { ends: false }).refused).toBe(reason)
+  test.each(rejected)('%s, when its last byte comes alone', (_, bytes, reason) => {
+    expect(read(bytes, [bytes.length - 1], { ends: false }).rejected).toBe(reason)
   })
 
   test('what no request has asked for', () => {
@@ -280,27 +287,27 @@ describe('refused is', () => {
   })
 })
 
-describe('docs/upstreams.md says what is refused', () => {
+describe('docs/upstreams.md lists what is rejected', () => {
   const page = readFileSync(new URL('../../../docs/upstreams.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| ([^|]+) \| `(HTTP[^`]*|\\r[^`]*)` \| `([a-z-]+)` \|/gm)]
 
   test.each(rows.map(([, what = '', example = '', reason]) => [what, JSON.parse(`"${example}"`), reason]))(
     '%s',
     (_, example, reason) => {
-      expect(read(example, [], { ends: false }).refused).toBe(reason)
+      expect(read(example, [], { ends: false }).rejected).toBe(reason)
     },
   )
 
   test('of every reason', () => {
     expect(new Set(rows.map(([, , , reason]) => reason))).toEqual(
-      new Set(refused.map(([, , reason]) => reason).filter((reason) => reason !== 'answer-fields-too-large')),
+      new Set(rejected.map(([, , reason]) => reason).filter((reason) => reason !== 'answer-fields-too-large')),
     )
   })
 })
 
 const silent: ResponseEvents = { interim: () => {}, head: () => {}, body: () => {}, end: () => {} }
 
-describe('not refused is', () => {
+describe('not rejected is', () => {
   test.each([
     ['a head of 64 KiB', `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nA: ${'a'.repeat(64 * 1024 - 43)}\r\n\r\nok`],
     ['a head of 10,100 fields', `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${'A: b\r\n'.repeat(10_099)}\r\nok`],
@@ -317,7 +324,7 @@ describe('not refused is', () => {
     ['quoted extensions', chunks('2;a="\\"\t;\\\\\xe9";b;c=d\r\nok\r\n0;e\r\n\r\n')],
     ['trailers', chunks('2\r\nok\r\n0\r\nA: b\r\nB:\r\n\r\n')],
   ])('%s', (_, bytes) => {
-    expect(read(bytes)).toMatchObject({ ended: 'yes', reusable: true, refused: null })
+    expect(read(bytes)).toMatchObject({ ended: 'yes', reusable: true, rejected: null })
     expect(read(bytes).body).toMatch(/^okk*$/)
   })
 })
@@ -329,7 +336,7 @@ describe('a response that comes in two parts', () => {
     'HTTP/1.0 404 Not Found\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 0\r\n\r\n',
     'HTTP/1.1 205 A\r\nContent-Length: 0\r\n\r\n',
     'HTTP/1.1 200 OK\r\nServer: x\r\n\r\nto the end',
-    ...refused.map(([, bytes]) => bytes).filter((bytes) => bytes.length < 200),
+    ...rejected.map(([, bytes]) => bytes).filter((bytes) => bytes.length < 200),
   ]
 
   test('is the same wherever it is cut', () => {
@@ -348,9 +355,9 @@ describe('a response that comes in two parts', () => {
 
 describe('what an event does', () => {
   const record = (on: keyof ResponseEvents, act: (parser: ResponseParser) => void) => {
-    const seen: string[] = []
+    const events: string[] = []
     const note = (name: keyof ResponseEvents) => () => {
-      seen.push(name)
+      events.push(name)
       if (name === on) act(parser)
     }
     const parser = new ResponseParser({
@@ -359,7 +366,7 @@ describe('what an event does', () => {
       body: note('body'),
       end: note('end'),
     })
-    return { parser, seen }
+    return { parser, events }
   }
   const text = `HTTP/1.1 103 A\r\n\r\n${chunks('1\r\no\r\n1\r\nk\r\n0\r\n\r\n')}`
 
@@ -367,36 +374,36 @@ describe('what an event does', () => {
     ['interim', ['interim']],
     ['head', ['interim', 'head']],
     ['body', ['interim', 'head', 'body']],
-  ] as const)('stop() in %s ends the reading', (on, events) => {
-    const { parser, seen } = record(on, () => parser.stop())
+  ] as const)('stop() in %s ends the reading', (on, expected) => {
+    const { parser, events } = record(on, () => parser.stop())
     parser.awaitResponse()
 
     parser.read(Buffer.from(text), text.length)
     parser.read(Buffer.from(text), text.length)
 
-    expect(seen).toEqual(events)
+    expect(events).toEqual(expected)
     expect(parser.finish()).toBe(false)
   })
 
   test('stop() at the first of two chunks ends the reading of the other', () => {
     const large = `2000\r\n${'x'.repeat(0x2000)}\r\n`
-    const { parser, seen } = record('body', () => parser.stop())
+    const { parser, events } = record('body', () => parser.stop())
     parser.awaitResponse()
 
     parser.read(Buffer.from(chunks(large + large)), chunks(large + large).length)
 
-    expect(seen).toEqual(['head', 'body'])
+    expect(events).toEqual(['head', 'body'])
   })
 
   test('another request may begin in end()', () => {
-    const { parser, seen } = record('end', () => parser.awaitResponse())
+    const { parser, events } = record('end', () => parser.awaitResponse())
     parser.awaitResponse()
 
     parser.read(Buffer.from(text), text.length)
     expect(parser.hasStarted).toBe(false)
     parser.read(Buffer.from(text), text.length)
 
-    expect(seen).toEqual([1, 2].flatMap(() => ['interim', 'head', 'body', 'end']))
+    expect(events).toEqual([1, 2].flatMap(() => ['interim', 'head', 'body', 'end']))
   })
 
   test('a first byte is the start, whatever it begins', () => {
@@ -411,7 +418,7 @@ describe('what an event does', () => {
 })
 
 describe('chunks that come together', () => {
-  const piecesOf = (...reads: readonly string[]): string[] => {
+  const readChunks = (...reads: readonly string[]): string[] => {
     const pieces: string[] = []
     const events = {
       ...silent,
@@ -424,17 +431,19 @@ describe('chunks that come together', () => {
   }
 
   test('are handed on as one piece where they are small', () => {
-    expect(piecesOf(chunks(`${'1\r\nx\r\n'.repeat(1000)}3;a\r\nyes\r\n0\r\n\r\n`))).toEqual([`${'x'.repeat(1000)}yes`])
+    expect(readChunks(chunks(`${'1\r\nx\r\n'.repeat(1000)}3;a\r\nyes\r\n0\r\n\r\n`))).toEqual([
+      `${'x'.repeat(1000)}yes`,
+    ])
   })
 
   test('are handed on each by itself where they are large', () => {
     const large = 'x'.repeat(0x2000)
 
-    expect(piecesOf(chunks(`1\r\na\r\n2000\r\n${large}\r\n1\r\nb\r\n`))).toEqual(['a', `${large}b`])
+    expect(readChunks(chunks(`1\r\na\r\n2000\r\n${large}\r\n1\r\nb\r\n`))).toEqual(['a', `${large}b`])
   })
 
-  test('are handed on with the read that brought them, and before what is refused', () => {
-    expect(piecesOf(chunks('2\r\nok\r\n3\r\nma'), 'y\r\n1\r\n!')).toEqual(['okma', 'y!'])
-    expect(read(chunks('2\r\nok\r\n1\r\n!\r\nx'))).toMatchObject({ body: 'ok!', refused: 'not-http' })
+  test('are handed on with the read that brought them, and before what is rejected', () => {
+    expect(readChunks(chunks('2\r\nok\r\n3\r\nma'), 'y\r\n1\r\n!')).toEqual(['okma', 'y!'])
+    expect(read(chunks('2\r\nok\r\n1\r\n!\r\nx'))).toMatchObject({ body: 'ok!', rejected: 'not-http' })
   })
 })

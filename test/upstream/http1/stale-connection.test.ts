@@ -14,7 +14,7 @@ const openssl = await needProgram('openssl')
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-/** Opens an upstream that answers the first request of its first connection, and does as told with every other. */
+/** Opens an upstream that responds to the first request of its first connection, and calls `other` for every other. */
 const closing = async (other: (socket: Socket, connection: number) => void) => {
   const heads: string[] = []
   const opened = await rawUpstream((socket, connection) => {
@@ -102,7 +102,7 @@ test('a reused connection on which something came back is not stale', async () =
   const { upstream, heads } = await closing((socket) => socket.write('HTTP/1.1 2', () => cut(socket)))
   await sendOutcome(upstream, fakeExchange())
 
-  expect(await sendOutcome(upstream, fakeExchange())).toMatch(/reset-before-headers|bad-answer/)
+  expect(await sendOutcome(upstream, fakeExchange())).toMatch(/reset-before-headers|bad-response/)
 
   expect(heads).toEqual(['GET', 'GET'])
 })
@@ -135,14 +135,15 @@ test('a GET that is cut with its endpoint is not sent again', async () => {
   expect(accepted()).toBe(1)
 })
 
-/** Waits for the end of the turn of the event loop that runs: then a connection whose answer has been read is idle. */
+/** Waits for the end of the current turn of the event loop: then a connection whose response has been read is idle. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Opens an upstream that answers every request, with `uses` connections that have rested for a second by the gateway's clock.
- * `strike` does something to each in the moment before the next request is written: the event loop does not hear of it in between.
+ * Opens an upstream that responds to every request, with `uses` connections that have been idle for a second by the
+ * gateway's clock. `strike` acts on each in the moment before the next request is written: the event loop does not
+ * notice it in between.
  */
-const rested = async (uses = 1, more: Parameters<typeof openTestUpstream>[1] = {}) => {
+const idleUpstream = async (uses = 1, more: Parameters<typeof openTestUpstream>[1] = {}) => {
   const sockets: Socket[] = []
   const heads: string[] = []
   const held: (() => void)[] = []
@@ -152,7 +153,7 @@ const rested = async (uses = 1, more: Parameters<typeof openTestUpstream>[1] = {
       heads.push(head.split(' ')[0] ?? '')
       if (held.length < uses) held.push(() => socket.write(ok))
       else socket.write(ok)
-      if (held.length === uses) for (const answer of held) answer()
+      if (held.length === uses) for (const response of held) response()
     })
   })
   const upstream = openTestUpstream(opened.url, more)
@@ -173,9 +174,9 @@ describe('a connection that is closed for having been idle, in the moment before
   test.each<[string, (socket: Socket) => void]>([
     ['closed', (socket) => socket.destroy()],
     ['cut', cut],
-    ['told 408', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n')],
+    ['sent 408', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n')],
   ])('(%s) costs the POST nothing: it goes out on another, once', async (_, how) => {
-    const { upstream, heads, accepted, strike } = await rested()
+    const { upstream, heads, accepted, strike } = await idleUpstream()
     const exchange = post()
 
     strike(how)
@@ -225,7 +226,7 @@ describe('a connection that is closed for having been idle, in the moment before
     left.abort(new GatewayError('client-gone'))
     await leaving
     await eventually(() => accepted() === 1)
-    for (let turns = 0; turns < 3; turns++) await turn() // the gateway hears of it after its upstream
+    for (let turns = 0; turns < 3; turns++) await turn() // the gateway notices it after its upstream
     vi.advanceTimersByTime(1000)
 
     for (const socket of sockets) how(socket)
@@ -235,7 +236,7 @@ describe('a connection that is closed for having been idle, in the moment before
   })
 
   test('costs none of a burst of them anything', async () => {
-    const { upstream, heads, strike } = await rested(8)
+    const { upstream, heads, strike } = await idleUpstream(8)
 
     strike((socket) => socket.destroy())
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => sendOutcome(upstream, post())))
@@ -244,8 +245,8 @@ describe('a connection that is closed for having been idle, in the moment before
     expect(heads.filter((method) => method === 'POST')).toHaveLength(8)
   })
 
-  test('leaves a POST its place among those that wait, and the place is free afterwards', async () => {
-    const { upstream, strike } = await rested(1, { maxConnections: 1, maxPending: 1 })
+  test('leaves a POST its slot before those that wait, and the slot is free afterwards', async () => {
+    const { upstream, strike } = await idleUpstream(1, { maxConnections: 1, maxPending: 1 })
 
     strike((socket) => socket.destroy())
     const outcomes = await Promise.all(Array.from({ length: 3 }, () => sendOutcome(upstream, post())))
@@ -255,7 +256,7 @@ describe('a connection that is closed for having been idle, in the moment before
     expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
   })
 
-  test('has a POST go over to another endpoint when its own is gone altogether', async () => {
+  test('has a POST go over to another endpoint when its own is unreachable', async () => {
     const [one, other] = await Promise.all(
       [0, 1].map(() => rawUpstream((socket) => onRequest(socket, () => socket.write(ok)))),
     )
@@ -272,7 +273,7 @@ describe('a connection that is closed for having been idle, in the moment before
   })
 
   test('ends a POST with its own reason when its client leaves in that moment', async () => {
-    const { upstream, heads, strike } = await rested()
+    const { upstream, heads, strike } = await idleUpstream()
     const exchange = post()
 
     strike((socket) => {
@@ -287,7 +288,7 @@ describe('a connection that is closed for having been idle, in the moment before
   })
 
   test('fails a POST as not connected when its endpoint is cut in that moment', async () => {
-    const { upstream, heads, strike } = await rested()
+    const { upstream, heads, strike } = await idleUpstream()
 
     strike((socket) => {
       socket.destroy()
@@ -302,11 +303,11 @@ describe('a connection that is closed for having been idle, in the moment before
 describe('an idle connection', () => {
   const both = ['setTimeout', 'clearTimeout'] as const
 
-  /** Sends a second request so long after the first, and tells whether it had a connection of its own. */
-  const isFreshAfter = async (ms: number, answer = ok, timers: readonly ('setTimeout' | 'clearTimeout')[] = both) => {
+  /** Sends a second request so long after the first, and returns whether it had a connection of its own. */
+  const isFreshAfter = async (ms: number, response = ok, timers: readonly ('setTimeout' | 'clearTimeout')[] = both) => {
     vi.useFakeTimers({ toFake: [...timers, 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
-    const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.write(answer)))
+    const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.write(response)))
     const upstream = openTestUpstream(url, { keepAlive: 1500 })
     await sendOutcome(upstream, fakeExchange())
     await turn()
@@ -323,9 +324,9 @@ describe('an idle connection', () => {
     expect([await isFreshAfter(1124, ok, []), await isFreshAfter(1126, ok, [])]).toEqual([false, true])
   })
 
-  test('is used until half a second before the end that its answer names, where that is earlier', async () => {
-    const answer = ok.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=1\r\n\r\n')
+  test('is used until half a second before the end that its response names, where that is earlier', async () => {
+    const response = ok.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=1\r\n\r\n')
 
-    expect([await isFreshAfter(499, answer), await isFreshAfter(501, answer)]).toEqual([false, true])
+    expect([await isFreshAfter(499, response), await isFreshAfter(501, response)]).toEqual([false, true])
   })
 })

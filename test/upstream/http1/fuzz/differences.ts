@@ -1,4 +1,4 @@
-/** A way in which the two differ, and why. */
+/** A way in which the two parsers differ, and why. */
 interface Difference {
   readonly name: string
   readonly why: string
@@ -6,7 +6,7 @@ interface Difference {
 }
 
 /**
- * What the gateway's parser accepts and llhttp refuses. `mend` writes a head as llhttp reads it, with the same meaning.
+ * What the gateway's parser accepts and llhttp rejects. `mend` writes a head as llhttp reads it, with the same meaning.
  */
 export const wider: readonly (Difference & { mend(head: string): string })[] = [
   {
@@ -42,7 +42,7 @@ export const wider: readonly (Difference & { mend(head: string): string })[] = [
 ]
 
 /**
- * What llhttp accepts and the gateway's parser refuses, with the words in which it does. Where these leave open which
+ * What llhttp accepts and the gateway's parser rejects, with the words in which it does. Where these leave open which
  * fault it is, `mend` takes it out: then the two have to agree.
  */
 export const stricter: readonly (Difference & { readonly says: string; mend?(head: string): string })[] = [
@@ -62,7 +62,7 @@ export const stricter: readonly (Difference & { readonly says: string; mend?(hea
   },
   {
     name: 'HTTP/2.0 and HTTP/0.9',
-    why: 'RFC 9112 §2.3: another major version has another form. (Other versions llhttp refuses at their last digit)',
+    why: 'RFC 9112 §2.3: another major version has another form. (llhttp rejects other versions at their last digit)',
     example: 'HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok',
     says: 'no status line of HTTP/1',
     mend: (head) => head.replace(/^HTTP\/(?:2\.0|0\.9)/, 'HTTP/1.1').replace(/^HTTP\/\d(\.?)$/, 'HTTP/1$1'),
@@ -125,19 +125,19 @@ export const stricter: readonly (Difference & { readonly says: string; mend?(hea
   },
   {
     name: 'more than 10100 fields',
-    why: 'a bound of the gateway',
+    why: 'a limit of the gateway',
     example: `HTTP/1.1 204 No Content\r\n${'a: b\r\n'.repeat(10_101)}\r\n`,
     says: 'more than 10100 fields',
   },
   {
     name: 'more than 64 KiB of head',
-    why: 'a bound of the gateway',
+    why: 'a limit of the gateway',
     example: `HTTP/1.1 204 No Content\r\na: ${'b'.repeat(64 * 1024)}\r\n\r\n`,
     says: 'more than 65536 bytes',
   },
   {
     name: 'more than 16 KiB of chunk extensions',
-    why: 'a bound of the gateway',
+    why: 'a limit of the gateway',
     example: `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0;${'a'.repeat(16 * 1024)}\r\n\r\n`,
     says: 'more than 16384 bytes',
   },

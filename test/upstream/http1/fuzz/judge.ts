@@ -1,16 +1,16 @@
 import { type ParsedResponse, runResponseParser } from '../../../helpers/run-response-parser.ts'
 import { stricter, wider } from './differences.ts'
-import { askLlhttp, type LlhttpResult } from './llhttp.ts'
+import { type LlhttpResult, runLlhttp } from './llhttp.ts'
 import { mutation } from './mutate.ts'
 
 /**
- * Has both read the n-th mutation, the gateway's parser in pieces too. Returns the outcome; throws when nothing
+ * Runs both parsers on the n-th mutation, the gateway's in parts too. Returns the outcome; throws when nothing
  * explains it.
  */
 export const judge = (n: number): string => {
   const { bytes, draw } = mutation(n)
-  const ours = runResponseParser(bytes)
-  const all = JSON.stringify(ours)
+  const actual = runResponseParser(bytes)
+  const all = JSON.stringify(actual)
   const places = Array.from({ length: 3 }, () => draw(bytes.length + 1)).sort((a, b) => a - b)
   const everywhere = Array.from(bytes, (_, at) => at)
   const cuts = bytes.length > 1000 ? [places] : [places, everywhere]
@@ -20,28 +20,28 @@ export const judge = (n: number): string => {
       const cut = JSON.stringify(runResponseParser(bytes, each))
       if (cut !== all) throw new Error(`cut at ${each.slice(0, 10)} it is ${cut}, else ${all}`)
     }
-    return compare(bytes, ours)
+    return compare(bytes, actual)
   } catch (error) {
     throw new Error(`mutation ${n}, ${JSON.stringify(bytes.toString('latin1'))}`, { cause: error })
   }
 }
 
-/** Has both read a response. Returns the outcome; throws when they differ, and nothing explains it. */
-export const compare = (bytes: Buffer, ours: ParsedResponse = runResponseParser(bytes)): string => {
+/** Runs both parsers on a response. Returns the outcome; throws when they differ, and nothing explains it. */
+export const compare = (bytes: Buffer, actual: ParsedResponse = runResponseParser(bytes)): string => {
   const differences: string[] = []
   for (const [name, mend] of ways) {
-    const theirs = askLlhttp(withHeads(bytes, mend))
-    const difference = differenceOf(ours, theirs)
+    const expected = runLlhttp(withHeads(bytes, mend))
+    const difference = findDifference(actual, expected)
     if (difference !== null) differences.push(difference)
-    else if (ours.refused === null) return name
-    else if (theirs.refused !== null) return 'refused by both'
+    else if (actual.rejected === null) return name
+    else if (expected.rejected !== null) return 'rejected by both'
   }
   if (differences.length === ways.length) throw new Error(differences[0])
-  return whyRefused(bytes, ours)
+  return explainRejection(bytes, actual)
 }
 
-const whyRefused = (bytes: Buffer, ours: ParsedResponse): string => {
-  const found = stricter.filter(({ says }) => ours.why.includes(says))
+const explainRejection = (bytes: Buffer, actual: ParsedResponse): string => {
+  const found = stricter.filter(({ says }) => actual.why.includes(says))
   const certain = found.find(({ mend }) => mend === undefined)
   if (certain !== undefined) return `only llhttp: ${certain.name}`
   for (const { name, mend = asItIs } of found) {
@@ -50,46 +50,47 @@ const whyRefused = (bytes: Buffer, ours: ParsedResponse): string => {
     compare(mended)
     return `only llhttp: ${name}`
   }
-  throw new Error(`only llhttp accepts it: ${ours.why}`)
+  throw new Error(`only llhttp accepts it: ${actual.why}`)
 }
 
 const asItIs = (head: string): string => head
 
-/** What is done to a response before llhttp reads it; there may be several things that it does not take. */
+/** What is done to a response before llhttp reads it; there may be several things that it does not accept. */
 const ways: readonly (readonly [name: string, mend: (head: string) => string])[] = [
   ['the same', asItIs],
-  ...wider.map(({ name, mend }) => [`only ours: ${name}`, mend] as const),
-  ['only ours: several of these', (head) => wider.reduce((text, { mend }) => mend(text), head)],
+  ...wider.map(({ name, mend }) => [`only the gateway: ${name}`, mend] as const),
+  ['only the gateway: several of these', (head) => wider.reduce((text, { mend }) => mend(text), head)],
 ]
 
-// Lengths and codings are looked at when the head, or the trailer section, is whole. Until then nothing is made of it.
-const isEarly = (ours: ParsedResponse, { refused }: LlhttpResult): boolean =>
-  ours.refused === null &&
-  ours.ended === 'no' &&
-  /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(refused ?? '')
+// Lengths and codings are checked when the head, or the trailer section, is complete. Until then nothing is made of it.
+const isEarly = (actual: ParsedResponse, { rejected }: LlhttpResult): boolean =>
+  actual.rejected === null &&
+  actual.ended === 'no' &&
+  /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? '')
 
-/** Finds where they contradict each other in what they hand on, before an error too; null: nowhere. */
-const differenceOf = (ours: ParsedResponse, theirs: LlhttpResult): string | null => {
+/** Finds where the two contradict each other in what they hand on, before an error too; null: nowhere. */
+const findDifference = (actual: ParsedResponse, expected: LlhttpResult): string | null => {
   const pairs: [string, unknown, unknown][] = []
-  if (ours.status !== 0) {
-    pairs.push(['status', ours.status, theirs.status], ['reason', ours.reason, theirs.reason])
-    pairs.push(['fields', ours.fields, endToEnd(theirs.status, theirs.fields)])
+  if (actual.status !== 0) {
+    pairs.push(['status', actual.status, expected.status], ['reason', actual.reason, expected.reason])
+    pairs.push(['fields', actual.fields, endToEnd(expected.status, expected.fields)])
   }
-  if (ours.refused === null) {
-    const interim = theirs.interim.filter(([status]) => status !== 100)
-    pairs.push(['body', ours.body, theirs.body])
-    if (!isEarly(ours, theirs)) pairs.push(['error', null, theirs.refused], ['end', ours.ended, theirs.ended])
-    pairs.push(['interim', ours.interim, interim.map(([status, fields]) => [status, endToEnd(status, fields)])])
-    if (ours.reusable) pairs.push(['connection', [true, 0], [theirs.persistent, theirs.behind]])
-  } else if (ours.status !== 0 && !theirs.body.startsWith(ours.body) && !ours.body.startsWith(theirs.body)) {
-    pairs.push(['body', ours.body, theirs.body])
+  if (actual.rejected === null) {
+    const interim = expected.interim.filter(([status]) => status !== 100)
+    pairs.push(['body', actual.body, expected.body])
+    if (!isEarly(actual, expected))
+      pairs.push(['error', null, expected.rejected], ['end', actual.ended, expected.ended])
+    pairs.push(['interim', actual.interim, interim.map(([status, fields]) => [status, endToEnd(status, fields)])])
+    if (actual.reusable) pairs.push(['connection', [true, 0], [expected.persistent, expected.behind]])
+  } else if (actual.status !== 0 && !expected.body.startsWith(actual.body) && !actual.body.startsWith(expected.body)) {
+    pairs.push(['body', actual.body, expected.body])
   }
   const [different] = pairs.filter(([, one, other]) => JSON.stringify(one) !== JSON.stringify(other))
   return different === undefined ? null : `${different[0]}: ${JSON.stringify(different.slice(1))}`
 }
 
-// RFC 9110 §7.6.1, said once more: the oracle must not rest on what is tested.
-const ofTheHop =
+// RFC 9110 §7.6.1, written once more: the oracle must not rest on the code under test.
+const hopByHop =
   /^(connection|keep-alive|proxy-authenticate|proxy-authentication-info|proxy-authorization|proxy-connection|http2-settings|te|trailer|transfer-encoding|upgrade)$/i
 
 const endToEnd = (status: number, raw: readonly string[]): string[] => {
@@ -100,7 +101,7 @@ const endToEnd = (status: number, raw: readonly string[]): string[] => {
   const named = lists
     .map((token) => token.trim().toLowerCase())
     .filter((token) => token !== 'close' && token !== 'keep-alive')
-  const kept = pairs.filter(([name]) => !ofTheHop.test(name))
+  const kept = pairs.filter(([name]) => !hopByHop.test(name))
   const mayHaveLength = status >= 200 && status !== 205
   const all = [...kept.filter(([name]) => mayHaveLength || !/^content-length$/i.test(name))]
   if (status === 205) all.push(['Content-Length', '0'])

@@ -1,25 +1,25 @@
 /**
- * Has llhttp, Node's parser, read a response: compiled to WebAssembly, as undici ships it, and strict, as it is by
- * default. Nothing of undici's own stands between.
+ * Runs llhttp, Node's parser, on a response: compiled to WebAssembly, as undici ships it, and strict, as it is by
+ * default. None of undici's own code stands between.
  */
 import { createRequire } from 'node:module'
 
-/** What llhttp makes of a response. */
+/** What llhttp reads of a response. */
 export interface LlhttpResult {
   readonly interim: (readonly [status: number, fields: readonly string[]])[]
   status: number
   reason: string
-  /** All of them, as received; latin1. */
+  /** All fields, as received; latin1. */
   fields: readonly string[]
   body: string
-  /** Whether it has come to its end: `closed`, with the connection. */
+  /** Whether it has ended: `closed`, with the connection. */
   ended: 'no' | 'yes' | 'closed'
-  /** How many bytes came behind it. */
+  /** The number of bytes behind it. */
   behind: number
   /** Whether the connection goes on, by the head. */
   persistent: boolean
   /** The name of its error; null: none. */
-  refused: string | null
+  rejected: string | null
 }
 
 interface Exports {
@@ -32,7 +32,7 @@ interface Exports {
   llhttp_get_error_pos(parser: number): number
 }
 
-// TypeScript knows it of browsers alone.
+// TypeScript declares it for browsers alone.
 declare const WebAssembly: {
   Module: new (bytes: Buffer) => object
   Instance: new (module: object, imports: object) => { readonly exports: Exports }
@@ -46,8 +46,8 @@ const require = createRequire(import.meta.url)
 const errors: Readonly<Record<string, number>> = require('undici/lib/llhttp/constants.js').ERROR
 const errorName = (code: number): string => Object.keys(errors).find((name) => errors[name] === code) ?? String(code)
 
-// RFC 9110 §15.2, §15.3.6. llhttp knows it of 100 to 103, 204 and 304 only. Of others it is told, as of responses to
-// HEAD.
+// RFC 9110 §15.2, §15.3.6. llhttp knows it of 100 to 103, 204 and 304 only. For the others a callback says so, as for
+// responses to HEAD.
 const isWithoutContent = (status: number): boolean => (status >= 104 && status < 200) || status === 205
 
 const newMessage = () => ({
@@ -105,8 +105,8 @@ const { exports: wasm } = new WebAssembly.Instance(
 const room = 1024 * 1024
 const at = wasm.malloc(room)
 
-/** Has a response read, with the interim ones in front. It comes in one piece, and behind it the connection ends. */
-export const askLlhttp = (bytes: Buffer): LlhttpResult => {
+/** Parses a response, with the interim ones in front. It comes in one part, and behind it the connection ends. */
+export const runLlhttp = (bytes: Buffer): LlhttpResult => {
   if (bytes.length > room) throw new Error('too large for the oracle')
   const interim: [number, string[]][] = []
   Buffer.from(wasm.memory.buffer, at, room).set(bytes)
@@ -126,11 +126,21 @@ export const askLlhttp = (bytes: Buffer): LlhttpResult => {
       interim.push([status, fields])
       read = end
       if (read < bytes.length) continue
-      return { interim, status: 0, reason: '', fields: [], body: '', ended: 'no', behind: 0, persistent, refused: null }
+      return {
+        interim,
+        status: 0,
+        reason: '',
+        fields: [],
+        body: '',
+        ended: 'no',
+        behind: 0,
+        persistent,
+        rejected: null,
+      }
     }
-    const refused = code !== 0 && !isWhole ? errorName(code) : null
+    const rejected = code !== 0 && !isWhole ? errorName(code) : null
     const isCut = finished !== 0 && finished !== paused
     const ended = isWhole ? 'yes' : isClosed && !isCut ? 'closed' : 'no'
-    return { interim, status, reason, fields, body, ended, behind: bytes.length - end, persistent, refused }
+    return { interim, status, reason, fields, body, ended, behind: bytes.length - end, persistent, rejected }
   }
 }

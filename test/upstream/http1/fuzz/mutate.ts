@@ -295,14 +295,14 @@ const one = <T>(draw: Draw, of: readonly T[]): T => of[draw(of.length)] as T
 const splice = (text: string, at: number, taken: number, put = ''): string =>
   text.slice(0, at) + put + text.slice(at + taken)
 
-/** A place to change something: anywhere, or beside what separates one thing from another. */
+/** Draws a place to change: anywhere, or beside a separator. */
 const place = (draw: Draw, text: string): number => {
   if (draw(2) === 0) return draw(text.length + 1)
   const marks = [...text.matchAll(/[\r\n:; ,]/g)].map(({ index }) => index)
   return marks.length === 0 ? 0 : Math.min(one(draw, marks) + draw(3), text.length)
 }
 
-/** Finds all of a kind, and puts something else in place of one of them. */
+/** Finds all matches, and puts something else in place of one of them. */
 const replaceOne = (draw: Draw, text: string, pattern: RegExp, puts: readonly string[]): string => {
   const found = [...text.matchAll(pattern)]
   if (found.length === 0) return text
@@ -353,7 +353,7 @@ const changes: readonly ((draw: Draw, text: string) => string)[] = [
   },
 ]
 
-/** Makes the n-th response with faults, always the same one. Now and then the faults do no harm. */
+/** Creates the n-th response with faults, always the same one. Now and then the faults do no harm. */
 export const mutation = (n: number): { readonly bytes: Buffer; readonly draw: Draw } => {
   const draw = random(n)
   let text = one(draw, corpus)
