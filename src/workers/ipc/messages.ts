@@ -86,8 +86,8 @@ export type WorkerNotification =
   /** The outcomes of a batch that the worker had counted. */
   | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly ConsumeResult[] | null }
   /**
-   * A client's connection comes with it. The worker sends `addressKey` back when the connection has ended. Null: it is not
-   * counted.
+   * A client's connection comes with it. The worker sends `addressKey` back when the connection has ended. Null: it is
+   * not counted.
    */
   | { readonly type: 'connection'; readonly addressKey: string | null }
   /** Finish what runs and exit. */
