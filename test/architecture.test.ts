@@ -291,3 +291,38 @@ test('an exported name has one meaning in the whole of src', () => {
   expect(taken.map(([name, places]) => `${name}: ${places.map(({ path }) => path).join(', ')}`)).toEqual([])
   expect(exported.length).toBeGreaterThan(500)
 })
+
+describe('comments', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const files = ['src', 'test'].flatMap((room) =>
+    readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !path.includes('node_modules'))
+      .map((path) => join(room, path)),
+  )
+  const lines = files.flatMap((path) =>
+    readFileSync(join(root, path), 'utf8')
+      .split('\n')
+      .map((text, at) => ({ at: `${path}:${at + 1}`, text })),
+  )
+
+  test('say what a thing is by a noun, and what a function does by a verb: none begins with Is or Are', () => {
+    const found = lines.filter(({ text }) => /^\s*(?:\/\*\*|\*)\s+(?:Is|Are|Was|Were)\b/.test(text))
+
+    expect(found.map(({ at }) => at)).toEqual([])
+    expect(lines.length).toBeGreaterThan(100_000)
+  })
+
+  test('name the actor', () => {
+    const found = lines.filter(({ text }) =>
+      /^\s*(?:\/\/|\/\*|\*).*\b(?:nobody|whoever|somebody|anybody)\b/i.test(text),
+    )
+
+    expect(found.map(({ at }) => at)).toEqual([])
+  })
+
+  test('have no line over 120 columns', () => {
+    const found = lines.filter(({ text }) => text.length > 120 && /^\s*(?:\/\/|\/\*|\*)/.test(text))
+
+    expect(found.map(({ at }) => at)).toEqual([])
+  })
+})

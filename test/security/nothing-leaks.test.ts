@@ -61,7 +61,7 @@ test('no credential that is in anything comes out of anything', async () => {
     upstreams: { compliance: `http://127.0.0.1:${nobody}` },
     upstream: {
       endpoints: [upstream.url],
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: placeholders of the file look like these
       request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
     },
     log: { level: 'trace' },

@@ -3,8 +3,8 @@ import { epochMs } from '../../clock.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 
 /**
- * How long a client may resume a session, in seconds (RFC 8446 §4.6.1): so that no client comes in on a certificate that
- * has expired long ago.
+ * How long a client may resume a session, in seconds (RFC 8446 §4.6.1). No client comes in on a certificate that has
+ * expired long ago.
  */
 export const sessionTimeoutSeconds = 300
 
