@@ -24,7 +24,7 @@ const places = 50
 const serviceMs = 50
 
 /** Limits of `concurrency` that are tried; null: none. The second is what docs/upstreams.md recommends. */
-const bounds = [places, places * 1.2, places * 2, null] as const
+const limits = [places, places * 1.2, places * 2, null] as const
 
 /** Requests a second that are offered: the first ones are to find the peak, the last one is too much. */
 const offers = [900, 1_000, 3_000] as const
@@ -35,7 +35,7 @@ const connections = 500
 
 /** What the project holds itself to. */
 const goodputAtLeast = 0.9
-const refusedWithinMs = 50
+const rejectedWithinMs = 50
 const adminWithinMs = 100
 
 export interface CapacityReport {
@@ -72,7 +72,7 @@ export const capacity = async (stage: Stage): Promise<CapacityReport> => {
   if (h2load.missing !== null) throw new Error(h2load.missing)
   const upstreamPort = await startUpstream(stage)
   const levels: Awaited<ReturnType<typeof startLevel>>[] = []
-  for (const concurrency of bounds) levels.push(await startLevel(stage, concurrency, upstreamPort))
+  for (const concurrency of limits) levels.push(await startLevel(stage, concurrency, upstreamPort))
   for (let round = 0; round <= stage.options.rounds; round++) {
     for (const { running, adminPort, concurrency, turns } of levels) {
       for (const offer of offers) {
@@ -130,8 +130,8 @@ const watchAdmin = (port: number): Watch & { readonly seen: () => Promise<Pick<T
   const watch = async (): Promise<void> => {
     while (watching) {
       const startedAt = performance.now()
-      const answer = await fetch(`http://127.0.0.1:${port}/status`)
-      await answer.arrayBuffer()
+      const response = await fetch(`http://127.0.0.1:${port}/status`)
+      await response.arrayBuffer()
       adminMaxMs = Math.max(adminMaxMs, performance.now() - startedAt)
       await sleep(50)
     }
@@ -158,19 +158,19 @@ const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Omit<Turn,
   const begun = requests.filter(({ startUs }) => startUs >= fromUs && startUs < toUs)
   const millis = (status: number): Float64Array =>
     Float64Array.from(begun.filter((request) => request.status === status).map(({ us }) => us / 1_000)).sort()
-  const [served, refused] = [millis(200), millis(503)]
+  const [served, rejected] = [millis(200), millis(503)]
   const endedWell = requests.filter(
     ({ startUs, status, us }) => status === 200 && startUs + us >= fromUs && startUs + us < toUs,
   )
   return {
     offered: perSecond(begun.length),
     served: perSecond(endedWell.length),
-    refused: perSecond(refused.length),
+    refused: perSecond(rejected.length),
     wrong: requests.filter(({ status }) => status !== 200 && status !== 503).length,
     servedP50Ms: quantile(served, 0.5),
     servedP99Ms: quantile(served, 0.99),
-    refusedP50Ms: refused.length === 0 ? 0 : quantile(refused, 0.5),
-    refusedMaxMs: refused.at(-1) ?? 0,
+    refusedP50Ms: rejected.length === 0 ? 0 : quantile(rejected, 0.5),
+    refusedMaxMs: rejected.at(-1) ?? 0,
   }
 }
 
@@ -194,7 +194,7 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
         `${middle(figure).toFixed(1)} / ${most(figure).toFixed(1)}`
       const held = taken.filter(
         ({ served, refusedMaxMs, adminMaxMs }) =>
-          served >= goodputAtLeast * peak && refusedMaxMs < refusedWithinMs && adminMaxMs <= adminWithinMs,
+          served >= goodputAtLeast * peak && refusedMaxMs < rejectedWithinMs && adminMaxMs <= adminWithinMs,
       )
       return [
         String(concurrency ?? 'none'),
@@ -202,7 +202,7 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
         middle(({ served }) => served).toFixed(0),
         percent(middle(({ served }) => served) / peak),
         `${middle((turn) => turn.servedP50Ms).toFixed(0)} / ${middle((turn) => turn.servedP99Ms).toFixed(0)}`,
-        middle(({ refused }) => refused).toFixed(0),
+        middle(({ refused: rejected }) => rejected).toFixed(0),
         middle((turn) => turn.refusedP50Ms).toFixed(1),
         both((turn) => turn.refusedMaxMs),
         both((turn) => turn.adminMaxMs),
@@ -224,7 +224,7 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
     'longest /status, ms, median / worst turn',
     'wrong',
     'stolen',
-    `turns with ≥ ${goodputAtLeast * 100} %, < ${refusedWithinMs} ms, ≤ ${adminWithinMs} ms`,
+    `turns with ≥ ${goodputAtLeast * 100} %, < ${rejectedWithinMs} ms, ≤ ${adminWithinMs} ms`,
   ]
   return [
     `${date}; ${where}`,

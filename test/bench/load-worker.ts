@@ -42,11 +42,11 @@ const open = (): void => {
   socket.setEncoding('latin1')
   socket.once(task.tls === null ? 'connect' : 'secureConnect', send)
   socket.on('data', (piece: string) => {
-    const answer = read(piece)
-    if (answer === null || over) return
-    if (answer.status < 400) latencies.push(performance.now() - sentAt)
+    const response = read(piece)
+    if (response === null || over) return
+    if (response.status < 400) latencies.push(performance.now() - sentAt)
     else failed++
-    if (answer.closes) {
+    if (response.closes) {
       expected = true
       socket.destroy()
     } else send()

@@ -94,7 +94,7 @@ export const startServer = async (
     const child = await withFiles([logFile, errorFile], async (out, err) =>
       start(await command(port), ['ignore', out, err]),
     )
-    if (child.pid !== undefined && (await answers(child, { port, speaks, shows }, path))) {
+    if (child.pid !== undefined && (await responses(child, { port, speaks, shows }, path))) {
       return { pid: child.pid, port, speaks, shows, logFile, stop: () => stop(child) }
     }
     await stop(child)
@@ -118,7 +118,7 @@ const withFiles = async (
   }
 }
 
-const answers = async (
+const responses = async (
   child: ChildProcess,
   peer: Pick<Running, 'port' | 'speaks' | 'shows'>,
   path: string,
@@ -126,7 +126,7 @@ const answers = async (
   const end = Date.now() + startTimeoutMs
   while (Date.now() < end && !hasEnded(child)) {
     const status = await requestPeer(peer, 'GET', path, '').then(
-      (answer) => answer.status,
+      (response) => response.status,
       () => 0,
     )
     if (status === 200) return true

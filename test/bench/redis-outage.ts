@@ -31,9 +31,9 @@ const redis = await startRedis(redisServer.path)
 const adminPort = await freePort()
 
 const state = async (): Promise<string> => {
-  const answer = await fetch(`http://127.0.0.1:${adminPort}/status`)
-  const told = (await answer.json()) as { readonly limits: { readonly rate: { readonly state: string } } }
-  return told.limits.rate.state
+  const response = await fetch(`http://127.0.0.1:${adminPort}/status`)
+  const status = (await response.json()) as { readonly limits: { readonly rate: { readonly state: string } } }
+  return status.limits.rate.state
 }
 
 /** Waits until the count is shared, and returns how long that took. */

@@ -86,7 +86,7 @@ const take = async (stage: Stage, workers: number, given: ReloadCase, h2load: st
         await write({ ...given.files(made), 'gateway.yaml': text(running.port) })
         // The load generator shares the machine: what was written is not to be in the way of what is measured.
         await sleep(pauseMs)
-        times.push(await order(running, adminPort))
+        times.push(await command(running, adminPort))
       }
     }
   }
@@ -110,15 +110,15 @@ const take = async (stage: Stage, workers: number, given: ReloadCase, h2load: st
   }
 }
 
-const order = async (running: Running, adminPort: number): Promise<Took> => {
+const command = async (running: Running, adminPort: number): Promise<Took> => {
   const before = readCpu(running.pid)
   const [fromUs, startedAt] = [Date.now() * 1_000, performance.now()]
-  const answer = await fetch(`http://127.0.0.1:${adminPort}/reload`, { method: 'POST' })
-  const said = await answer.text()
+  const response = await fetch(`http://127.0.0.1:${adminPort}/reload`, { method: 'POST' })
+  const said = await response.text()
   const ms = performance.now() - startedAt
   const toUs = Date.now() * 1_000
   const cpuMs = cpuBetween(before, readCpu(running.pid)) / 1e6
-  if (answer.status !== 200 || !said.includes('"result":"applied"')) throw new Error(`reload: ${said.slice(0, 500)}`)
+  if (response.status !== 200 || !said.includes('"result":"applied"')) throw new Error(`reload: ${said.slice(0, 500)}`)
   console.error(`reload: ${ms.toFixed(1)} ms, ${cpuMs.toFixed(1)} ms of CPU time`)
   return { fromUs, toUs, ms, cpuMs }
 }

@@ -37,15 +37,15 @@ const requestOverHttp1 = ({ body, ...asked }: PeerRequest, tls: boolean, shows: 
   new Promise((resolve, reject) => {
     const sent = (tls ? https : http)(
       { host: '127.0.0.1', ...asked, agent: false, timeout: waitMs, rejectUnauthorized: false, ...shows },
-      (answer) => {
+      (response) => {
         let text = ''
-        answer.setEncoding('utf8')
-        answer.on('data', (chunk) => {
+        response.setEncoding('utf8')
+        response.on('data', (chunk) => {
           text += chunk
         })
-        answer.on('error', reject)
-        answer.on('end', () =>
-          resolve({ status: answer.statusCode ?? 0, body: text, type: answer.headers['content-type'] ?? '' }),
+        response.on('error', reject)
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, body: text, type: response.headers['content-type'] ?? '' }),
         )
       },
     )

@@ -7,17 +7,17 @@ import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type Echo, echoMark, largeMark, largeResponse, smallResponse, storableMark } from './payloads.ts'
 
-const answer = (body: string, cacheControl = 'no-store'): Buffer =>
+const response = (body: string, cacheControl = 'no-store'): Buffer =>
   Buffer.from(
     `HTTP/1.1 200 OK\r\nDate: ${new Date().toUTCString()}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: ${cacheControl}\r\n\r\n${body}`,
     'latin1',
   )
 
-const small = answer(smallResponse)
-const large = answer(largeResponse)
+const small = response(smallResponse)
+const large = response(largeResponse)
 /** The same for an hour: dated when it is asked for, or a cache would take it for old. */
-const storable = (body: string): Buffer => answer(body, 'max-age=3600')
+const storable = (body: string): Buffer => response(body, 'max-age=3600')
 const empty = Buffer.alloc(0)
 
 const serve = (socket: Socket): void => {
@@ -76,7 +76,10 @@ const parse = (bytes: Buffer): Parsed | null => {
         ? chunked(bytes, bodyStart)
         : { end: bodyStart, body: empty }
   if (framed === null) return null
-  return { end: framed.end, answer: line.includes(echoMark) ? answer(JSON.stringify(echo(line, framed.body))) : fixed }
+  return {
+    end: framed.end,
+    answer: line.includes(echoMark) ? response(JSON.stringify(echo(line, framed.body))) : fixed,
+  }
 }
 
 const fixedFor = (line: string): Buffer => {

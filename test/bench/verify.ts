@@ -32,13 +32,13 @@ export const verify = async (
     echoes.map(({ operation, body }) => checkEcho(peer, operation, body, { ...fields, ...brings(operation) })),
   )
   const others = await Promise.all([
-    checkRefused(peer, 'GET', '/', 404),
-    checkRefused(peer, 'GET', '/market/insights/', 404),
-    checkRefused(peer, 'POST', '/market/insights', 404, 405),
-    checkRefused(peer, 'GET', '/valuation/score', 404, 405),
+    checkRejected(peer, 'GET', '/', 404),
+    checkRejected(peer, 'GET', '/market/insights/', 404),
+    checkRejected(peer, 'POST', '/market/insights', 404, 405),
+    checkRejected(peer, 'GET', '/valuation/score', 404, 405),
   ])
   const measured = await Promise.all(
-    workloads.map((each) => checkAnswer(peer, { ...each, fields: { ...each.fields, ...brings(each.operation) } })),
+    workloads.map((each) => checkResponse(peer, { ...each, fields: { ...each.fields, ...brings(each.operation) } })),
   )
   const due = echoes.length + measured.length
   const log = quiet ? await checkQuiet(peer.logFile) : await checkLog(peer.logFile, linesBefore, due)
@@ -56,14 +56,14 @@ const checkEcho = async (
   fields: Fields,
 ): Promise<string | null> => {
   const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
-  const answer = await requestPeer(peer, method, target, body, fields)
-  const echo = parseEcho(answer.body)
+  const response = await requestPeer(peer, method, target, body, fields)
+  const echo = parseEcho(response.body)
   const sha256 = hash(body)
-  const right = answer.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256
-  return right ? null : `${method} ${target}: ${answer.status} ${answer.body.slice(0, 200)}`
+  const right = response.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256
+  return right ? null : `${method} ${target}: ${response.status} ${response.body.slice(0, 200)}`
 }
 
-const checkRefused = async (
+const checkRejected = async (
   peer: Running,
   method: string,
   target: string,
@@ -75,7 +75,7 @@ const checkRefused = async (
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-const checkAnswer = async (
+const checkResponse = async (
   peer: Running,
   { operation, target, fields, body, answer: expected }: Workload,
 ): Promise<string | null> => {

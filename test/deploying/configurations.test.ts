@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { groups } from '../../src/operations.ts'
-import { configurations, doubtsOf, load, metricsTokenBeside, textOf, tokenBeside } from './configurations.ts'
+import { configurations, getWarnings, load, metricsTokenBeside, textOf, tokenBeside } from './configurations.ts'
 import { scratch } from './files.ts'
 
 describe.each(configurations)('$name', ({ name }) => {
   test('has no problem, and no warning but the one of the sandbox', () => {
-    const warned = doubtsOf(name).map(({ path }) => path)
+    const warned = getWarnings(name).map(({ path }) => path)
 
     expect(warned).toEqual(name === 'the image' ? ['allowSandbox'] : [])
   })

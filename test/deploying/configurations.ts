@@ -36,4 +36,4 @@ export const load = (name: Name, environment: Environment = {}) => {
 }
 
 /** Lists what the loader doubts about one. */
-export const doubtsOf = (name: Name): readonly ConfigProblem[] => load(name).warnings
+export const getWarnings = (name: Name): readonly ConfigProblem[] => load(name).warnings

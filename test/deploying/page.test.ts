@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
-import { doubtsOf } from './configurations.ts'
+import { getWarnings } from './configurations.ts'
 import { only, stagesOf } from './dockerfile.ts'
 import { examples, read, root } from './files.ts'
 
@@ -28,7 +28,7 @@ test('names base, user and command of the image as the Dockerfile has them', () 
 })
 
 test('shows what the image warns of when nothing is mounted', () => {
-  const [warning] = doubtsOf('the image')
+  const [warning] = getWarnings('the image')
 
   expect(page).toContain(`"path":"${warning?.path}","message":"${warning?.message}"`)
 })

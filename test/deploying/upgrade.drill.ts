@@ -88,8 +88,8 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
       })
     const version = async (): Promise<string> => {
       const Authorization = `Bearer ${readFileSync(join(folder, 'etc/lender-gateway/admin-token'), 'utf8').trim()}`
-      const answer = await fetch(`http://127.0.0.1:${adminPort}/status`, { headers: { Authorization } })
-      return ((await answer.json()) as { readonly version: string }).version
+      const response = await fetch(`http://127.0.0.1:${adminPort}/status`, { headers: { Authorization } })
+      return ((await response.json()) as { readonly version: string }).version
     }
     const [install] = blocksBelow('docs/deploying.md', '## systemd')
     const [socket] = blocksBelow('docs/deploying.md', '### Restarts under systemd')

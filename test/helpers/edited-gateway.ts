@@ -83,9 +83,9 @@ export const bootEditedGateway = async (
       }
     },
     async heap() {
-      const answer = once(child, 'message')
+      const response = once(child, 'message')
       child.send('heap')
-      const [heap] = await answer
+      const [heap] = await response
       return heap as Heap
     },
     signal: (name) => void child.kill(name),

@@ -37,13 +37,13 @@ export const hiddenFields = ({ text }: PageResponse): Fields =>
 /** Logs in, and returns what the browser then sends along. */
 export const logIn = async (admin: string, given = token): Promise<{ readonly cookie: string }> => {
   const page = await visitPage(`${admin}/login`)
-  const answer = await submitForm(`${admin}/login`, { ...hiddenFields(page), token: given })
-  expect([answer.status, answer.location]).toEqual([303, '/login?done'])
-  return { cookie: (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '' }
+  const response = await submitForm(`${admin}/login`, { ...hiddenFields(page), token: given })
+  expect([response.status, response.location]).toEqual([303, '/login?done'])
+  return { cookie: (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '' }
 }
 
 const ask = async (url: string, init: RequestInit): Promise<PageResponse> => {
-  const answer = await fetch(url, { redirect: 'manual', ...init })
-  const { status, headers } = answer
-  return { status, headers, text: await answer.text(), location: headers.get('location') }
+  const response = await fetch(url, { redirect: 'manual', ...init })
+  const { status, headers } = response
+  return { status, headers, text: await response.text(), location: headers.get('location') }
 }

@@ -64,9 +64,9 @@ export const bootGatewayProcess = async (
       return child.stdout
     },
     async census() {
-      const answer = once(child, 'message')
+      const response = once(child, 'message')
       child.send('census' satisfies ChildRequest)
-      const [taken] = await answer
+      const [taken] = await response
       return taken as ProcessCensus
     },
     async close() {

@@ -59,7 +59,7 @@ const startOnce = async (path: string, port: number, backend: string): Promise<H
     await end(child)
     await rm(directory, { recursive: true, force: true })
   }
-  if (!(await answers(child, socket))) {
+  if (!(await responses(child, socket))) {
     await stop()
     throw new Error(`HAProxy did not start on port ${port}: ${said}`)
   }
@@ -73,15 +73,15 @@ const startOnce = async (path: string, port: number, backend: string): Promise<H
 }
 
 /** Waits until the stats socket answers, which it does once every port is bound. */
-const answers = async (child: ChildProcess, socket: string): Promise<boolean> => {
+const responses = async (child: ChildProcess, socket: string): Promise<boolean> => {
   let failed = false
   child.once('error', () => {
     failed = true
   })
   for (let tries = 0; tries < 200; tries++) {
     if (failed || child.exitCode !== null || child.signalCode !== null) return false
-    const answer = await ask(socket, 'show info').catch(() => '')
-    if (answer.includes(`Pid: ${child.pid}`)) return true
+    const response = await ask(socket, 'show info').catch(() => '')
+    if (response.includes(`Pid: ${child.pid}`)) return true
     await sleep(25)
   }
   return false
@@ -90,13 +90,13 @@ const answers = async (child: ChildProcess, socket: string): Promise<boolean> =>
 /** Sends one command to the stats socket and reads the response to its end. */
 const ask = async (path: string, command: string): Promise<string> => {
   const socket = connect(path)
-  let answer = ''
+  let response = ''
   socket.setEncoding('utf8').on('data', (text: string) => {
-    answer += text
+    response += text
   })
   socket.write(`${command}\n`)
   await once(socket, 'end')
-  return answer
+  return response
 }
 
 /** Reads CSV whose first line names the columns. None of those that a test looks at holds a comma. */

@@ -57,13 +57,13 @@ const isEnd = ({ type, flags, stream }: Frame): boolean => stream === 1 && type 
  * Sends what a row says, and returns what came of it: `reset CODE` of each stream, `goaway CODE`, `closed`, `answered`;
  * or nothing.
  */
-export const play = async (client: FrameClient, steps: readonly Step[], answers: boolean): Promise<string[]> => {
+export const play = async (client: FrameClient, steps: readonly Step[], responses: boolean): Promise<string[]> => {
   for (const step of steps) {
     if (step === 'answer') await client.frame(isEnd)
     else if (step === 'head') await client.frame(({ type }) => type === 1)
     else await client.send(step)
   }
-  if (answers) await client.frame(isEnd)
+  if (responses) await client.frame(isEnd)
   // A PING is answered before frames that wait: with the third, whatever there was to say of the steps has come.
   for (let n = 1; n <= 3; n++) {
     await client.send(frame(6, 0, 0, Buffer.alloc(8, n)))
@@ -72,7 +72,7 @@ export const play = async (client: FrameClient, steps: readonly Step[], answers:
   const said = client.frames.flatMap((each) => {
     if (each.type === 3) return [`reset ${codeOf(each)}`]
     if (each.type === 7) return [`goaway ${codeOf(each)}`]
-    return answers && isEnd(each) ? ['answered'] : []
+    return responses && isEnd(each) ? ['answered'] : []
   })
   return client.socket.destroyed ? [...said, 'closed'] : said
 }

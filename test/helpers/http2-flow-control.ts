@@ -41,8 +41,8 @@ export class FlowControlWindows {
     const payload = Buffer.alloc(8)
     payload.writeUInt32BE(++this.#pings)
     await this.#client.send(frame(6, 0, 0, payload))
-    const answer = (each: Frame): boolean => each.type === 6 && (each.flags & 1) === 1 && each.payload.equals(payload)
-    if ((await this.#client.frame(answer)) === undefined) throw new Error('the connection has ended')
+    const response = (each: Frame): boolean => each.type === 6 && (each.flags & 1) === 1 && each.payload.equals(payload)
+    if ((await this.#client.frame(response)) === undefined) throw new Error('the connection has ended')
     const due = this.#settings().length
     for (; this.#acknowledged < due; this.#acknowledged++) await this.#client.send(frame(4, 1, 0))
   }

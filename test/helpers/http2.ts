@@ -74,9 +74,9 @@ export const requestHttp2 = (
   body?: Buffer | string,
 ): Promise<Http2StreamResponse> => {
   const stream = session.request(headers, { endStream: body === undefined })
-  const heard = readStreamResponse(stream)
+  const response = readStreamResponse(stream)
   if (body !== undefined) stream.end(body)
-  return heard
+  return response
 }
 
 /** One frame (RFC 9113 §4.1). */

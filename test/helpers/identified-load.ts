@@ -22,12 +22,15 @@ export const identifiedLoad = async (
   const ask = (id: string): Promise<boolean> =>
     new Promise((resolve) => {
       const headers = { 'X-Request-Id': id }
-      const asked = request({ port: port(), path: '/market/insights', host: '127.0.0.1', agent, headers }, (answer) => {
-        answer
-          .resume()
-          .on('end', () => resolve(answer.complete))
-          .on('error', () => resolve(false))
-      })
+      const asked = request(
+        { port: port(), path: '/market/insights', host: '127.0.0.1', agent, headers },
+        (response) => {
+          response
+            .resume()
+            .on('end', () => resolve(response.complete))
+            .on('error', () => resolve(false))
+        },
+      )
       asked.on('error', () => resolve(false)).end()
     })
   const lane = async (): Promise<void> => {

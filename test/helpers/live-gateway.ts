@@ -62,6 +62,10 @@ export const bootLiveGateway = async (settings: Settings = {}, environment: Envi
 
 /** Asks the admin listener. */
 export const fetchAdmin = async (url: string, method = 'GET', init: RequestInit = {}): Promise<AdminJsonResponse> => {
-  const answer = await fetch(url, { method, ...init })
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as AdminJsonResponse['body'] }
+  const response = await fetch(url, { method, ...init })
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as AdminJsonResponse['body'],
+  }
 }

@@ -11,11 +11,11 @@ describe.skipIf(nginx.missing)('a real nginx as an upstream', () => {
     try {
       for (const { id, method, path } of allOperations) {
         const body = method === 'POST' ? `{"of":"${id}"}` : null
-        const answer = await fetch(`${upstream.origin}${path}?q=a%20b`, { method, body })
+        const response = await fetch(`${upstream.origin}${path}?q=a%20b`, { method, body })
 
-        expect(answer.status).toBe(200)
-        expect(answer.headers.get('x-operation')).toBe(id)
-        expect(await answer.text()).toBe(`nginx ${method} ${path}?q=a%20b`)
+        expect(response.status).toBe(200)
+        expect(response.headers.get('x-operation')).toBe(id)
+        expect(await response.text()).toBe(`nginx ${method} ${path}?q=a%20b`)
       }
       const other = await fetch(`${upstream.origin}/valuation`)
       const wrong = await fetch(`${upstream.origin}/market/insights`, { method: 'POST' })

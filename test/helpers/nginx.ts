@@ -78,9 +78,9 @@ const serves = async (child: ChildProcess, origin: string): Promise<boolean> => 
   })
   for (let tries = 0; tries < 200; tries++) {
     if (failed || child.exitCode !== null || child.signalCode !== null) return false
-    const answer = await fetch(`${origin}/up`).catch(() => null)
+    const response = await fetch(`${origin}/up`).catch(() => null)
     // Another server may be listening there: only the page of this configuration counts.
-    if ((await answer?.text()) === `nginx ${child.pid}`) return true
+    if ((await response?.text()) === `nginx ${child.pid}`) return true
     await sleep(25)
   }
   return false

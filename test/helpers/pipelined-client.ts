@@ -8,7 +8,7 @@ import { closesConnection, parseResponse, type RawResponse } from './raw-respons
 export interface PipelinedRequest {
   readonly bytes: string
   readonly method: string
-  readonly onAnswer: (answer: RawResponse | null) => void
+  readonly onAnswer: (response: RawResponse | null) => void
 }
 
 /**
@@ -39,10 +39,10 @@ export class PipelinedClient {
             const next = this.#text === '' ? null : parseResponse(this.#text, piece.method)
             if (next === null) break
             this.#text = this.#text.slice(next.taken)
-            if (next.answer.status < 200) continue
+            if (next.response.status < 200) continue
             at++
-            piece.onAnswer(next.answer)
-            ending = closesConnection(next.answer)
+            piece.onAnswer(next.response)
+            ending = closesConnection(next.response)
           }
         } catch (error) {
           socket.destroy()

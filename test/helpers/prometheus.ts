@@ -77,15 +77,15 @@ const hurried = (rules: string): string =>
 
 const isReady = async (child: ChildProcess, port: number): Promise<boolean> => {
   for (let tries = 0; tries < 600 && child.exitCode === null; tries++) {
-    const answer = await fetch(`http://127.0.0.1:${port}/-/ready`).catch(() => null)
-    if (answer?.ok === true) return true
+    const response = await fetch(`http://127.0.0.1:${port}/-/ready`).catch(() => null)
+    if (response?.ok === true) return true
     await pause(50)
   }
   child.kill('SIGKILL')
   return false
 }
 
-interface Answer {
+interface PrometheusResponse {
   readonly data: {
     readonly result: readonly { readonly metric: Point['labels']; readonly value: readonly [number, string] }[]
   }
@@ -93,12 +93,12 @@ interface Answer {
 
 const running = (child: ChildProcess, port: number, folder: string): Prometheus => {
   const query = async (expression: string): Promise<readonly Point[]> => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query`, {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/query`, {
       method: 'POST',
       body: new URLSearchParams({ query: expression }),
     })
-    if (!answer.ok) throw new Error(`${expression}: ${await answer.text()}`)
-    const { data } = (await answer.json()) as Answer
+    if (!response.ok) throw new Error(`${expression}: ${await response.text()}`)
+    const { data } = (await response.json()) as PrometheusResponse
     return data.result.map(({ metric: labels, value: [, value] }) => ({ labels, value: Number(value) }))
   }
   return {

@@ -4,7 +4,7 @@ import type { ReceivedRequest, TestUpstream } from './upstream.ts'
 
 /** A raw request as it was sent, as it was answered, and as it arrived. */
 export interface RoundTrip {
-  readonly answer: RawResponse
+  readonly response: RawResponse
   /** What reached the upstream in the meantime. */
   readonly arrived: readonly ReceivedRequest[]
 }
@@ -13,9 +13,9 @@ export interface RoundTrip {
 export const roundTrip = async (port: number, upstream: TestUpstream, bytes: string): Promise<RoundTrip> => {
   const before = upstream.requests.length
   const text = await exchangeRaw(port, bytes)
-  const [answer] = parseResponses(text, [bytes.slice(0, bytes.indexOf(' '))]).answers
-  if (answer === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
-  return { answer, arrived: upstream.requests.slice(before) }
+  const [response] = parseResponses(text, [bytes.slice(0, bytes.indexOf(' '))]).responses
+  if (response === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
+  return { response: response, arrived: upstream.requests.slice(before) }
 }
 
 /** Lists the values of a field as it arrived; `lower` is the name in lower case. */

@@ -50,9 +50,9 @@ test('a half-close is passed on, and the other direction goes on', async () => {
   client.end('question')
   const question = await readAll(server)
   server.end('answer')
-  const answer = await readAll(client)
+  const response = await readAll(client)
 
-  expect([String(question), String(answer)]).toEqual(['question', 'answer'])
+  expect([String(question), String(response)]).toEqual(['question', 'answer'])
 })
 
 test('a reset arrives behind what was sent before it', async () => {

@@ -32,7 +32,7 @@ export interface SteadyLoad {
 }
 
 /** A request, and what the right response says after the number of the server. */
-interface Asked {
+interface SentRequest {
   readonly bytes: string
   readonly method: string
   readonly echo: string
@@ -71,7 +71,7 @@ const chunked = (body: string): string =>
   `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 
 /** Makes one request for each of the nine: GETs, and POSTs with bodies of up to 18 KiB, with a length or chunked. */
-const requests: readonly Asked[] = allOperations.map(({ method, path }, n) => {
+const requests: readonly SentRequest[] = allOperations.map(({ method, path }, n) => {
   const head = `${method} ${path}?n=${n} HTTP/1.1\r\nHost: gateway\r\n`
   const body = method === 'GET' ? '' : everyByte.repeat(12 * (n + 1))
   const framed = method === 'GET' ? '\r\n' : n % 2 === 0 ? withLength(body) : chunked(body)
@@ -97,25 +97,25 @@ export const steadyLoad = (
   let judged = 0
   let edit = { written: 0, shown: 0 }
   let stopped = false
-  let tellJudged = (): void => {}
+  let notifyJudged = (): void => {}
 
-  const judge = (answer: RawResponse | null, asked: Asked, shownThen: number): void => {
-    const told = `${asked.echo.slice(1, 41)} at edit ${shownThen}`
-    if (answer === null) return void failed.push(`${told}: the connection ended`)
+  const judge = (answer: RawResponse | null, asked: SentRequest, shownThen: number): void => {
+    const description = `${asked.echo.slice(1, 41)} at edit ${shownThen}`
+    if (answer === null) return void failed.push(`${description}: the connection ended`)
     const server = Number(answer.body[0])
     if (answer.status !== 200 || answer.body.slice(1) !== asked.echo)
-      return void failed.push(`${told}: ${answer.status} ${answer.body.slice(0, 200)}`)
-    if (closesConnection(answer) && !mayEnd) failed.push(`${told}: the connection is closed`)
+      return void failed.push(`${description}: ${answer.status} ${answer.body.slice(0, 200)}`)
+    if (closesConnection(answer) && !mayEnd) failed.push(`${description}: the connection is closed`)
     if (edit.written > shownThen) return
     judged++
-    if (server !== shownThen % 2) misrouted.push(`${told}: by ${server}`)
-    tellJudged()
+    if (server !== shownThen % 2) misrouted.push(`${description}: by ${server}`)
+    notifyJudged()
   }
 
   const run = async (first: number): Promise<void> => {
     let lane = new PipelinedClient(port)
     for (let n = first; !stopped; n++) {
-      const asked = requests[n % requests.length] as Asked
+      const asked = requests[n % requests.length] as SentRequest
       const [shownThen, interruptionsThen, sentAt] = [edit.shown, interruptions, performance.now()]
       const onAnswer = (answer: RawResponse | null): void => judge(answer, asked, shownThen)
       sent++
@@ -141,7 +141,7 @@ export const steadyLoad = (
       edit = { ...edit, shown: edit.written }
       const { shown } = edit
       await new Promise<void>((resolve) => {
-        tellJudged = resolve
+        notifyJudged = resolve
       })
       if (edit.shown !== shown) throw new Error('another edit was written meanwhile')
     },

@@ -84,13 +84,13 @@ export function* chunked(body: Buffer, chunkBytes: number, trailers = ''): Gener
 /** Sends a request on a connection of its own, reads to the end of the connection, and takes apart what came back. */
 export const call = async (port: number, request: WireRequest = {}): Promise<WireResponse> => {
   const socket = await dial(port)
-  const answer = readToEnd(socket)
+  const response = readToEnd(socket)
   const { body, chunkBytes, trailers } = request
   socket.write(renderHead(request), 'latin1')
-  if (body === undefined) return answer
+  if (body === undefined) return response
   if (chunkBytes === undefined) socket.write(body)
   else for (const piece of chunked(body, chunkBytes, trailers)) if (!socket.write(piece)) await awaitDrain(socket)
-  return answer
+  return response
 }
 
 /** Waits until a socket takes more, or is gone. */

@@ -33,12 +33,12 @@ export const sendToGroup = async (
 ): Promise<LabOutcome> => {
   const { method, path } = firstOperationOf(group)
   const fields = [...(request.fields ?? []), 'X-Lab-Id', id]
-  const answer = await call(port, { ...request, method, target: path, fields }).catch(() => null)
-  if (answer === null) return { id, said: 'silence', body: '', retryAfter: null }
-  const body = answer.body.toString()
-  const at = answer.fields.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'retry-after')
-  const retryAfter = at === -1 ? null : (answer.fields[at + 1] ?? null)
-  return { id, said: answer.whole ? summarize(answer.status, body) : 'cut', body, retryAfter }
+  const response = await call(port, { ...request, method, target: path, fields }).catch(() => null)
+  if (response === null) return { id, said: 'silence', body: '', retryAfter: null }
+  const body = response.body.toString()
+  const at = response.fields.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'retry-after')
+  const retryAfter = at === -1 ? null : (response.fields[at + 1] ?? null)
+  return { id, said: response.whole ? summarize(response.status, body) : 'cut', body, retryAfter }
 }
 
 /** Sums up a response: its status, and the code of the gateway's own. */

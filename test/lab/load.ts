@@ -66,10 +66,10 @@ export const requestBytes = ({ method, path }: Operation, id: string, body: Body
 }
 
 /** Says what came back: a response of an endpoint is only good when all of the request has reached it. */
-export const judgeResponse = (answer: RawResponse | null, id: string, hash: string): string => {
-  if (answer === null) return 'cut'
-  if (answer.status !== 200) return summarize(answer.status, answer.body)
-  const echo = JSON.parse(answer.body) as Echo
+export const judgeResponse = (response: RawResponse | null, id: string, hash: string): string => {
+  if (response === null) return 'cut'
+  if (response.status !== 200) return summarize(response.status, response.body)
+  const echo = JSON.parse(response.body) as Echo
   return echo.id === id && echo.sha256 === hash ? '200' : 'damaged'
 }
 
@@ -89,11 +89,11 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
     const body = bodies[method === 'GET' ? 0 : n++ % bodies.length] as Body
     const sentAt = performance.now()
     waiting.set(id, sentAt)
-    const onAnswer = (answer: RawResponse | null): void => {
+    const onAnswer = (response: RawResponse | null): void => {
       waiting.delete(id)
-      const retryAfter = answer === null ? null : (headerValues(answer, 'retry-after')[0] ?? null)
+      const retryAfter = response === null ? null : (headerValues(response, 'retry-after')[0] ?? null)
       const ms = performance.now() - sentAt
-      const result = { id, method, said: judgeResponse(answer, id, body.hash), sentAt, ms, retryAfter }
+      const result = { id, method, said: judgeResponse(response, id, body.hash), sentAt, ms, retryAfter }
       results.push(result)
       for (const watcher of [...watchers]) watcher(result)
     }

@@ -193,9 +193,9 @@ const look = async (
   })
   const [port, adminPort] = await Promise.all(Object.values(ports).map(({ promise }) => promise))
   const [base, admin] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`]
-  const told: string[] = []
+  const notes: string[] = []
   const tail = start(['tail', '--refused', '--admin', admin], onEnd)
-  eachLine(tail, (line) => told.push(line))
+  eachLine(tail, (line) => notes.push(line))
 
   const load = setInterval(() => {
     for (const group of groups)
@@ -250,7 +250,7 @@ const look = async (
     ...counted,
     severities: [...severities],
     lines: [open.filter((line) => fault.logged.test(JSON.stringify(line))).length, open.length],
-    tail: [told.filter((line) => fault.words.test(line)).length, told.length],
+    tail: [notes.filter((line) => fault.words.test(line)).length, notes.length],
     states: [...metrics.matchAll(/endpoint_state\{group="market".*state="(\w+)"\} 1$/gm)]
       .map(([, state]) => state)
       .join(),

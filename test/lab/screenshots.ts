@@ -77,7 +77,7 @@ writeFileSync(file, configuration())
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const serve = [main, 'serve', '--config', 'gateway.yaml']
 const gateway = spawn(process.execPath, serve, { cwd: place, stdio: ['ignore', 'ignore', 'inherit'] })
-const order = (path: string, body: object): Promise<Response> =>
+const command = (path: string, body: object): Promise<Response> =>
   fetch(admin + path, { method: 'POST', body: JSON.stringify(body) })
 for (let up = false; !up; await sleep(200)) up = (await fetch(`${admin}/ready`).catch(() => null))?.ok === true
 
@@ -111,8 +111,8 @@ for (const [i, share] of [0.6, 0.72].entries()) {
 await at(0.86)
 writeFileSync(file, configuration({ operations: { 'market.insight': { cache: true } } }))
 await at(0.93)
-await order('/endpoints/drain', { group: 'compliance', url: behind.compliance[1]?.url })
-await order('/operations/refuse', { operation: 'inventory.sync' })
+await command('/endpoints/drain', { group: 'compliance', url: behind.compliance[1]?.url })
+await command('/operations/refuse', { operation: 'inventory.sync' })
 await at(1)
 
 const { path: executablePath } = await program('chromium')

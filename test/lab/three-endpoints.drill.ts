@@ -143,21 +143,21 @@ describe('of several endpoints', () => {
       said.push((await sendToGroup(live.port, get, newId())).said)
     for (const endpoint of endpoints) await endpoint.listen()
 
-    const refused = []
+    const rejected = []
     for (let n = 0; n < 50; n++) {
       const from = performance.now()
       const outcome = await sendToGroup(live.port, get, newId())
-      refused.push({ ...outcome, ms: performance.now() - from })
+      rejected.push({ ...outcome, ms: performance.now() - from })
     }
     const attempted = endpoints.reduce((sum, { accepted }) => sum + accepted(), 0)
-    await pause(1000 * Number(refused.at(-1)?.retryAfter))
+    await pause(1000 * Number(rejected.at(-1)?.retryAfter))
     const recovered = await sendToGroup(live.port, get, newId())
 
     expect(new Set(said)).toEqual(new Set(['502 connect-failed']))
-    expect(new Set(refused.map((each) => each.said))).toEqual(new Set(['503 circuit-open']))
-    for (const { retryAfter } of refused) expect(['1', '2']).toContain(retryAfter)
+    expect(new Set(rejected.map((each) => each.said))).toEqual(new Set(['503 circuit-open']))
+    for (const { retryAfter } of rejected) expect(['1', '2']).toContain(retryAfter)
     expect(attempted).toBe(0)
-    const median = refused.map(({ ms }) => ms).toSorted((one, other) => one - other)[25] as number
+    const median = rejected.map(({ ms }) => ms).toSorted((one, other) => one - other)[25] as number
     console.info(`refused by the breaker within ${median.toFixed(2)} ms (median of 50)`)
     expect(median).toBeLessThan(50)
     expect(recovered.said).toBe('200')

@@ -39,9 +39,9 @@ const need = async (name: string): Promise<string> => {
 }
 const { right } = makeCertificates(await need('openssl'))
 const upstream = await openEarlyUpstream()
-const refusers: RejectingServer[] = [await startGateways(upstream.url, right)]
+const rejectingServers: RejectingServer[] = [await startGateways(upstream.url, right)]
 if (!values['no-nginx'])
-  refusers.push(await startNginx(await need('nginx'), join(folder, 'nginx'), upstream.url, right))
+  rejectingServers.push(await startNginx(await need('nginx'), join(folder, 'nginx'), upstream.url, right))
 
 const residentMiB = ({ pid }: RejectingServer): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
@@ -60,9 +60,9 @@ const measure = async (client: UploadClient, refuser: RejectingServer, speech: '
   const said = await client.run({ file, urls: links.flatMap(({ urls }) => urls), count, atOnce, folder })
   await Promise.all(links.map(({ link }) => link.close()))
   // An upstream that is late on a machine with much else to do is 504: a response too.
-  const heard = said.filter((line) => /^[45]\d\d$/.test(line)).length
+  const statuses = said.filter((line) => /^[45]\d\d$/.test(line)).length
   const why = said.find((line) => !/^[45]\d\d$/.test(line)) ?? ''
-  return { heard, lost: count - heard, why: why.slice(0, 100) }
+  return { heard: statuses, lost: count - statuses, why: why.slice(0, 100) }
 }
 
 let lostHere = 0
@@ -79,7 +79,7 @@ for (const client of uploadClients()) {
   for (const speech of client.speaks === 'h2' ? (['tls'] as const) : (['plain', 'tls'] as const))
     for (const rate of rates)
       await Promise.all(
-        refusers.map(async (refuser) => {
+        rejectingServers.map(async (refuser) => {
           const { lost, why } = await measure(client, refuser, speech, rate)
           if (refuser.name === 'gateway') lostHere += lost
           const over = client.speaks === 'h2' ? 'HTTP/2' : speech === 'tls' ? 'TLS' : 'TCP'
@@ -99,5 +99,5 @@ for (const client of uploadClients()) {
 }
 console.log(`\nthe gateway has lost ${lostHere}`)
 upstream.close()
-await Promise.all(refusers.map((each) => each.stop()))
+await Promise.all(rejectingServers.map((each) => each.stop()))
 process.exit(lostHere === 0 ? 0 : 1)

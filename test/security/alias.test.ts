@@ -34,9 +34,9 @@ test.each(aliases)('%s is not found, and nothing is forwarded', async (target) =
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url })
 
-  const { answer, arrived } = await roundTrip(port, upstream, `POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const { response, arrived } = await roundTrip(port, upstream, `POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
 
-  expect(findProblemFault(answer, 404)).toBeNull()
+  expect(findProblemFault(response, 404)).toBeNull()
   expect(arrived).toEqual([])
 })
 
@@ -48,7 +48,7 @@ test('an override of the method in a field changes nothing', async () => {
   const wrong = await roundTrip(port, upstream, `GET /valuation/score HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`)
   const right = await roundTrip(port, upstream, `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`)
 
-  expect(findProblemFault(wrong.answer, 405)).toBeNull()
+  expect(findProblemFault(wrong.response, 405)).toBeNull()
   expect(wrong.arrived).toEqual([])
   expect(right.arrived.map(({ method }) => method)).toEqual(['GET'])
 })

@@ -63,11 +63,15 @@ const rows: readonly (readonly [what: string, lies: Lies])[] = [
 test.each(rows)('a Redis that answers with %s changes no response', async (_, lies) => {
   const redis = await rawUpstream((socket) => {
     socket.on('error', () => {})
-    let heard = ''
+    let received = ''
     socket.on('data', (chunk) => {
-      heard = chunk.toString('latin1')
-      if (heard.includes('SCRIPT')) socket.write(text('a'.repeat(40)))
-      else if (heard.includes(findScript.sha) || heard.includes(storeScript.sha) || heard.includes(renewScript.sha))
+      received = chunk.toString('latin1')
+      if (received.includes('SCRIPT')) socket.write(text('a'.repeat(40)))
+      else if (
+        received.includes(findScript.sha) ||
+        received.includes(storeScript.sha) ||
+        received.includes(renewScript.sha)
+      )
         lies(socket)
       else socket.write(text('1')) // what it is tried with
     })

@@ -34,8 +34,8 @@ describe.skipIf(openssl.missing)('Client-Cert', () => {
     })
     const send = async (lines: readonly string[], path = '/market/insights') => {
       const request = [`GET ${path} HTTP/1.1`, 'Host: gateway', 'Connection: close', ...lines, '\r\n']
-      const { answer, arrived } = await roundTrip(gateway.port, upstream, request.join('\r\n'))
-      return { status: answer.status, names: receivedNames(arrived[0]) }
+      const { response, arrived } = await roundTrip(gateway.port, upstream, request.join('\r\n'))
+      return { status: response.status, names: receivedNames(arrived[0]) }
     }
     return { ...gateway, send }
   }

@@ -40,9 +40,9 @@ test.each(['destroy', 'resetAndDestroy', 'end'] as const)(
     await eventually(() => open.size === connections)
     client.socket[leave]()
     await eventually(() => open.size === 0)
-    const answer = await call(port, { target: '/market/insights?quick' })
+    const response = await call(port, { target: '/market/insights?quick' })
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(await line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
   },
 )

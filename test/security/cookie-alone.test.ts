@@ -5,7 +5,7 @@ import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 
 // The attack: a page that makes an operator's browser send a request makes it send the cookie too. So a cookie by
 // itself must change nothing, under whatever spelling.
-const orders = [
+const commands = [
   ['POST', '/reload', ''],
   ['POST', '/reload?force', ''],
   ['POST', '/rollback', ''],
@@ -20,16 +20,16 @@ const done = ['operation override', 'endpoint order', 'cache cleared', 'configur
 const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
 
 describe('a session alone', () => {
-  test.each(orders)('gives no order by %s %s', async (method, target, body) => {
+  test.each(commands)('gives no order by %s %s', async (method, target, body) => {
     const live = await bootLiveGateway({ admin: { token }, upstreams: { market } })
     const { cookie } = await logIn(live.admin)
     const ask = (headers: Record<string, string>) =>
       fetch(live.admin + target, { method, headers, ...(body === '' ? {} : { body }) })
 
-    const refused = await ask({ cookie })
+    const rejected = await ask({ cookie })
     const withLevel = await ask({ cookie, authorization: 'Bearer of-something-else' })
 
-    expect([refused.status, withLevel.status]).toEqual([401, 401])
+    expect([rejected.status, withLevel.status]).toEqual([401, 401])
     expect(live.lines.filter(({ msg }) => done.includes(msg))).toEqual([])
   })
 
@@ -53,12 +53,12 @@ describe('a session alone', () => {
     const { cookie } = await logIn(live.admin)
     const { port } = live.gateway.adminAddress
 
-    const answer = await exchangeRaw(
+    const response = await exchangeRaw(
       port,
       `${line} HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\nX-HTTP-Method-Override: POST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
     )
 
-    expect([400, 401, 403, 404, 405]).toContain(parseStatus(answer))
+    expect([400, 401, 403, 404, 405]).toContain(parseStatus(response))
     expect(live.lines.filter(({ msg }) => done.includes(msg))).toEqual([])
   })
 
@@ -68,9 +68,9 @@ describe('a session alone', () => {
     const { text } = await visitPage(`${live.admin}/nowhere`, { authorization: `Bearer ${token}`, accept: '*/*' })
     const paths = [...String(JSON.parse(text).detail).matchAll(/\/[^, ]*/g)].map(([path]) => path)
 
-    const orders = paths.flatMap((path) => ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ path, method })))
+    const commands = paths.flatMap((path) => ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ path, method })))
     const taken: string[] = []
-    for (const { path, method } of orders) {
+    for (const { path, method } of commands) {
       const { status } = await fetch(live.admin + path, { method, headers: session, redirect: 'manual' })
       if (status !== 401) taken.push(`${method} ${path} ${status}`)
     }

@@ -15,9 +15,13 @@ test.each([
     const twins = ['X_Api_Key', 'x-api_key', 'X_API-KEY'].map((name) => `${name}: forged\r\n`)
     const lines = `Host: a\r\nConnection: close\r\n${twins.join('')}X-Api-Key: ${key}\r\nX-Other_Key: kept\r\n`
 
-    const { answer, arrived } = await roundTrip(gateway.port, upstream, `GET /market/insights HTTP/1.1\r\n${lines}\r\n`)
+    const { response, arrived } = await roundTrip(
+      gateway.port,
+      upstream,
+      `GET /market/insights HTTP/1.1\r\n${lines}\r\n`,
+    )
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(receivedValues(arrived[0], 'x-api-key')).toEqual(passed)
     expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
     expect(receivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])

@@ -49,8 +49,8 @@ describe.each(breaks)('%s in a response', (_, bytes) => {
       'a field of an interim answer',
       `HTTP/1.1 103 Early Hints\r\nX-A: b${evil}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
     ],
-  ])('in %s becomes no field of the client’s', async (_, answer) => {
-    const evilUpstream = await rawUpstream((socket) => onRequest(socket, () => void socket.write(answer, 'latin1')))
+  ])('in %s becomes no field of the client’s', async (_, response) => {
+    const evilUpstream = await rawUpstream((socket) => onRequest(socket, () => void socket.write(response, 'latin1')))
     const { port } = await bootGateway({ upstream: evilUpstream.url, listen: { interim: 'relay' } })
 
     const received = await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')

@@ -20,8 +20,8 @@ test.each([
   const ask = (path: string, more: readonly [string, string][]): Promise<number> =>
     new Promise((resolve, reject) => {
       const headers = [...fields, ...more].flat()
-      request({ port: gateway.port, path, headers, agent: false, setHost: false }, (answer) => {
-        answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
+      request({ port: gateway.port, path, headers, agent: false, setHost: false }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0))
       })
         .on('error', reject)
         .end()
@@ -35,8 +35,8 @@ test.each([
   ).toBe(200)
   expect(await ask('/leads/pipeline', [['Host', 'gateway']])).toBe(200)
 
-  const told = upstream.requests.map(({ rawHeaders }) =>
+  const identities = upstream.requests.map(({ rawHeaders }) =>
     rawHeaders.flatMap((each, at) => (at % 2 === 0 && isIdentity(each) ? [rawHeaders[at + 1]] : [])),
   )
-  expect(told).toEqual([['bank-a'], []])
+  expect(identities).toEqual([['bank-a'], []])
 })

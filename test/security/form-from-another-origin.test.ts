@@ -18,9 +18,9 @@ describe.each(foreign)('%j', (headers) => {
     const session = await logIn(live.admin)
     const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
 
-    const answer = await submitForm(`${live.admin}/actions/reload`, form, { ...session, ...headers })
+    const response = await submitForm(`${live.admin}/actions/reload`, form, { ...session, ...headers })
 
-    expect(answer.status).toBe(403)
+    expect(response.status).toBe(403)
     expect(live.lines.map(({ msg }) => msg)).not.toContain('configuration unchanged')
   })
 

@@ -10,10 +10,10 @@ test('the token of a form is good in its session alone', async () => {
   const target = '/actions/refuse?operation=market.insights'
   const form = hiddenFields(await visitPage(live.admin + target, one))
 
-  const refused = await submitForm(`${live.admin}/actions/refuse`, form, another)
+  const rejected = await submitForm(`${live.admin}/actions/refuse`, form, another)
   const taken = await submitForm(`${live.admin}/actions/refuse`, form, one)
 
-  expect([refused.status, taken.status]).toEqual([403, 303])
+  expect([rejected.status, taken.status]).toEqual([403, 303])
 })
 
 test('the token of the login form is good for nothing else', async () => {
@@ -21,10 +21,10 @@ test('the token of the login form is good for nothing else', async () => {
   const session = await logIn(live.admin)
   const form = hiddenFields(await visitPage(`${live.admin}/login`))
 
-  const answer = await submitForm(`${live.admin}/actions/reload`, form, session)
+  const response = await submitForm(`${live.admin}/actions/reload`, form, session)
 
   expect(form.formToken).toHaveLength(43)
-  expect(answer.status).toBe(403)
+  expect(response.status).toBe(403)
 })
 
 test('the token of a session that is over is good for nothing, not even for the next session', async () => {

@@ -60,7 +60,7 @@ test('one that stands in the query is none', async () => {
 test('a form for logging in needs its own as well: another page logs no operator in', async () => {
   const { admin } = await bootLiveGateway({ admin: { token } })
 
-  const answer = await submitForm(`${admin}/login`, { token })
+  const response = await submitForm(`${admin}/login`, { token })
 
-  expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
+  expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
 })

@@ -16,10 +16,10 @@ test('guesses are bounded, and the bearer is let in all the while', async () => 
   const right = await guess(token, 'application/json')
   const bearer = await fetchAdmin(`${live.admin}/status`, 'GET', { headers: { Authorization: `Bearer ${token}` } })
 
-  const bounded = guesses.filter(({ status }) => status === 429)
-  expect([guesses.filter(({ status }) => status === 403).length, bounded.length]).toEqual([5, 25])
-  expect(bounded.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true)
-  expect(bounded[0]?.text).toContain('<p role="alert">Too many attempts: try again in a second.</p>')
+  const limited = guesses.filter(({ status }) => status === 429)
+  expect([guesses.filter(({ status }) => status === 403).length, limited.length]).toEqual([5, 25])
+  expect(limited.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true)
+  expect(limited[0]?.text).toContain('<p role="alert">Too many attempts: try again in a second.</p>')
   expect(right.status).toBe(429) // a right guess by then gets no other response
   expect(right.headers.get('content-type')).toBe('application/problem+json')
   expect(JSON.parse(right.text)).toMatchObject({ code: 'too-many-attempts' })

@@ -8,7 +8,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 // without ever asking for anything, keeps every other client out.
 const timeouts = { headers: '200ms', keepAlive: '200ms' }
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
-const refused = 'POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'
+const rejectedRequest = 'POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'
 
 /** Sends a byte now and then until the connection ends. */
 const drip = (socket: Socket, text: string): void => {
@@ -22,7 +22,7 @@ test.each([
   ['that has had its answer', get, null],
   ['that sends empty lines behind its answer', get, '\r\n'],
   ['that sends the next request a byte at a time', get, 'G'],
-  ['that sends the body of a refused request a byte at a time', refused, 'x'],
+  ['that sends the body of a refused request a byte at a time', rejectedRequest, 'x'],
 ])('a connection %s is closed', async (_, first, then) => {
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })

@@ -66,9 +66,9 @@ describe('is rejected and not forwarded:', () => {
   ])('%s', async (_, bytes) => {
     const { port, upstream } = await boot('client')
 
-    const { answer, arrived } = await roundTrip(port, upstream, bytes)
+    const { response, arrived } = await roundTrip(port, upstream, bytes)
 
-    expect(findProblemFault(answer, 400)).toBeNull()
+    expect(findProblemFault(response, 400)).toBeNull()
     expect(arrived).toEqual([])
   })
 })

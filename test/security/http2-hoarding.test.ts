@@ -28,11 +28,11 @@ test.skipIf(missing !== null)('a connection has a hundred requests under way, an
   const heads = (from: number, count: number) => Array.from({ length: count }, (_, n) => head(from + 2 * n))
 
   await client.send(...heads(1, 101))
-  const refused = await client.frame(({ type }) => type === 3)
+  const rejected = await client.frame(({ type }) => type === 3)
 
-  expect(refused).toMatchObject({ stream: 201 })
+  expect(rejected).toMatchObject({ stream: 201 })
   client.socket.destroy() // or the gateway would wait for those that are under way
-  expect(refused && codeOf(refused)).toBe(constants.NGHTTP2_REFUSED_STREAM)
+  expect(rejected && codeOf(rejected)).toBe(constants.NGHTTP2_REFUSED_STREAM)
 })
 
 test.skipIf(missing !== null)('a client that goes on beyond them loses its connection', async () => {

@@ -6,9 +6,9 @@ const listen = { timeouts: { headers: '200ms', keepAlive: '200ms' } }
 /** Pings as often as is no flood. */
 const keepBusy = async (client: FrameClient): Promise<void> => {
   for (let n = 0; n < 100 && !client.socket.destroyed; n++) {
-    const answers = client.frames.filter(({ type }) => type === 6).length
+    const responses = client.frames.filter(({ type }) => type === 6).length
     await client.send(frame(6, 0, 0, Buffer.alloc(8)))
-    await client.frame(() => client.frames.filter(({ type }) => type === 6).length > answers)
+    await client.frame(() => client.frames.filter(({ type }) => type === 6).length > responses)
   }
 }
 

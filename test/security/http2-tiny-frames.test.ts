@@ -31,12 +31,12 @@ test.skipIf(missing !== null)('a body that waits for its upstream again and agai
   const narrow = await narrowTo(upstream.port)
   const { port } = await bootHttp2({ upstream: narrow.url })
   const stream = dialHttp2(port).request({ ':path': '/risk/asset-valuation', ':method': 'POST' }, { endStream: false })
-  const answered = readStreamResponse(stream)
+  const response = readStreamResponse(stream)
 
   for (let at = 0; at < body.length; at += 700) stream.write(body.subarray(at, at + 700))
   stream.end()
 
-  expect(await answered).toMatchObject({ status: 200 })
+  expect(await response).toMatchObject({ status: 200 })
   expect(upstream.requests.map(({ sha256 }) => sha256)).toEqual([sha256(body)])
 })
 

@@ -12,11 +12,11 @@ const total = 64 * MiB
 const most = 16 * MiB
 
 test('a client that does not read is not kept more interim responses than it may have unread', async () => {
-  const told = Promise.withResolvers<void>()
+  const written = Promise.withResolvers<void>()
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {
       for (let sent = 0; sent < total; sent += each.length) socket.write(each)
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlast', () => told.resolve())
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlast', () => written.resolve())
     }),
   )
   const { port } = await bootGateway({ upstream: upstream.url, listen: { interim: 'relay' } })
@@ -24,7 +24,7 @@ test('a client that does not read is not kept more interim responses than it may
 
   client.pause()
   client.write(renderHead({}))
-  await told.promise // the gateway has taken nearly all of it
+  await written.promise // the gateway has taken nearly all of it
   let received = 0
   let end = ''
   for await (const chunk of client) {

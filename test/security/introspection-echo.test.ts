@@ -44,13 +44,13 @@ test.each<readonly [string, Echo]>([
     log: { level: 'trace' },
   })
 
-  const answer = await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${token}` } })
+  const response = await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${token}` } })
   await live.line(({ failure }) => failure !== undefined)
 
-  expect([403, 503]).toContain(answer.status)
-  const told = [await answer.text(), live.lines]
+  expect([403, 503]).toContain(response.status)
+  const texts = [await response.text(), live.lines]
   for (const page of ['status', 'config', 'metrics'])
-    told.push(await fetch(`${live.admin}/${page}`).then((shown) => shown.text()))
+    texts.push(await fetch(`${live.admin}/${page}`).then((shown) => shown.text()))
   expect((await fetchAdmin(`${live.admin}/status`)).body).toMatchObject({ tokens: { introspection: {} } })
-  for (const each of planted) expect(JSON.stringify(told)).not.toContain(each)
+  for (const each of planted) expect(JSON.stringify(texts)).not.toContain(each)
 })

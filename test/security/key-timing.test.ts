@@ -26,7 +26,7 @@ const method = apiKeyAuthenticator(
 )
 
 /** Measures one rejection, in nanoseconds. */
-const refusal = (key: string): number => {
+const rejection = (key: string): number => {
   const exchange = fakeExchange({ fields: ['X-Api-Key', key] })
   const begun = process.hrtime.bigint()
   try {
@@ -50,7 +50,7 @@ test('what is wrong with a key makes no difference to how long its rejection tak
   // In turns, so that whatever slows the machine slows all of them; the first ones warm up.
   for (let n = 0; n < tries; n++)
     for (const [what, key] of Object.entries(keys)) {
-      const took = refusal(key)
+      const took = rejection(key)
       if (n >= tries / 10) times.get(what)?.push(took)
     }
 

@@ -11,11 +11,11 @@ const mistyped = 'a-token-of-an-operatro'
 test('no token and no cookie stands in a log, in the audit log, or in a response', async () => {
   const audit = createAuditLog(onTestFinished)
   const live = await bootLiveGateway({ admin: { token }, audit: audit.settings, log: { level: 'trace' } })
-  const answers: string[] = []
-  const say = async (answer: ReturnType<typeof visitPage>) => {
-    const { text, headers } = await answer
-    answers.push(text, headers.get('location') ?? '')
-    return answer
+  const responses: string[] = []
+  const say = async (response: ReturnType<typeof visitPage>) => {
+    const { text, headers } = await response
+    responses.push(text, headers.get('location') ?? '')
+    return response
   }
   const login = await say(visitPage(`${live.admin}/login`))
 
@@ -34,7 +34,7 @@ test('no token and no cookie stands in a log, in the audit log, or in a response
   await live.line(({ msg }) => msg === 'logout')
   await live.gateway.close()
 
-  const written = [JSON.stringify(live.lines), audit.text(), ...answers].join('\n')
+  const written = [JSON.stringify(live.lines), audit.text(), ...responses].join('\n')
   for (const secret of [token, mistyped, id])
     expect(secretEncodings(secret).filter((spelling) => written.includes(spelling))).toEqual([])
   expect([JSON.stringify(live.lines), audit.text()].join('\n')).not.toContain(form.formToken)

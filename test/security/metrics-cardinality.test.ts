@@ -67,7 +67,7 @@ test('a hundred thousand requests of which each is another leave as many series 
       return {
         bytes,
         method,
-        onAnswer: (answer) => statuses.set(answer?.status ?? 0, (statuses.get(answer?.status ?? 0) ?? 0) + 1),
+        onAnswer: (response) => statuses.set(response?.status ?? 0, (statuses.get(response?.status ?? 0) ?? 0) + 1),
       }
     }),
   )

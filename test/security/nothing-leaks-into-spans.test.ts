@@ -107,10 +107,10 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
   const bytes = receiver.bytes().toString('latin1')
   expect(bytes).toContain('connect-failed')
   expect(config).toContain('"Authorization":"***"')
-  const told = { spans: bytes, config, log: JSON.stringify(served.lines) + served.errors() }
+  const texts = { spans: bytes, config, log: JSON.stringify(served.lines) + served.errors() }
   const isOfTheLog: readonly string[] = [planted.id, planted.forwarded] // the access line has them, as it always had
   const found = Object.values(planted).flatMap((secret) =>
-    Object.entries(told).flatMap(([where, all]) => {
+    Object.entries(texts).flatMap(([where, all]) => {
       if (where === 'log' && isOfTheLog.includes(secret)) return []
       return secretEncodings(secret).some((each) => all.toLowerCase().includes(each.toLowerCase()))
         ? [[where, secret]]

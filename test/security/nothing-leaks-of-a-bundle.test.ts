@@ -38,7 +38,7 @@ const planted = {
 } as const
 
 /** Makes `tail` print the recent rejections, as many lines at least. */
-const lastRefused = async (file: string, most: number): Promise<string> => {
+const lastRejections = async (file: string, most: number): Promise<string> => {
   const args = ['src/main.ts', 'tail', '--refused', '--since', '1h', '--config', file]
   const child = spawn(process.execPath, args)
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -94,7 +94,7 @@ test('no credential that is in anything comes out in an archive, nor in a termin
     return answer.status
   }
   const key = { 'X-Api-Key': `a.${planted.key}` }
-  const answers = [
+  const responses = [
     await ask(`/market/insights?${planted.query}`, key),
     await ask(`/market/insights?cut&${planted.query}`, key),
     await ask(`/inventory/sync?${planted.query}`, key, 'POST'),
@@ -122,9 +122,9 @@ test('no credential that is in anything comes out in an archive, nor in a termin
       runCommand([...command, '--config', file], { PLANTED: planted.environment }),
     ),
   )
-  const followed = await lastRefused(file, answers.length)
+  const followed = await lastRejections(file, responses.length)
 
-  expect(answers).toEqual([500, 502, 500, 502, 404, 404, 405, 401, 503])
+  expect(responses).toEqual([500, 502, 500, 502, 404, 404, 405, 401, 503])
   expect([edit.status, broken.code, code]).toEqual([422, 0, 0])
   const parts: Readonly<Record<string, string>> = {
     ...unzip(output),

@@ -65,16 +65,16 @@ test('nothing of a token that is good or rejected comes out of a worker, of one 
   )
   const gateway = serve(file, { NODE_OPTIONS: `--import=${folder}/crash.mjs` })
   const port = await waitForListening(gateway)
-  const told: string[] = []
+  const texts: string[] = []
   const ask = async (bearer: string, path = '/market/insights'): Promise<number> => {
     const headers = { authorization: `Bearer ${bearer}` }
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
-    told.push(JSON.stringify([...answer.headers]), await answer.text())
+    texts.push(JSON.stringify([...answer.headers]), await answer.text())
     return answer.status
   }
   const operator = async (path: string) => {
     const text = await (await fetch(`http://127.0.0.1:${adminPort}${path}`)).text()
-    told.push(text)
+    texts.push(text)
     return JSON.parse(text)
   }
 
@@ -92,7 +92,7 @@ test('nothing of a token that is good or rejected comes out of a worker, of one 
   gateway.signal('SIGTERM')
   expect(await gateway.ended).toEqual({ code: 0, signal: null })
 
-  const all = [...told, JSON.stringify(gateway.lines), gateway.errors()].join('\n')
+  const all = [...texts, JSON.stringify(gateway.lines), gateway.errors()].join('\n')
   expect(all).toContain('"event":"exchange"')
   expect(all).toContain('"client":"bank-a","method":"jwt"')
   expect(all).toContain('"cause":')

@@ -84,7 +84,7 @@ test('no credential that is in anything comes out of anything', async () => {
   writeFileSync(file, configText(settings))
   const gateway = serve(file, { PLANTED: planted.environment, NODE_OPTIONS: `--import=${folder}/crash.mjs` })
   const port = await waitForListening(gateway)
-  const told: string[] = []
+  const texts: string[] = []
 
   const headers = {
     Authorization: `Bearer ${planted.bearer}`,
@@ -97,18 +97,18 @@ test('no credential that is in anything comes out of anything', async () => {
       () => null,
     )
     if (answer === null) return 0
-    told.push(JSON.stringify([...answer.headers]), await answer.text())
+    texts.push(JSON.stringify([...answer.headers]), await answer.text())
     return answer.status
   }
   const raw = async (text: string): Promise<void> => {
     const client = await rawClient(port)
     client.send(text)
-    told.push((await client.ended()).received)
+    texts.push((await client.ended()).received)
   }
   const operator = async (path: string, token: string, method = 'GET'): Promise<number> => {
     const init = { method, headers: { Authorization: `Bearer ${token}` } }
     const answer = await fetch(`http://127.0.0.1:${adminPort}${path}`, init)
-    told.push(await answer.text())
+    texts.push(await answer.text())
     return answer.status
   }
 
@@ -139,14 +139,14 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
   for (const page of ['/', '/overview', '/refused', '/status', '/metrics'])
     expect(await operator(page, planted.admin)).toBe(200)
-  told.push(await firstTick(`http://127.0.0.1:${adminPort}/events`, planted.admin))
+  texts.push(await firstTick(`http://127.0.0.1:${adminPort}/events`, planted.admin))
   const command = (...args: readonly string[]): void => {
     const { stdout, stderr, status } = spawnSync(process.execPath, ['src/main.ts', ...args], {
       encoding: 'utf8',
       env: { ...process.env, PLANTED: planted.environment },
     })
     expect([args[0], stderr, status]).toEqual([args[0], expect.any(String), expect.toBeOneOf([0, 1])])
-    told.push(stdout, stderr)
+    texts.push(stdout, stderr)
   }
   command('check', file)
   writeFileSync(file, configText(settings))
@@ -162,7 +162,7 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await gateway.ended).toEqual({ code: 1, signal: null })
 
   const all = [
-    ...told,
+    ...texts,
     JSON.stringify(gateway.lines),
     gateway.errors(),
     readFileSync(join(folder, 'audit.log'), 'utf8'),

@@ -50,14 +50,14 @@ test('what stands in the file is text: a problem quotes it', async () => {
   const form = await visitPage(`${live.admin}/actions/reload`)
   const [, formToken = ''] = /name="formToken" value="([^"]*)"/.exec(form.text) ?? []
 
-  const answer = await fetch(`${live.admin}/actions/reload`, {
+  const response = await fetch(`${live.admin}/actions/reload`, {
     method: 'POST',
     headers: { accept: 'text/html' },
     body: new URLSearchParams({ formToken }),
   })
 
-  const text = await answer.text()
-  expect(answer.status).toBe(422)
+  const text = await response.text()
+  expect(response.status).toBe(422)
   expect(text).toContain('&#60;script&#62;')
   expect(isInjected(text)).toBe(false)
 })

@@ -61,33 +61,33 @@ describe('of one address', () => {
     const { port, lines } = await boot({ maxConnectionsPerAddress: 1 })
     await ask(port)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    const told = () =>
+    const rejectedLines = () =>
       lines.filter(({ msg }) => msg === 'connections turned away').map(({ connections }) => connections)
 
     for (let n = 0; n < 20; n++) await ask(port)
-    const before = told()
+    const before = rejectedLines()
     vi.advanceTimersByTime(1001)
 
-    expect([before, told()]).toEqual([[1], [1, 19]])
+    expect([before, rejectedLines()]).toEqual([[1], [1, 19]])
   })
 
   test('workers count together, and one that ends takes its connections with it', async () => {
     const upstream = await httpUpstream()
-    const crew = await startWorkerGateway({
+    const gateway = await startWorkerGateway({
       workers: 2,
       upstream: upstream.url,
       listen: { maxConnectionsPerAddress: 3 },
     })
-    onTestFinished(() => crew.stop())
+    onTestFinished(() => gateway.stop())
 
-    const held = [await ask(crew.port), await ask(crew.port), await ask(crew.port)]
-    const fourth = await ask(crew.port)
+    const held = [await ask(gateway.port), await ask(gateway.port), await ask(gateway.port)]
+    const fourth = await ask(gateway.port)
     held[0]?.destroy()
-    const again = await vi.waitUntil(() => ask(crew.port), { timeout: 10_000 })
-    for (const { pid } of (await crew.status()).workers) if (pid !== null) process.kill(pid, 'SIGKILL')
+    const again = await vi.waitUntil(() => ask(gateway.port), { timeout: 10_000 })
+    for (const { pid } of (await gateway.status()).workers) if (pid !== null) process.kill(pid, 'SIGKILL')
     const anew = await vi.waitUntil(
       async () => {
-        const three = await Promise.all([1, 2, 3].map(() => ask(crew.port)))
+        const three = await Promise.all([1, 2, 3].map(() => ask(gateway.port)))
         if (!three.includes(null)) return true
         for (const each of three) each?.destroy() // or they would be in the way of the next three
         return false
@@ -115,14 +115,14 @@ test('a listener that is full turns clients away, says so, and leaves operators 
 
 test('several workers hold as many connections as the file says, and not as many each', async () => {
   const upstream = await httpUpstream()
-  const crew = await startWorkerGateway({ workers: 2, upstream: upstream.url, listen: { maxConnections: 4 } })
-  onTestFinished(() => crew.stop())
+  const gateway = await startWorkerGateway({ workers: 2, upstream: upstream.url, listen: { maxConnections: 4 } })
+  onTestFinished(() => gateway.stop())
   const served: (Socket | null)[] = []
 
-  for (let n = 0; n < 8; n++) served.push(await ask(crew.port))
+  for (let n = 0; n < 8; n++) served.push(await ask(gateway.port))
   served[0]?.destroy()
-  await vi.waitUntil(() => ask(crew.port), { timeout: 10_000 })
+  await vi.waitUntil(() => ask(gateway.port), { timeout: 10_000 })
 
   expect(served.map((each) => each !== null)).toEqual([true, true, true, true, false, false, false, false])
-  expect(await Promise.all([1, 2, 3, 4].map(() => ask(crew.port)))).toEqual([null, null, null, null])
+  expect(await Promise.all([1, 2, 3, 4].map(() => ask(gateway.port)))).toEqual([null, null, null, null])
 })

@@ -21,9 +21,9 @@ test('of a flood of requests on one connection few are forwarded, and their resp
   for (const answer of held.toReversed()) answer()
   const { received, how } = await client.ended()
 
-  const { answers, rest } = parseResponses(received, Array(100).fill('GET') as string[])
-  expect(answers.map(({ body }) => body)).toEqual(paths.slice(0, 100))
-  expect(answers.map(closesConnection)).toEqual([...Array(99).fill(false), true])
+  const { responses, rest } = parseResponses(received, Array(100).fill('GET') as string[])
+  expect(responses.map(({ body }) => body)).toEqual(paths.slice(0, 100))
+  expect(responses.map(closesConnection)).toEqual([...Array(99).fill(false), true])
   expect([rest, how]).toEqual(['', 'end'])
   expect(upstream.begun()).toBe(100)
   await eventually(() => lines.length >= 100)
@@ -34,15 +34,15 @@ test('a flood behind the last response of a connection costs that response nothi
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url })
   const client = await rawClient(port)
-  const refused = 'POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+  const rejectedRequest = 'POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
 
-  client.send(get('/market/insights') + refused.slice(0, -5))
+  client.send(get('/market/insights') + rejectedRequest.slice(0, -5))
   await eventually(() => upstream.begun() === 1)
-  client.send(refused.slice(-5) + get('/leads/pipeline').repeat(5000))
+  client.send(rejectedRequest.slice(-5) + get('/leads/pipeline').repeat(5000))
   const { received } = await client.ended()
 
-  const { answers, rest } = parseResponses(received, ['GET', 'POST'])
-  expect(answers.map(({ status }) => status)).toEqual([200, 404])
+  const { responses, rest } = parseResponses(received, ['GET', 'POST'])
+  expect(responses.map(({ status }) => status)).toEqual([200, 404])
   expect(rest).toBe('')
   expect(upstream.begun()).toBe(1)
 })
@@ -56,7 +56,7 @@ test('as many as a client may have a use for are answered in order', async () =>
   client.send(paths.map(get).join('') + get('/leads/pipeline').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
   const { received } = await client.ended()
 
-  const { answers, rest } = parseResponses(received, Array(100).fill('GET') as string[])
-  expect(answers.map(({ status }) => status)).toEqual([...paths.map((_, i) => (i % 2 === 0 ? 200 : 404)), 200])
+  const { responses, rest } = parseResponses(received, Array(100).fill('GET') as string[])
+  expect(responses.map(({ status }) => status)).toEqual([...paths.map((_, i) => (i % 2 === 0 ? 200 : 404)), 200])
   expect(rest).toBe('')
 })

@@ -56,11 +56,11 @@ test('and not again after an edit of how old it may be', async () => {
 
 test('by whichever of several workers it comes in', async () => {
   const script = fileURLToPath(new URL('../workers/pool/short-timeouts.ts', import.meta.url))
-  const crew = await startWorkerGateway({ workers: 2, ...tokenBindingSettings(key) }, [script])
-  onTestFinished(() => crew.stop())
+  const gateway = await startWorkerGateway({ workers: 2, ...tokenBindingSettings(key) }, [script])
+  onTestFinished(() => gateway.stop())
   const proof = await seen()
 
-  const statuses = await Promise.all(Array.from({ length: 10 }, () => requestWithFields(crew.port, proof)))
+  const statuses = await Promise.all(Array.from({ length: 10 }, () => requestWithFields(gateway.port, proof)))
 
   expect(statuses.toSorted()).toEqual([200, ...new Array(9).fill(401)])
 })

@@ -18,11 +18,11 @@ test.each([
   const { gateway } = await bootLiveGateway({ admin: { token } })
   const origin = 'Origin: http://attacker.example:9901\r\nSec-Fetch-Site: same-origin\r\nAccept: text/html\r\n'
 
-  const answer = await exchangeRaw(
+  const response = await exchangeRaw(
     gateway.adminAddress.port,
     `${what} HTTP/1.1\r\nHost: attacker.example:9901\r\n${origin}Content-Length: ${sent.length}\r\nConnection: close\r\n\r\n${sent}`,
   )
 
-  expect(parseStatus(answer)).toBe(421)
-  expect(answer).not.toMatch(/<form|set-cookie/i)
+  expect(parseStatus(response)).toBe(421)
+  expect(response).not.toMatch(/<form|set-cookie/i)
 })

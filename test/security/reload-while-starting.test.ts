@@ -43,12 +43,12 @@ test('SIGHUP while the gateway starts is remembered, and the file is read again 
 
   const running = createServeCommand().parseAsync(['--config', file], { from: 'user' })
   await vi.waitUntil(() => startGateway.mock.calls.length === 1, { timeout: 20_000 })
-  const heard = process.emit('SIGHUP', 'SIGHUP')
+  const handled = process.emit('SIGHUP', 'SIGHUP')
   const address = { address: '127.0.0.1', port: 1, family: 'IPv4' }
   served({ address, adminAddress: address, reload } satisfies Partial<Record<keyof Gateway, unknown>>)
   await running
   process.emit('SIGHUP', 'SIGHUP')
 
-  expect(heard).toBe(true)
+  expect(handled).toBe(true)
   expect(reload.mock.calls).toEqual([['signal'], ['signal']])
 })

@@ -18,13 +18,13 @@ describe.skipIf(openssl.missing)('renegotiation', () => {
     const { port } = await bootTlsGateway(made.right)
     const { socket, failure } = await tlsHandshake(port, { maxVersion: 'TLSv1.2' })
 
-    const refused = await new Promise((resolve) => {
+    const rejected = await new Promise((resolve) => {
       socket.on('error', resolve)
       socket.renegotiate({ rejectUnauthorized: false }, resolve)
     })
     socket.destroy()
 
     expect(failure).toBeNull()
-    expect(String(refused)).toMatch(/no renegotiation/i)
+    expect(String(rejected)).toMatch(/no renegotiation/i)
   })
 })

@@ -10,9 +10,9 @@ test('a login never takes over an id that the browser came with', async () => {
   const planted = { cookie: `__Host-lender-gateway-${port}=${'A'.repeat(43)}` }
   const page = await visitPage(`${live.admin}/login`, planted)
 
-  const answer = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token }, planted)
+  const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token }, planted)
 
-  expect(answer.headers.get('set-cookie')).not.toContain('A'.repeat(43))
+  expect(response.headers.get('set-cookie')).not.toContain('A'.repeat(43))
   expect((await visitPage(`${live.admin}/status`, planted)).status).toBe(401)
 })
 
@@ -21,9 +21,9 @@ test('a login in a session that the attacker has ends that one', async () => {
   const planted = await logIn(live.admin)
   const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, planted))
 
-  const answer = await submitForm(`${live.admin}/login`, { ...form, token }, planted)
+  const response = await submitForm(`${live.admin}/login`, { ...form, token }, planted)
 
-  const [own = ''] = (answer.headers.get('set-cookie') ?? '').split(';')
+  const [own = ''] = (response.headers.get('set-cookie') ?? '').split(';')
   expect((await visitPage(`${live.admin}/status`, planted)).status).toBe(401)
   expect((await visitPage(`${live.admin}/status`, { cookie: own })).status).toBe(200)
 })

@@ -73,13 +73,13 @@ test('a small body, which is read before it is sent, is held to the rate as well
 
   client.send('a')
   const line = booted.line(({ failure }) => failure !== undefined)
-  let told = false
+  let answered = false
   void line.then(() => {
-    told = true
+    answered = true
   })
   await eventually(() => {
-    if (!told) vi.advanceTimersByTime(100)
-    return told
+    if (!answered) vi.advanceTimersByTime(100)
+    return answered
   })
 
   expect(await line).toMatchObject({ failure: 'request-timeout', cause: 'sends less than listen.minRate' })

@@ -77,14 +77,14 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
         most = Math.max(most, residentBytes)
         sockets = Math.max(sockets, descriptors.filter((each) => each === 'socket').length)
       }
-      const told = await attack
+      const output = await attack
 
       if (process.env.SLOW_CONNECTIONS !== undefined) {
         times.sort((a, b) => a - b)
         const at = (share: number): string => `${times[Math.floor((times.length - 1) * share)]?.toFixed(1)} ms`
         const grown = `${((most - before) / MiB).toFixed(0)} MiB more memory`
         const shown = `${mode}: ${sockets} sockets at most, ${grown}, others: ${times.length} asked, ${[...statuses]}`
-        console.log(`${shown}, median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}\n${told.slice(-700)}`)
+        console.log(`${shown}, median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}\n${output.slice(-700)}`)
       }
       expect([...statuses]).toEqual([200])
       expect(sockets).toBeGreaterThan('maxConnectionsPerAddress' in more ? few / 2 : connections / 2) // a crowd

@@ -8,9 +8,9 @@ test('a token in the query is rejected, though a good one is shown as well', asy
   const good = signToken(key)
 
   for (const name of ['access_token', 'acc%65ss_token', 'a=b&access_token']) {
-    const answer = await ask(good, `/market/insights?${name}=${good}`)
-    expect(answer.status).toBe(400)
-    expect(await answer.json()).toMatchObject({ code: 'bad-request' })
+    const response = await ask(good, `/market/insights?${name}=${good}`)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'bad-request' })
   }
 
   expect(reached).toEqual([])

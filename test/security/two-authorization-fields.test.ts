@@ -34,8 +34,8 @@ test.skipIf(missing !== null)('nor over HTTP/2, where what Node calls the header
   const status = async (...shown: readonly string[]): Promise<number | undefined> => {
     const client = await frameClient(port)
     await client.send(head(1, [...get(), ...shown.flatMap((each) => ['authorization', each])]))
-    const answer = await client.frame(({ type, stream }) => type === 1 && stream === 1)
-    return answer?.payload[0]
+    const response = await client.frame(({ type, stream }) => type === 1 && stream === 1)
+    return response?.payload[0]
   }
   const [ok, badRequest] = [0x88, 0x8c] // RFC 7541, appendix A
 

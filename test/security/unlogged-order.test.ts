@@ -24,9 +24,9 @@ describe('a command is logged', () => {
   test('when its target cannot be decoded', async () => {
     const live = await bootLiveGateway({ admin: { token } })
 
-    const answer = await exchangeRaw(live.gateway.adminAddress.port, post('/reload%zz'))
+    const response = await exchangeRaw(live.gateway.adminAddress.port, post('/reload%zz'))
 
-    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/)
+    expect(response).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/)
     expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({ url: '/reload%zz', status: 400 })
   })
 
@@ -47,19 +47,19 @@ test('a request that fails is logged without its query as well', async () => {
   })
   onTestFinished(() => broken.mockRestore())
 
-  const answer = await exchangeRaw(
+  const response = await exchangeRaw(
     live.gateway.adminAddress.port,
     `GET /status?token=${token} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
   )
 
-  expect(answer).toMatch(/^HTTP\/1\.1 500 Internal Server Error/)
+  expect(response).toMatch(/^HTTP\/1\.1 500 Internal Server Error/)
   expect(await live.line(({ msg }) => msg === 'admin request failed')).toMatchObject({ url: '/status' })
 })
 
 test('a target that cannot be decoded is no way past the token', async () => {
   const live = await bootLiveGateway({ admin: { token } })
 
-  const answer = await exchangeRaw(live.gateway.adminAddress.port, 'GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const response = await exchangeRaw(live.gateway.adminAddress.port, 'GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
 
-  expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+  expect(response).toMatch(/^HTTP\/1\.1 401 /)
 })

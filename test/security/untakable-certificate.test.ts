@@ -35,9 +35,9 @@ describe.skipIf(openssl.missing)('a pair that TLS does not take', () => {
     const findings = validateKeyPair(['admin', 'tls'], pair)
 
     expect(findings).toEqual([expect.objectContaining({ path: ['admin', 'tls', 'certificate'], found })])
-    const told = JSON.stringify(findings)
+    const printed = JSON.stringify(findings)
     for (const line of `${pair.certificate}${pair.key}`.split('\n').filter((text) => /^[\w+/=]{16,}$/.test(text)))
-      expect(told).not.toContain(line)
+      expect(printed).not.toContain(line)
   })
 })
 

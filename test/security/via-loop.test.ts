@@ -20,9 +20,9 @@ test.each([
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, listen: { via: 'edge-1' } })
 
-  const { answer, arrived } = await roundTrip(port, upstream, get(fields))
+  const { response, arrived } = await roundTrip(port, upstream, get(fields))
 
-  expect(findProblemFault(answer, 508)).toBeNull()
+  expect(findProblemFault(response, 508)).toBeNull()
   expect(arrived).toEqual([])
 })
 
@@ -30,11 +30,11 @@ test('another gateway’s name is none, and ours is added behind it', async () =
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, listen: { via: 'edge-1' } })
 
-  const { answer, arrived } = await roundTrip(port, upstream, get('Via: 1.1 edge-10 (edge-1)\r\n'))
+  const { response, arrived } = await roundTrip(port, upstream, get('Via: 1.1 edge-10 (edge-1)\r\n'))
 
-  expect(answer.status).toBe(200)
+  expect(response.status).toBe(200)
   expect(receivedValues(arrived[0], 'via')).toEqual(['1.1 edge-10 (edge-1)', '1.1 edge-1'])
-  expect(headerValues(answer, 'via')).toEqual(['1.1 edge-1'])
+  expect(headerValues(response, 'via')).toEqual(['1.1 edge-1'])
 })
 
 test('a request that is led back by way of a second gateway ends there, once', async () => {

@@ -3,7 +3,7 @@ import type { Ledger } from '../lab/ledger.ts'
 import type { Disturbances } from './disturbances.ts'
 
 /** A request and what became of it. */
-export interface Heard {
+export interface RequestOutcome {
   readonly id: string
   readonly operation: Operation
   /** As the laboratory says it: `200`, `502 connect-failed`, `cut`, `damaged`. */
@@ -32,7 +32,7 @@ export class Account {
     this.#disturbances = disturbances
   }
 
-  enter(heard: Heard): void {
+  enter(heard: RequestOutcome): void {
     const { id, operation, said, sentAt } = heard
     const { method, group } = operation
     const seen = this.#ledger.entriesOf(id)
@@ -50,7 +50,7 @@ export class Account {
     this.explained.set(key, (this.explained.get(key) ?? 0) + 1)
   }
 
-  #wrong({ id, operation, said, sentAt }: Heard, why: string): void {
+  #wrong({ id, operation, said, sentAt }: RequestOutcome, why: string): void {
     this.unexplained++
     const ms = Math.round(performance.now() - sentAt)
     const sent = (sentAt / 1000).toFixed(1)

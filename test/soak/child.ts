@@ -77,14 +77,14 @@ export const startChild = (args: readonly string[]): Child => {
 export const portsOf = (child: Child, ...wanted: readonly string[]): Promise<readonly number[]> =>
   new Promise((resolve, reject) => {
     const ports = new Map<string, number>()
-    const heard = child.onLine
+    const previous = child.onLine
     const giveUp = setTimeout(() => reject(new Error(`it did not start: ${child.complaints.join('\n')}`)), 30_000)
     child.onLine = (line) => {
-      heard(line)
+      previous(line)
       if (line.msg !== undefined && wanted.includes(line.msg)) ports.set(line.msg, Number(line.port))
       if (ports.size < wanted.length) return
       clearTimeout(giveUp)
-      child.onLine = heard
+      child.onLine = previous
       resolve(wanted.map((msg) => ports.get(msg) as number))
     }
   })

@@ -11,7 +11,7 @@ interface Disturbance {
 }
 
 /** A request whose response is to be explained. */
-export interface Told {
+export interface DisturbedRequest {
   readonly group: Group
   readonly said: string
   readonly sentAt: number
@@ -46,7 +46,7 @@ export class Disturbances {
   }
 
   /** Names everything that explains a response. */
-  explain({ group, said, sentAt, at }: Told): readonly string[] {
+  explain({ group, said, sentAt, at }: DisturbedRequest): readonly string[] {
     const found = this.#known.filter(
       (each) =>
         (each.group === 'all' || each.group === group) && each.may.has(said) && each.from <= at && each.until >= sentAt,

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as does from '../lab/endpoint-behaviour.ts'
 import type { Disturbances } from './disturbances.ts'
-import { answerLarge } from './large-answers.ts'
+import { respondLarge } from './large-answers.ts'
 import type { Faulty } from './site.ts'
 import { type Ongoing, ongoing } from './traffic.ts'
 
@@ -52,7 +52,7 @@ export const goWrong = (faulty: readonly Faulty[], disturbances: Disturbances): 
     else one.faulty.behave(behaviour)
     await pause(wrongForMs)
     if (behaviour === null) await one.faulty.listen()
-    else one.faulty.behave(answerLarge())
+    else one.faulty.behave(respondLarge())
     over()
   })
 }

@@ -77,9 +77,9 @@ export const inspect = async (url: string): Promise<Inspector> => {
 
   return {
     async evaluate<Value>(expression: string) {
-      const answer = await ask('Runtime.evaluate', { expression, returnByValue: true })
-      if (answer?.exceptionDetails !== undefined) throw new Error(`${expression} threw`)
-      return answer?.result?.value as Value
+      const response = await ask('Runtime.evaluate', { expression, returnByValue: true })
+      if (response?.exceptionDetails !== undefined) throw new Error(`${expression} threw`)
+      return response?.result?.value as Value
     },
     async collect() {
       await ask('HeapProfiler.collectGarbage')

@@ -6,7 +6,7 @@ export const largeBytes = 16 * 1024 * 1024
 const piece = Buffer.alloc(64 * 1024, 'x')
 
 /** Answers as sound servers do, and a target with `bytes=` with so many, as they are taken. */
-export const answerLarge = (): EndpointBehaviour => {
+export const respondLarge = (): EndpointBehaviour => {
   const small = respond()
   return {
     onWhole(turn) {

@@ -16,7 +16,7 @@ const uploadTo = (path: string, framing: string): string =>
 type Way = (socket: Socket, nth: number) => Promise<void>
 
 /** Leaves at once, or a moment later: before the response, or while it comes. */
-const beforeTheAnswer: Way = async (socket, nth) => {
+const beforeTheResponse: Way = async (socket, nth) => {
   const { method, path } = allOperations[nth % allOperations.length] as (typeof allOperations)[number]
   socket.write(
     method === 'GET' ? `GET ${path} HTTP/1.1\r\nHost: gateway\r\n\r\n` : `${uploadTo(path, 'Content-Length: 3')}abc`,
@@ -24,12 +24,12 @@ const beforeTheAnswer: Way = async (socket, nth) => {
   await pause(nth % 4)
 }
 
-const inALargeAnswer: Way = async (socket) => {
+const inALargeResponse: Way = async (socket) => {
   socket.write(large)
   await happens(socket, 'data')
 }
 
-const inALargeAnswerUnread: Way = async (socket) => {
+const inALargeResponseUnread: Way = async (socket) => {
   socket.pause()
   socket.write(large)
   await pause(100)
@@ -48,7 +48,7 @@ const inAnUpload: Way = async (socket, nth) => {
   await pause(nth % 20)
 }
 
-const ways = [beforeTheAnswer, inALargeAnswer, inALargeAnswerUnread, inAnUpload]
+const ways = [beforeTheResponse, inALargeResponse, inALargeResponseUnread, inAnUpload]
 
 /** Leaves in every way, again and again: half of them by a reset. */
 export const leaving = (port: number): Ongoing => {

@@ -7,7 +7,7 @@ import { Disturbances } from './disturbances.ts'
 import { goWrong } from './faults.ts'
 import { type SoakedGateway, startGateway } from './gateway.ts'
 import { leaving, slow } from './leavers.ts'
-import { editing, killing, ordering } from './operators.ts'
+import { editing, killing, operatorCommands } from './operators.ts'
 import { type Sample, sampleAll, sampling } from './series.ts'
 import { settled } from './settled.ts'
 import { openSite, type Site } from './site.ts'
@@ -80,7 +80,11 @@ const load = async (
   const { port } = gateway
   const going: readonly Ongoing[] = [
     ...[keepAlive(port, account), churn(port, account), leaving(port), slow(port)],
-    ...[goWrong(site.faulty, disturbances), editing(gateway, site, disturbances), ordering(gateway, disturbances)],
+    ...[
+      goWrong(site.faulty, disturbances),
+      editing(gateway, site, disturbances),
+      operatorCommands(gateway, disturbances),
+    ],
     ...(workers > 1 ? [killing(gateway, disturbances)] : []),
     watchStandstill(disturbances),
   ]

@@ -35,22 +35,22 @@ export const editing = (gateway: SoakedGateway, site: Site, disturbances: Distur
 }
 
 /** Takes an operation out of service for a moment, again and again. */
-export const ordering = ({ admin }: SoakedGateway, disturbances: Disturbances): Ongoing =>
+export const operatorCommands = ({ admin }: SoakedGateway, disturbances: Disturbances): Ongoing =>
   ongoing(1, 4000, async () => {
     const operation = 'inventory.sync'
     const over = disturbances.begin('the kill switch', 'inventory', ['503 refused-by-operator'], 0)
-    await order(`${admin}/operations/refuse`, { operation, ttl: '1m' })
+    await command(`${admin}/operations/refuse`, { operation, ttl: '1m' })
     await pause(1000)
-    await order(`${admin}/operations/serve`, { operation })
+    await command(`${admin}/operations/serve`, { operation })
     over()
   })
 
-const order = async (url: string, body: object): Promise<void> => {
+const command = async (url: string, body: object): Promise<void> => {
   const { status } = await fetchAdmin(url, 'POST', { body: JSON.stringify(body) })
   if (status !== 200) throw new Error(`${url} says ${status}`)
 }
 
-interface ToldWorker {
+interface WorkerEntry {
   readonly pid: number | null
   readonly state: string
   readonly startedAt: string | null
@@ -63,7 +63,7 @@ interface ToldWorker {
 export const killing = (gateway: SoakedGateway, disturbances: Disturbances): Ongoing =>
   ongoing(1, 15_000, async () => {
     const { body } = await fetchAdmin(`${gateway.admin}/status`)
-    const workers = body.workers as unknown as readonly ToldWorker[]
+    const workers = body.workers as unknown as readonly WorkerEntry[]
     if (workers.some(({ state }) => state !== 'serving')) return // it is started again a little later each time
     const [newest] = workers.toSorted((a, b) => ((a.startedAt ?? '') < (b.startedAt ?? '') ? 1 : -1))
     if (newest === undefined || newest.pid === null) return

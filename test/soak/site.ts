@@ -2,7 +2,7 @@
 import type { Group } from '../../src/operations.ts'
 import { type LabEndpoint, openEndpoint } from '../lab/endpoint.ts'
 import { Ledger } from '../lab/ledger.ts'
-import { answerLarge } from './large-answers.ts'
+import { respondLarge } from './large-answers.ts'
 
 /** A group whose first endpoint goes wrong. */
 export interface Faulty {
@@ -32,7 +32,7 @@ const lookedAfter = {
 export const openSite = async (workers: number): Promise<Site> => {
   const ledger = new Ledger()
   const open = (name: string): Promise<LabEndpoint> =>
-    openEndpoint({ name, ledger, behaviour: answerLarge(), onEnd: () => {} })
+    openEndpoint({ name, ledger, behaviour: respondLarge(), onEnd: () => {} })
   const [a, b, c] = await Promise.all([open('sound a'), open('sound b'), open('sound c')])
   const faulty = await Promise.all(
     Object.keys(lookedAfter).map(async (group) => ({ group: group as Group, faulty: await open(`faulty ${group}`) })),

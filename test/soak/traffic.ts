@@ -66,8 +66,8 @@ const send = async (lane: PipelinedClient, operation: Operation, account: Accoun
   const body = allBodies[method === 'GET' ? 0 : bodies++ % allBodies.length] as Body
   const sentAt = performance.now()
   let said: string | null = null
-  const onAnswer = (answer: RawResponse | null): void => {
-    said = whatItSays(answer, id, body)
+  const onAnswer = (response: RawResponse | null): void => {
+    said = whatItSays(response, id, body)
   }
   // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of a response
   // that was cut.
@@ -77,9 +77,9 @@ const send = async (lane: PipelinedClient, operation: Operation, account: Accoun
   account.enter({ id, operation, said: said ?? 'nothing', sentAt })
 }
 
-const whatItSays = (answer: RawResponse | null, id: string, { hash }: Body): string => {
+const whatItSays = (response: RawResponse | null, id: string, { hash }: Body): string => {
   try {
-    return judgeResponse(answer, id, hash)
+    return judgeResponse(response, id, hash)
   } catch {
     return 'damaged'
   }

@@ -20,11 +20,11 @@ test('over the limit is 429, with the time to wait and what is left', async () =
   const upstream = await httpUpstream()
   const { url } = await bootGateway({ upstream: upstream.url, limits: { address } })
 
-  const answers = await ask(url, 4)
+  const responses = await ask(url, 4)
 
-  expect(statuses(answers)).toEqual([200, 200, 200, 429])
+  expect(statuses(responses)).toEqual([200, 200, 200, 429])
   expect(upstream.requests).toHaveLength(3)
-  const last = answers[3] as Response
+  const last = responses[3] as Response
   expect(await last.json()).toMatchObject({ status: 429, title: 'Too Many Requests', code: 'rate-limited' })
   expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(50)
   expect(parseList(last.headers.get('ratelimit') ?? '')).toMatchObject([

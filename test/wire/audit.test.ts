@@ -83,16 +83,16 @@ test('commands and reloads leave lines, rejected ones too', async () => {
   const log = createAuditLog(onTestFinished)
   const token = 'planted-token-0123456789'
   const live = await bootLiveGateway({ audit: log.settings, admin: { token } })
-  const order = (path: string, body = '', init: RequestInit = {}) =>
+  const command = (path: string, body = '', init: RequestInit = {}) =>
     fetchAdmin(live.admin + path, 'POST', { body, headers: { Authorization: `Bearer ${token}` }, ...init })
 
-  await order('/operations/refuse', '{"operation":"inventory.sync"}')
-  await order('/reload', '', { headers: { Authorization: 'Bearer planted-guess' } })
+  await command('/operations/refuse', '{"operation":"inventory.sync"}')
+  await command('/reload', '', { headers: { Authorization: 'Bearer planted-guess' } })
   live.edit('nonsense: planted')
-  await order('/reload')
+  await command('/reload')
   live.edit({ audit: log.settings, admin: { token }, log: { access: false } })
-  await order('/reload?force')
-  await order('/rollback')
+  await command('/reload?force')
+  await command('/rollback')
   await eventually(() => log.lines().length >= 10)
 
   const [one, two] = [expect.stringMatching(/^[0-9a-f]{12}$/), expect.stringMatching(/^[0-9a-f]{12}$/)]
@@ -147,7 +147,7 @@ test('a setting that cannot be enforced stops the start, and rejects the reload'
 
   const live = await bootLiveGateway({ audit: log.settings })
   live.edit({ audit: nowhere })
-  const refused = await fetchAdmin(`${live.admin}/reload`, 'POST')
+  const rejected = await fetchAdmin(`${live.admin}/reload`, 'POST')
   live.edit({ audit: { file: log.file } })
   const keyless = await fetchAdmin(`${live.admin}/reload`, 'POST')
   writeFileSync(log.key.slice('file:'.length), 'short')
@@ -155,8 +155,8 @@ test('a setting that cannot be enforced stops the start, and rejects the reload'
   const short = await fetchAdmin(`${live.admin}/reload`, 'POST')
 
   writeFileSync(log.key.slice('file:'.length), 'k'.repeat(32))
-  expect([refused.status, keyless.status, short.status]).toEqual([422, 422, 422])
-  expect(JSON.stringify(refused.body)).toContain('audit.file /nowhere/audit.log cannot be used')
+  expect([rejected.status, keyless.status, short.status]).toEqual([422, 422, 422])
+  expect(JSON.stringify(rejected.body)).toContain('audit.file /nowhere/audit.log cannot be used')
   expect(JSON.stringify(keyless.body)).toContain('audit.key')
   expect(JSON.stringify(short.body)).toContain('too short')
   expect(await log.verify()).toEqual(whole)

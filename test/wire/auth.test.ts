@@ -52,11 +52,11 @@ describe('a client with a key', () => {
 
   test('may not call other operations, and gets no reason', async () => {
     const answer = await ask('/analysis/esg-grant', {})
-    const refused = await fetch(`${gateway.url}/inventory/sync`, { method: 'POST', headers: shown })
+    const rejected = await fetch(`${gateway.url}/inventory/sync`, { method: 'POST', headers: shown })
 
     expect(answer.status).toBe(200)
-    expect(refused.status).toBe(403)
-    expect(await refused.json()).toMatchObject({ code: 'forbidden', title: 'Forbidden' })
+    expect(rejected.status).toBe(403)
+    expect(await rejected.json()).toMatchObject({ code: 'forbidden', title: 'Forbidden' })
     expect(await gateway.line(({ operation }) => operation === 'inventory.sync')).toMatchObject({
       clientId: 'bank-a',
       failure: 'forbidden',

@@ -19,33 +19,33 @@ afterAll(async () => {
 
 const ask = async (method: string, target: string) => {
   const text = await exchangeRaw(booted.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
-  const [answer] = parseResponses(text, [method]).answers
+  const [answer] = parseResponses(text, [method]).responses
   if (answer === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
   return answer
 }
 
 describe('with a base path', () => {
   test.each(allOperations)('$id is mounted under it, and forwarded on its own path', async ({ method, path }) => {
-    const answer = await ask(method, `/lender/v1${path}?a=%20b`)
+    const response = await ask(method, `/lender/v1${path}?a=%20b`)
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(upstream.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b` })
   })
 
   test.each(allOperations)('$id is mounted there in the absolute-form too', async ({ method, path }) => {
-    const answer = await ask(method, `http://other/lender/v1${path}`)
+    const response = await ask(method, `http://other/lender/v1${path}`)
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(upstream.requests.at(-1)).toMatchObject({ method, url: path })
   })
 
   test.each(allOperations)('$id rejects another method', async ({ method, path }) => {
     const before = upstream.requests.length
 
-    const answer = await ask('DELETE', `/lender/v1${path}`)
+    const response = await ask('DELETE', `/lender/v1${path}`)
 
-    expect(findProblemFault(answer, 405)).toBeNull()
-    expect(headerValues(answer, 'allow')).toEqual([method])
+    expect(findProblemFault(response, 405)).toBeNull()
+    expect(headerValues(response, 'allow')).toEqual([method])
     expect(upstream.requests.length).toBe(before)
   })
 
@@ -71,9 +71,9 @@ describe('with a base path', () => {
   test.each(misplaced)('%s %s is not found', async (method, target) => {
     const before = upstream.requests.length
 
-    const answer = await ask(method, target)
+    const response = await ask(method, target)
 
-    expect(findProblemFault(answer, 404)).toBeNull()
+    expect(findProblemFault(response, 404)).toBeNull()
     expect(upstream.requests.length).toBe(before)
   })
 

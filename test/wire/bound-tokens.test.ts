@@ -98,13 +98,13 @@ test('a bound token that lacks a scope gets a challenge in the scheme that it ca
   const token = boundToken(key, { jkt: holder.jkt })
   const fields = [`Authorization: DPoP ${token}`, `DPoP: ${await holder.prove({ token, htu: boundTargetUrl })}`]
 
-  const answer = await exchangeRaw(
+  const response = await exchangeRaw(
     port,
     `GET /market/insights HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields.join('\r\n')}\r\n\r\n`,
   )
 
-  expect(parseStatus(answer)).toBe(403)
-  expect(answer).toContain(
+  expect(parseStatus(response)).toBe(403)
+  expect(response).toContain(
     'WWW-Authenticate: DPoP realm="lender-gateway", error="insufficient_scope", scope="insights.read", algs="ES256 ',
   )
 })

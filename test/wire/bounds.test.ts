@@ -98,14 +98,14 @@ describe('Expect: 100-continue', () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url })
 
-    const answer = await call(booted.port, {
+    const response = await call(booted.port, {
       method: 'POST',
       target: post,
       fields: ['Expect', '100-Continue'],
       body: Buffer.from('abc'),
     })
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(upstream.requests[0]?.body.toString()).toBe('abc')
   })
 
@@ -113,16 +113,16 @@ describe('Expect: 100-continue', () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url })
 
-    const answer = await call(booted.port, { fields: ['Expect', '100-continue'] })
+    const response = await call(booted.port, { fields: ['Expect', '100-continue'] })
 
-    expect(answer).toMatchObject({ status: 200, interim: [] })
+    expect(response).toMatchObject({ status: 200, interim: [] })
   })
 
   test('is ignored from an HTTP/1.0 client', async () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url })
 
-    const answer = await call(booted.port, {
+    const response = await call(booted.port, {
       method: 'POST',
       target: post,
       version: '1.0',
@@ -130,7 +130,7 @@ describe('Expect: 100-continue', () => {
       body: Buffer.from('abc'),
     })
 
-    expect(answer).toMatchObject({ status: 200, interim: [] })
+    expect(response).toMatchObject({ status: 200, interim: [] })
   })
 
   test.each(['200-ok', '100-continue, x', 'x=y'])(
@@ -139,10 +139,10 @@ describe('Expect: 100-continue', () => {
       const upstream = await httpUpstream()
       const booted = await bootGateway({ upstream: upstream.url })
 
-      const answer = await call(booted.port, { fields: ['Expect', expectation] })
+      const response = await call(booted.port, { fields: ['Expect', expectation] })
 
-      expect(answer.status).toBe(417)
-      expect(code(answer.body)).toBe('expectation-failed')
+      expect(response.status).toBe(417)
+      expect(code(response.body)).toBe('expectation-failed')
       expect(upstream.begun()).toBe(0)
     },
   )
@@ -153,10 +153,10 @@ describe('a request body over its limit', () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
 
-    const answer = await call(booted.port, { method: 'POST', target: post, body: pseudoRandomBytes(100 * KiB + 1) })
+    const response = await call(booted.port, { method: 'POST', target: post, body: pseudoRandomBytes(100 * KiB + 1) })
 
-    expect(answer).toMatchObject({ status: 413, how: 'end', whole: true })
-    expect(code(answer.body)).toBe('content-too-large')
+    expect(response).toMatchObject({ status: 413, how: 'end', whole: true })
+    expect(code(response.body)).toBe('content-too-large')
     expect(upstream.begun()).toBe(0)
     expect(upstream.connections()).toBe(0)
   })
@@ -165,14 +165,14 @@ describe('a request body over its limit', () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
 
-    const answer = await call(booted.port, {
+    const response = await call(booted.port, {
       method: 'POST',
       target: post,
       body: pseudoRandomBytes(100 * KiB),
       ...(chunkBytes === undefined ? {} : { chunkBytes }),
     })
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
   })
 
   /** Records what reaches an upstream until each of its connections has ended. */
@@ -193,7 +193,7 @@ describe('a request body over its limit', () => {
     const { upstream, ended, text } = await recording()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
 
-    const answer = await call(booted.port, {
+    const response = await call(booted.port, {
       method: 'POST',
       target: post,
       body: pseudoRandomBytes(MiB),
@@ -201,7 +201,7 @@ describe('a request body over its limit', () => {
     })
     await ended
 
-    expect(answer).toMatchObject({ status: 413, how: 'end', whole: true })
+    expect(response).toMatchObject({ status: 413, how: 'end', whole: true })
     expect(text()).toMatch(/^POST /)
     expect(text().endsWith('\r\n0\r\n\r\n')).toBe(false)
     expect(text().length).toBeLessThan(102 * KiB)
@@ -345,13 +345,13 @@ describe('memory', () => {
     const socket = await dial(booted.port)
 
     socket.write(renderHead({}))
-    const answer = readToEnd(socket)
+    const response = readToEnd(socket)
     // Stops at every piece, and goes on when the loop has come round.
     socket.on('data', () => {
       socket.pause()
       setImmediate(() => socket.resume())
     })
-    const { body, whole, how } = await answer
+    const { body, whole, how } = await response
 
     expect({ whole, how, length: body.length }).toEqual({ whole: true, how: 'end', length: large })
     expect(Array.from({ length: 64 }, (_, i) => body[i * MiB + 7])).toEqual(Array.from({ length: 64 }, (_, i) => i))
@@ -374,15 +374,15 @@ const flows = async (socket: Socket, piece: Buffer): Promise<boolean> => {
 }
 
 describe('a response that comes before the request is complete', () => {
-  const answer = 'HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig'
+  const response = 'HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig'
 
   test.each<readonly [string, (socket: Socket) => void]>([
-    ['stays', (socket) => void socket.write(answer)],
-    ['ends', (socket) => void socket.end(answer)],
+    ['stays', (socket) => void socket.write(response)],
+    ['ends', (socket) => void socket.end(response)],
     // With input unread, the kernel resets the connection: the response must be read before the failure of the next
     // write.
-    ['closes at once', (socket) => void socket.write(answer, () => socket.destroy())],
-    ['resets', (socket) => void socket.write(answer, () => socket.resetAndDestroy())],
+    ['closes at once', (socket) => void socket.write(response, () => socket.destroy())],
+    ['resets', (socket) => void socket.write(response, () => socket.resetAndDestroy())],
   ])('reaches the client, and ends the connection (the upstream %s)', async (_, respond) => {
     const upstream = await rawUpstream((socket) => {
       socket.once('data', () => {

@@ -152,17 +152,17 @@ describe('the body of a response', () => {
     test.each(sizes)('of %s arrives byte-identical, by length, chunked and to the end', async (_, size) => {
       const forms = framings.flatMap((framing) => versions.map((version) => ({ framing, version })))
 
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         forms.map(({ framing, version }) =>
           call(booted.port, { method, target: `${path}?${size}.${framing}`, version }),
         ),
       )
 
-      for (const [i, answer] of answers.entries()) {
+      for (const [i, response] of responses.entries()) {
         const { framing, version } = forms[i] as (typeof forms)[number]
-        expect(answer).toMatchObject({ status: 200, whole: true, how: 'end', sha256: hashes.get(size) })
+        expect(response).toMatchObject({ status: 200, whole: true, how: 'end', sha256: hashes.get(size) })
         const elsewise = version === '1.0' ? 'close' : 'chunked'
-        expect(answer.framing).toBe(framing === 'length' ? 'length' : elsewise)
+        expect(response.framing).toBe(framing === 'length' ? 'length' : elsewise)
       }
     })
   })
@@ -170,10 +170,10 @@ describe('the body of a response', () => {
   test.each(framings.flatMap((framing) => versions.map((version) => [framing, version] as const)))(
     'of 64 MiB arrives byte-identical (%s, to an HTTP/%s client)',
     async (framing, version) => {
-      const answer = await call(booted.port, { target: `/market/insights?${64 * MiB}.${framing}`, version })
+      const response = await call(booted.port, { target: `/market/insights?${64 * MiB}.${framing}`, version })
 
-      expect(answer).toMatchObject({ status: 200, whole: true, how: 'end' })
-      expect(answer.sha256).toBe(hashes.get(64 * MiB))
+      expect(response).toMatchObject({ status: 200, whole: true, how: 'end' })
+      expect(response.sha256).toBe(hashes.get(64 * MiB))
     },
   )
 })
@@ -191,61 +191,70 @@ describe('a response without a body', () => {
   }
 
   test('of status 204 has neither length nor coding', async () => {
-    const answer = await answered('HTTP/1.1 204 No Content\r\nETag: "x"\r\n\r\n')
+    const response = await answered('HTTP/1.1 204 No Content\r\nETag: "x"\r\n\r\n')
 
-    expect(answer).toMatchObject({ status: 204, framing: 'none', whole: true, how: 'end' })
-    expect(fieldValues(answer.fields, 'etag')).toEqual(['"x"'])
-    expect(fieldValues(answer.fields, 'content-length')).toEqual([])
-    expect(fieldValues(answer.fields, 'transfer-encoding')).toEqual([])
+    expect(response).toMatchObject({ status: 204, framing: 'none', whole: true, how: 'end' })
+    expect(fieldValues(response.fields, 'etag')).toEqual(['"x"'])
+    expect(fieldValues(response.fields, 'content-length')).toEqual([])
+    expect(fieldValues(response.fields, 'transfer-encoding')).toEqual([])
   })
 
   test('of status 204 loses a length that it should not have had', async () => {
-    const answer = await answered('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n')
+    const response = await answered('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n')
 
-    expect(fieldValues(answer.fields, 'content-length')).toEqual([])
+    expect(fieldValues(response.fields, 'content-length')).toEqual([])
   })
 
   test('of status 304 keeps the length of the representation', async () => {
-    const answer = await answered('HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nETag: "x"\r\n\r\n')
+    const response = await answered('HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nETag: "x"\r\n\r\n')
 
-    expect(answer).toMatchObject({ status: 304, framing: 'none', whole: true, how: 'end' })
-    expect(fieldValues(answer.fields, 'content-length')).toEqual(['1234'])
+    expect(response).toMatchObject({ status: 304, framing: 'none', whole: true, how: 'end' })
+    expect(fieldValues(response.fields, 'content-length')).toEqual(['1234'])
   })
 
   test('of status 304 without a length has none', async () => {
-    const answer = await answered('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')
+    const response = await answered('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')
 
-    expect(answer).toMatchObject({ status: 304, framing: 'none', whole: true, how: 'end' })
-    expect(fieldValues(answer.fields, 'content-length')).toEqual([])
-    expect(fieldValues(answer.fields, 'transfer-encoding')).toEqual([])
+    expect(response).toMatchObject({ status: 304, framing: 'none', whole: true, how: 'end' })
+    expect(fieldValues(response.fields, 'content-length')).toEqual([])
+    expect(fieldValues(response.fields, 'transfer-encoding')).toEqual([])
   })
 
   test.each([201, 299, 301, 404, 422, 451, 500, 503, 599, 999])('of status %i keeps it', async (status) => {
-    const answer = await answered(`HTTP/1.1 ${status} As Sent\r\nContent-Length: 0\r\n\r\n`)
+    const response = await answered(`HTTP/1.1 ${status} As Sent\r\nContent-Length: 0\r\n\r\n`)
 
-    expect(answer).toMatchObject({ status, reason: 'As Sent', framing: 'length', whole: true })
+    expect(response).toMatchObject({ status, reason: 'As Sent', framing: 'length', whole: true })
   })
 
   test('keeps a reason phrase of UTF-8 byte for byte', async () => {
     const reason = Buffer.from('Déjà vu — 中').toString('latin1')
 
-    const answer = await answered(`HTTP/1.1 200 ${reason}\r\nContent-Length: 0\r\n\r\n`)
+    const response = await answered(`HTTP/1.1 200 ${reason}\r\nContent-Length: 0\r\n\r\n`)
 
-    expect(answer).toMatchObject({ status: 200, reason })
+    expect(response).toMatchObject({ status: 200, reason })
   })
 
   test('keeps a reason phrase of other bytes as well', async () => {
-    const answer = await answered('HTTP/1.1 404 d\xe9j\xe0\r\nContent-Length: 0\r\n\r\n')
+    const response = await answered('HTTP/1.1 404 d\xe9j\xe0\r\nContent-Length: 0\r\n\r\n')
 
-    expect(answer).toMatchObject({ status: 404, reason: 'd\xe9j\xe0' })
+    expect(response).toMatchObject({ status: 404, reason: 'd\xe9j\xe0' })
   })
 
   test('repeats each Set-Cookie apart', async () => {
-    const answer = await answered(
+    const response = await answered(
       'HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nX: 1\r\nSet-Cookie: b=2\r\nset-cookie: a=1\r\nContent-Length: 0\r\n\r\n',
     )
 
-    expect(answer.fields.slice(0, 8)).toEqual(['Set-Cookie', 'a=1', 'X', '1', 'Set-Cookie', 'b=2', 'set-cookie', 'a=1'])
+    expect(response.fields.slice(0, 8)).toEqual([
+      'Set-Cookie',
+      'a=1',
+      'X',
+      '1',
+      'Set-Cookie',
+      'b=2',
+      'set-cookie',
+      'a=1',
+    ])
   })
 })
 
@@ -263,50 +272,50 @@ describe('interim responses', () => {
   }
 
   test('never reach an HTTP/1.1 client unless the listener relays them', async () => {
-    const answer = await answered(interim + final, '1.1', 'drop')
+    const response = await answered(interim + final, '1.1', 'drop')
 
-    expect(answer.interim).toEqual([])
-    expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
+    expect(response.interim).toEqual([])
+    expect(response).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
   })
 
   test('102 and 103 reach an HTTP/1.1 client where the listener relays them', async () => {
-    const answer = await answered(interim + final, '1.1')
+    const response = await answered(interim + final, '1.1')
 
-    expect(answer.interim.map(({ status }) => status)).toEqual([102, 103])
-    expect(answer.interim[1]?.fields).toEqual(['Link', '</a>; rel=preload', 'LINK', '</b>'])
-    expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
+    expect(response.interim.map(({ status }) => status)).toEqual([102, 103])
+    expect(response.interim[1]?.fields).toEqual(['Link', '</a>; rel=preload', 'LINK', '</b>'])
+    expect(response).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
   })
 
   test('never reach an HTTP/1.0 client', async () => {
-    const answer = await answered(interim + final, '1.0')
+    const response = await answered(interim + final, '1.0')
 
-    expect(answer.interim).toEqual([])
-    expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
+    expect(response.interim).toEqual([])
+    expect(response).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
   })
 
   test('lose a length, which they cannot have', async () => {
-    const answer = await answered(`HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\nX: 1\r\n\r\n${final}`, '1.1')
+    const response = await answered(`HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\nX: 1\r\n\r\n${final}`, '1.1')
 
-    expect(answer.interim[0]?.fields).toEqual(['X', '1'])
-    expect(answer.status).toBe(200)
+    expect(response.interim[0]?.fields).toEqual(['X', '1'])
+    expect(response.status).toBe(200)
   })
 
   test('lose what ends at this hop', async () => {
-    const answer = await answered(
+    const response = await answered(
       `HTTP/1.1 103 Early Hints\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nX: 1\r\n\r\n${final}`,
       '1.1',
     )
 
-    expect(answer.interim[0]?.fields).toEqual(['X', '1'])
+    expect(response.interim[0]?.fields).toEqual(['X', '1'])
   })
 
   test.each([
     ['a switch of protocols that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
     ['a status below 100', 'HTTP/1.1 099 Low\r\n\r\n'],
   ])('that are %s are a bad answer', async (_, bytes) => {
-    const answer = await answered(bytes + final, '1.1')
+    const response = await answered(bytes + final, '1.1')
 
-    expect(answer.status).toBe(502)
-    expect(answer.body.toString()).toContain('"bad-answer"')
+    expect(response.status).toBe(502)
+    expect(response.body.toString()).toContain('"bad-answer"')
   })
 })

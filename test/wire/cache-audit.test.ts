@@ -31,12 +31,12 @@ test('the audit log has what each client was sent, from memory or not', async ()
   await ask('only-if-cached', 'Cache-Control', 'only-if-cached', 'Accept', 'x', 'Range', 'bytes=0-1')
   await eventually(() => log.lines().length >= 6)
 
-  const told = log
+  const lines = log
     .lines()
     .flatMap(({ event, requestId, status, endpoint, answerDigest }) =>
       event === 'exchange' ? [[requestId, status, endpoint, answerDigest]] : [],
     )
-  expect(told).toEqual([
+  expect(lines).toEqual([
     ['fetched', 200, upstream.url, sha256(body)],
     ['hit', 200, null, sha256(body)],
     ['part', 206, null, sha256(body.subarray(100, 200))],

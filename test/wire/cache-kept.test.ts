@@ -73,10 +73,10 @@ describe('what is stored', () => {
     }
 
     await reload({ cache: true, state: 'refuse' })
-    const refused = await fetch(`${url}/market/insights`)
+    const rejected = await fetch(`${url}/market/insights`)
     await reload({ cache: true })
 
-    expect(refused.status).toBe(503)
+    expect(rejected.status).toBe(503)
     expect(await get('/market/insights')).toBe(before)
     expect(asked()).toBe(1)
   })

@@ -54,8 +54,8 @@ describe.skipIf(openssl.missing)('a client with a certificate', () => {
   test('bypasses the cache where no credential is asked for', async () => {
     const { port } = await boot('none')
 
-    const answers = [await requestOverTls(port, made.bankA), await requestOverTls(port, made.bankA)]
+    const responses = [await requestOverTls(port, made.bankA), await requestOverTls(port, made.bankA)]
 
-    expect(answers.map(({ text }) => /;fwd=bypass/.test(text))).toEqual([true, true])
+    expect(responses.map(({ text }) => /;fwd=bypass/.test(text))).toEqual([true, true])
   })
 })

@@ -116,9 +116,9 @@ describe.skipIf(program.missing)('with Redis', () => {
     await get(one, '/market/insights')
     await written(1)
 
-    const answers = await Promise.all(Array.from({ length: 50 }, () => get(other, '/market/insights')))
+    const responses = await Promise.all(Array.from({ length: 50 }, () => get(other, '/market/insights')))
 
-    expect(new Set(answers.map(({ body }) => body))).toEqual(new Set(['answer 1\0\xff\xfe\r\n']))
+    expect(new Set(responses.map(({ body }) => body))).toEqual(new Set(['answer 1\0\xff\xfe\r\n']))
     expect(upstream.requests).toHaveLength(1)
   })
 
@@ -344,7 +344,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await load.more(50)
     await load.stop()
 
-    expect(new Set(load.answers)).toEqual(new Set([200]))
+    expect(new Set(load.responses)).toEqual(new Set([200]))
   })
 
   test('frozen, it delays no request for long, and soon none at all', async () => {
@@ -409,15 +409,15 @@ describe.skipIf(program.missing)('with Redis', () => {
 
   test('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {
     const live = await bootLiveGateway(settings({ workers: 2 }))
-    const told = async () => (await fetchAdmin(`${live.admin}/status`)).body.cache
-    await expect.poll(told).toMatchObject({ redis: { state: 'shared', where: null } })
+    const readCacheStatus = async () => (await fetchAdmin(`${live.admin}/status`)).body.cache
+    await expect.poll(readCacheStatus).toMatchObject({ redis: { state: 'shared', where: null } })
     // Each connection goes to the next worker.
     const ask = () => get(live, '/market/insights', { connection: 'close' })
     await ask()
     await written(1)
 
     for (let n = 0; n < 4; n++) await ask()
-    const cache = await told()
+    const cache = await readCacheStatus()
     const fetched = upstream.requests.length
     const { body } = await fetchAdmin(`${live.admin}/cache`, 'DELETE')
     await ask()

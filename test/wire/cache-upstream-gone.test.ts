@@ -34,10 +34,10 @@ test('an upstream that is killed during a request fails no client, neither those
   await eventually(() => held.length === targets.length)
 
   await upstream.close()
-  const answers = [await waiting, await askAll(port), await askAll(port)]
+  const responses = [await waiting, await askAll(port), await askAll(port)]
 
-  for (const each of answers) expect(said(each)).toEqual(targets.flatMap((target) => Array(4).fill(`200 ${target}`)))
-  for (const { fields } of answers.flat()) expect(fieldValues(fields, 'cache-status').join()).toMatch(/;ttl=-\d+$/)
+  for (const each of responses) expect(said(each)).toEqual(targets.flatMap((target) => Array(4).fill(`200 ${target}`)))
+  for (const { fields } of responses.flat()) expect(fieldValues(fields, 'cache-status').join()).toMatch(/;ttl=-\d+$/)
   expect(lines.filter(({ failure }) => failure !== undefined)).toEqual([])
 })
 
@@ -51,7 +51,7 @@ test.each([
   await eventually(() => held.length >= targets.length)
 
   await upstream.close()
-  const answers = [...(await waiting), ...(await askAll(port))]
+  const responses = [...(await waiting), ...(await askAll(port))]
 
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([502]))
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([502]))
 })

@@ -73,9 +73,9 @@ describe('what is stored', () => {
     )
     const { port } = await cached(upstream.url)
 
-    const answers = [await call(port), await call(port)]
+    const responses = [await call(port), await call(port)]
 
-    expect(answers.map(({ whole }) => whole)).toEqual([false, false])
+    expect(responses.map(({ whole }) => whole)).toEqual([false, false])
     expect(requests).toBe(2)
   })
 
@@ -105,9 +105,9 @@ describe('requests for the same at the same time', () => {
 
     held[0]?.writeHead(200, fresh)
     held[0]?.end('for all')
-    const answers = await Promise.all(asked)
+    const responses = await Promise.all(asked)
 
-    expect(new Set(answers.map(({ status, body }) => `${status} ${body}`))).toEqual(new Set(['200 for all']))
+    expect(new Set(responses.map(({ status, body }) => `${status} ${body}`))).toEqual(new Set(['200 for all']))
     expect(upstream.begun()).toBe(1)
   })
 
@@ -167,7 +167,7 @@ describe('while it streams', () => {
     const { upstream, held } = await holding()
     const { port } = await cached(upstream.url)
     const sockets = [await dial(port), await dial(port)]
-    const answers = sockets.map(readToEnd)
+    const responses = sockets.map(readToEnd)
     for (const socket of sockets) socket.write(renderHead({}))
     await eventually(() => held.length > 0)
     await passed(port)
@@ -177,7 +177,7 @@ describe('while it streams', () => {
     held[0]?.write(body.subarray(0, 1000))
     await begun
     held[0]?.end(body.subarray(1000))
-    const hashes = (await Promise.all(answers)).map(({ sha256 }) => sha256)
+    const hashes = (await Promise.all(responses)).map(({ sha256 }) => sha256)
 
     expect([...hashes, (await call(port)).sha256]).toEqual(Array(3).fill(sha256(body)))
     expect(upstream.begun()).toBe(1)

@@ -28,13 +28,15 @@ test('a client is rejected beyond its rate with 429, and the fields name its lim
     clients: [client('a', rated), client('b')],
   })
 
-  const answers = [await ask(url, 'a'), await ask(url, 'a'), await ask(url, 'a'), await ask(url, 'b')]
+  const responses = [await ask(url, 'a'), await ask(url, 'a'), await ask(url, 'a'), await ask(url, 'b')]
 
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 200])
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 200])
   expect(upstream.requests).toHaveLength(3)
-  const policies = answers.map(({ headers }) => parseList(headers.get('ratelimit-policy') ?? '').map(([name]) => name))
+  const policies = responses.map(({ headers }) =>
+    parseList(headers.get('ratelimit-policy') ?? '').map(([name]) => name),
+  )
   expect(policies).toEqual([['address', 'client'], ['address', 'client'], ['address', 'client'], ['address']])
-  expect(Number(answers[2]?.headers.get('retry-after'))).toBeGreaterThan(50)
+  expect(Number(responses[2]?.headers.get('retry-after'))).toBeGreaterThan(50)
   expect(await line(({ status }) => status === 429)).toMatchObject({ failure: 'rate-limited', clientId: 'a' })
 })
 

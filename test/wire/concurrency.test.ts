@@ -7,26 +7,26 @@ import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Opens an upstream that answers when it is released, and counts the most that it ever had at once. */
 const held = async () => {
-  const answers: (() => void)[] = []
+  const responses: (() => void)[] = []
   let running = 0
   const seen = { most: 0, requests: 0 }
   const { url } = await httpUpstream((_, response) => {
     seen.requests++
     seen.most = Math.max(seen.most, ++running)
-    answers.push(() => {
+    responses.push(() => {
       running--
       response.end('late')
     })
   })
-  const begun = (many: number): Promise<void> => vi.waitFor(() => expect(answers.length).toBe(many))
+  const begun = (many: number): Promise<void> => vi.waitFor(() => expect(responses.length).toBe(many))
   const release = (): void => {
-    for (const answer of answers.splice(0)) answer()
+    for (const answer of responses.splice(0)) answer()
   }
   return { url, seen, begun, release }
 }
 
 const get = (live: LiveGateway, path = '/market/insights'): Promise<Response> => fetch(`${live.url}${path}`)
-const bounds = async (live: LiveGateway): Promise<Status['limits']> =>
+const limits = async (live: LiveGateway): Promise<Status['limits']> =>
   (await fetchAdmin(`${live.admin}/status`)).body.limits as never
 
 test('what an upstream cannot do at once is rejected at once, and nothing waits for it', async () => {
@@ -37,7 +37,7 @@ test('what an upstream cannot do at once is rejected at once, and nothing waits 
   await upstream.begun(2)
   const excess = await Promise.all(Array.from({ length: 20 }, () => get(live)))
   const other = await get(live, '/leads/pipeline')
-  const full = await bounds(live)
+  const full = await limits(live)
   upstream.release()
 
   for (const answer of excess) {
@@ -68,14 +68,14 @@ test('what began before a reload counts, and another limit holds for it at once'
   const served = [get(live), get(live)]
   await upstream.begun(2)
   await edit(1)
-  const refused = await get(live)
+  const rejected = await get(live)
   await edit(3)
   served.push(get(live))
   await upstream.begun(3)
   const full = await get(live)
   upstream.release()
 
-  expect([refused.status, full.status]).toEqual([503, 503])
+  expect([rejected.status, full.status]).toEqual([503, 503])
   expect((await Promise.all(served)).map(({ status }) => status)).toEqual([200, 200, 200])
 })
 
@@ -92,7 +92,7 @@ test('a response that its client does not read counts until the client has gone'
   client.destroy()
 
   expect(meanwhile.status).toBe(503)
-  await vi.waitFor(async () => expect((await bounds(live)).concurrency).toMatchObject([{ inFlight: 0 }]))
+  await vi.waitFor(async () => expect((await limits(live)).concurrency).toMatchObject([{ inFlight: 0 }]))
   const after = await get(live)
   expect(after.status).toBe(200)
   await after.body?.cancel()
@@ -107,7 +107,7 @@ test('load is shed on the wire, for as long as the event loop is late', async ()
 
   await live.line(({ msg }) => msg === 'load is shed')
   const shed = await get(live)
-  const { eventLoop } = await bounds(live)
+  const { eventLoop } = await limits(live)
   const fast = performance.now() - read()
   clock.mockImplementation(() => read() + fast)
 

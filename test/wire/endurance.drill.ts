@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { parseStatus, rawClient } from '../helpers/raw-client.ts'
-import { type Heard, openBackstage, provokedFailures, type Stage } from './failure-table.ts'
+import { type ClientOutcome, openBackstage, provokedFailures, type Stage } from './failure-table.ts'
 
 const failuresInAll = 10_000
 const atOnce = 200
 
 /** Gives up on a provocation that leads to nothing, so that the test can name it. */
-const soon = (heard: Promise<Heard>): Promise<Pick<Heard, 'received'> & { how: string }> => {
+const soon = (heard: Promise<ClientOutcome>): Promise<Pick<ClientOutcome, 'received'> & { how: string }> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<{ received: string; how: string }>((resolve) => {
     timer = setTimeout(resolve, 20_000, { received: '', how: 'nothing in 20 s' })
@@ -34,8 +34,8 @@ test('10,000 failures of every kind leave no descriptor, socket or timer behind'
       if (row === undefined) throw new Error('no such row')
       const { received, how } = await soon(row.provoke(stage, `failure-${n}`))
       // On a busy machine 250 ms may be over before anything else has gone wrong.
-      const told = [row.status === 'cut' ? 200 : row.status, 408, 504].includes(parseStatus(received))
-      if (row.status === 'silence' ? how !== 'left' : !told)
+      const asExpected = [row.status === 'cut' ? 200 : row.status, 408, 504].includes(parseStatus(received))
+      if (row.status === 'silence' ? how !== 'left' : !asExpected)
         unexpected.push(`${row.kind}, ${row.provoked}: ${how} ${received.slice(0, 40)}`)
     }
   }

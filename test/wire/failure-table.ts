@@ -18,7 +18,7 @@ export interface Stage {
 }
 
 /** What a client got. */
-export interface Heard {
+export interface ClientOutcome {
   readonly received: string
   readonly how: 'answered' | 'end' | 'reset' | 'left'
 }
@@ -27,7 +27,7 @@ export interface FailureRow {
   readonly kind: FailureKind
   readonly provoked: string
   /** Sends a request; where it has a head that can be read, its X-Request-Id is `id`. */
-  readonly provoke: (stage: Stage, id: string) => Promise<Heard>
+  readonly provoke: (stage: Stage, id: string) => Promise<ClientOutcome>
   /** What the client gets; `cut`: a response that begins and breaks off; `silence`: it has left. */
   readonly status: number | 'cut' | 'silence'
   /** Fields beyond those that every error has. */
@@ -107,7 +107,7 @@ export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage
 }
 
 /** Sends bytes and reads what comes until a whole response is there or the connection ends. */
-const say = async (port: number, bytes: string, enough = isWholeResponse): Promise<Heard> => {
+const say = async (port: number, bytes: string, enough = isWholeResponse): Promise<ClientOutcome> => {
   const client = await rawClient(port)
   client.send(bytes)
   const received = await client.until(enough).catch(() => null)
@@ -117,7 +117,7 @@ const say = async (port: number, bytes: string, enough = isWholeResponse): Promi
 }
 
 /** Sends bytes and reads what comes until the connection ends. */
-const sayUntilEnd = async (port: number, bytes: string): Promise<Heard> => {
+const sayUntilEnd = async (port: number, bytes: string): Promise<ClientOutcome> => {
   const client = await rawClient(port)
   client.send(bytes)
   return client.ended()
@@ -127,7 +127,7 @@ const sayUntilEnd = async (port: number, bytes: string): Promise<Heard> => {
  * Sends bytes, waits until the request has reached the upstream (or, when the gateway is late, has been answered), and
  * leaves.
  */
-const sayAndLeave = async ({ port, upstream }: Stage, id: string, bytes: string): Promise<Heard> => {
+const sayAndLeave = async ({ port, upstream }: Stage, id: string, bytes: string): Promise<ClientOutcome> => {
   const client = await rawClient(port)
   client.send(bytes)
   await Promise.race([upstream.arrived(id), client.until(isWholeResponse)])

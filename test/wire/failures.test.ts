@@ -4,7 +4,7 @@ import { bugMessage, openBrokenGateway } from '../helpers/broken-gateway.ts'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import {
   type Backstage,
-  type Heard,
+  type ClientOutcome,
   openBackstage,
   provokedElsewhere,
   provokedFailures,
@@ -53,20 +53,20 @@ describe('every failure has the shape that the table of failures gives it', () =
   test.concurrent.each(rows)('%s', async (name, row) => {
     const ownId = `row-${name.replaceAll(/[^a-z0-9]+/gi, '-')}`
 
-    const heard = await row.provoke(stage, ownId)
+    const outcome = await row.provoke(stage, ownId)
 
-    const { status, fields, body } = parse(heard.received)
+    const { status, fields, body } = parse(outcome.received)
     const id = fields.get('x-request-id') ?? ownId
     const line = await lineOf(id)
-    if (row.status === 'silence') expect(heard).toEqual({ received: '', how: 'left' })
-    else if (row.status === 'cut') expect({ status, how: heard.how }).toEqual({ status: 200, how: 'reset' })
+    if (row.status === 'silence') expect(outcome).toEqual({ received: '', how: 'left' })
+    else if (row.status === 'cut') expect({ status, how: outcome.how }).toEqual({ status: 200, how: 'reset' })
     else {
       expect(status).toBe(row.status)
       expect(fields.get('content-type')).toBe('application/problem+json')
       expect(fields.get('cache-control')).toBe('no-store')
       expect(Object.fromEntries(fields)).toMatchObject(row.fields ?? {})
       for (const name of Object.keys(row.fields ?? {})) fields.delete(name)
-      for (const name of everyAnswer) fields.delete(name)
+      for (const name of everyResponse) fields.delete(name)
       expect([...fields.keys()]).toEqual([])
       const title = phrases[row.status]
       const problem = { type: 'about:blank', title, status: row.status, code: row.kind, requestId: id }
@@ -77,12 +77,12 @@ describe('every failure has the shape that the table of failures gives it', () =
     expect(line).toMatchObject({ status: loggedStatus(row.status), failure: row.kind, fault })
     if (row.cause === undefined) expect(line).not.toHaveProperty('cause')
     else expect(line.cause).toMatch(row.cause)
-    expect(leaks(heard, id, line.cause)).toEqual([])
+    expect(leaks(outcome, id, line.cause)).toEqual([])
   })
 })
 
 // What any response of the gateway's own may have.
-const everyAnswer = [
+const everyResponse = [
   'content-type',
   'content-length',
   'cache-control',
@@ -108,18 +108,18 @@ const parse = (text: string): { status: number; fields: Map<string, string>; bod
   return { status: Number(statusLine.split(' ')[1] ?? 0), fields: new Map(fields), body: text.slice(end + 4) }
 }
 
-const telltales: readonly RegExp[] = [
+const leakPatterns: readonly RegExp[] = [
   /\d+\.\d+\.\d+\.\d+|\[?::1|localhost/, // addresses
   /\bat .*:\d+|\.[jt]s\b|\/src\/|node_modules|node:/, // stacks and file names
   /E[A-Z]{4,}|HPE_|UND_ERR|ERR_|SSL|Error:|Parse |undici|fastify|socket|closed|planted/, // what libraries say
 ]
 
 /** Lists what a response says that only the log may. */
-const leaks = ({ received }: Pick<Heard, 'received'>, id: string, cause: unknown): string[] => {
+const leaks = ({ received }: Pick<ClientOutcome, 'received'>, id: string, cause: unknown): string[] => {
   // Random hexadecimal digits may spell a port.
   const text = received.replaceAll(id, '').replace(/^Date: .*$/m, '')
   const words = [...backstage.ports, stage.port, stage.brokenPort].map((port) => new RegExp(`\\b${port}\\b`))
-  const found = [...telltales, ...words].flatMap((telltale) => telltale.exec(text) ?? [])
+  const found = [...leakPatterns, ...words].flatMap((telltale) => telltale.exec(text) ?? [])
   return typeof cause === 'string' && text.includes(cause) ? [...found, cause] : found
 }
 
@@ -150,7 +150,7 @@ test('every kind of failure is provoked, here or elsewhere', () => {
 })
 
 test('every row gives the status of its kind', () => {
-  const told = provokedFailures.filter(({ status }) => typeof status === 'number')
+  const answeredRows = provokedFailures.filter(({ status }) => typeof status === 'number')
 
-  expect(told.map(({ status }) => status)).toEqual(told.map(({ kind }) => failureTable[kind].status))
+  expect(answeredRows.map(({ status }) => status)).toEqual(answeredRows.map(({ kind }) => failureTable[kind].status))
 })

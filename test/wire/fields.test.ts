@@ -62,7 +62,7 @@ const answering = (...fields: string[]): string => {
 const added = ['host', 'connection', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id']
 
 /** Names what the gateway, or Node on its behalf, adds to a response. */
-const addedToAnswer = ['via', 'x-request-id', 'date', 'connection', 'keep-alive', 'content-length']
+const addedToResponse = ['via', 'x-request-id', 'date', 'connection', 'keep-alive', 'content-length']
 
 const everyHighByte = Buffer.from(Array.from({ length: 128 }, (_, i) => i + 128)).toString('latin1')
 
@@ -430,7 +430,7 @@ describe('the fields of a response', () => {
 
     const { answer } = await send()
 
-    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(keptFields)
+    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(keptFields)
     expect(answer.body.toString()).toBe('ok')
   })
 
@@ -443,7 +443,7 @@ describe('the fields of a response', () => {
 
     const { answer } = await send()
 
-    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(keptFields)
+    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(keptFields)
     expect(answer.body.length).toBe(300_000)
   })
 
@@ -456,7 +456,7 @@ describe('the fields of a response', () => {
 
       const { answer } = await send()
 
-      expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(field)
+      expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(field)
     },
   )
 
@@ -484,7 +484,7 @@ describe('the fields of a response', () => {
 
     const { answer } = await send()
 
-    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(['X-Kept', '1'])
+    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(['X-Kept', '1'])
     expect(fieldValues(answer.fields, 'connection')).toEqual(['close'])
   })
 
@@ -635,7 +635,7 @@ describe('configured edits', () => {
 
     const { answer } = await send()
 
-    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(['X-Kept', '1', 'Cache-Control', 'no-store'])
+    expect(withoutFields(answer.fields, ...addedToResponse)).toEqual(['X-Kept', '1', 'Cache-Control', 'no-store'])
     expect(answer.interim.map(({ fields }) => fields)).toEqual([['Link', 'z']])
   })
 

@@ -25,7 +25,7 @@ interface Row {
   readonly rfc: string
   readonly bytes: string
   /** The final responses, in order. */
-  readonly answers: readonly number[]
+  readonly responses: readonly number[]
   /** Whether the connection ends after them; else another request must find it in step. */
   readonly ends: boolean
   /** Requests that reach the upstream whole. */
@@ -45,12 +45,12 @@ const rows: Row[] = []
 type More = Partial<Pick<Row, 'ends' | 'forwarded' | 'fin' | 'apart' | 'method'>>
 
 /** A rejection: one response, nothing forwarded. The connection ends unless `more` says otherwise. */
-const refused = (status: number, rfc: string, name: string, bytes: string, more: More = {}): void =>
+const rejected = (status: number, rfc: string, name: string, bytes: string, more: More = {}): void =>
   void rows.push({
     name,
     rfc,
     bytes,
-    answers: [status],
+    responses: [status],
     ends: true,
     forwarded: 0,
     fin: false,
@@ -65,7 +65,7 @@ const served = (rfc: string, name: string, bytes: string, more: More = {}): void
     name,
     rfc,
     bytes,
-    answers: [200],
+    responses: [200],
     ends: false,
     forwarded: 1,
     fin: false,
@@ -75,12 +75,12 @@ const served = (rfc: string, name: string, bytes: string, more: More = {}): void
   })
 
 /** A row of several responses. */
-const several = (answers: readonly number[], rfc: string, name: string, bytes: string, more: More): void =>
+const several = (responses: readonly number[], rfc: string, name: string, bytes: string, more: More): void =>
   void rows.push({
     name,
     rfc,
     bytes,
-    answers,
+    responses,
     ends: false,
     forwarded: 0,
     fin: false,
@@ -106,123 +106,123 @@ served('9112 §6.3', 'neither length nor coding: no body', post('', ''))
 served('9110 §8.6', 'a length with leading zeros', sized('0005', 'hello'))
 served('9110 §5.5', 'a length with white space around it', sized(' \t5  ', 'hello'))
 served('9112 §6.1', 'a body in a GET', `${get('Content-Length: 5\r\n')}hello`)
-refused(400, '9112 §6.3', 'a length that is empty', sized(''))
-refused(400, '9112 §6.3', 'a length with a plus', sized('+1'))
-refused(400, '9112 §6.3', 'a length with a minus', sized('-1'))
-refused(400, '9112 §6.3', 'a length in hexadecimal', sized('0x1'))
-refused(400, '9112 §6.3', 'a length with a fraction', sized('1.0'))
-refused(400, '9112 §6.3', 'a length of letters', sized('one'))
-refused(400, '9112 §6.3', 'a length of two numbers', sized('1 2'))
-refused(400, '9112 §6.3', 'a list of lengths', sized('1, 1'))
-refused(400, '9112 §6.3', 'a list of different lengths', sized('1, 2'))
-refused(400, '9112 §6.3', 'the same length twice', post('Content-Length: 1\r\nContent-Length: 1\r\n', 'a'))
-refused(400, '9112 §6.3', 'two different lengths', post('Content-Length: 1\r\nContent-Length: 2\r\n', 'aa'))
-refused(400, '9112 §6.3', 'two lengths in other case', post('Content-Length: 1\r\ncontent-length: 2\r\n', 'aa'))
-refused(400, '9110 §8.6', 'a length above 2^53, which no double holds', sized('9007199254740993'))
-refused(400, '9110 §8.6', 'a length above 2^64', sized('18446744073709551617'))
-refused(413, '9110 §15.5.14', 'a length above the bound', sized('67108865'))
-refused(400, '9112 §6.3', 'a length and an end before it', sized('5', 'hel'), { fin: true })
-refused(400, '9112 §6.3', 'a long length and an end before it', sized('100000', 'hel'), { fin: true })
+rejected(400, '9112 §6.3', 'a length that is empty', sized(''))
+rejected(400, '9112 §6.3', 'a length with a plus', sized('+1'))
+rejected(400, '9112 §6.3', 'a length with a minus', sized('-1'))
+rejected(400, '9112 §6.3', 'a length in hexadecimal', sized('0x1'))
+rejected(400, '9112 §6.3', 'a length with a fraction', sized('1.0'))
+rejected(400, '9112 §6.3', 'a length of letters', sized('one'))
+rejected(400, '9112 §6.3', 'a length of two numbers', sized('1 2'))
+rejected(400, '9112 §6.3', 'a list of lengths', sized('1, 1'))
+rejected(400, '9112 §6.3', 'a list of different lengths', sized('1, 2'))
+rejected(400, '9112 §6.3', 'the same length twice', post('Content-Length: 1\r\nContent-Length: 1\r\n', 'a'))
+rejected(400, '9112 §6.3', 'two different lengths', post('Content-Length: 1\r\nContent-Length: 2\r\n', 'aa'))
+rejected(400, '9112 §6.3', 'two lengths in other case', post('Content-Length: 1\r\ncontent-length: 2\r\n', 'aa'))
+rejected(400, '9110 §8.6', 'a length above 2^53, which no double holds', sized('9007199254740993'))
+rejected(400, '9110 §8.6', 'a length above 2^64', sized('18446744073709551617'))
+rejected(413, '9110 §15.5.14', 'a length above the bound', sized('67108865'))
+rejected(400, '9112 §6.3', 'a length and an end before it', sized('5', 'hel'), { fin: true })
+rejected(400, '9112 §6.3', 'a long length and an end before it', sized('100000', 'hel'), { fin: true })
 
 // Codings
 served('9112 §7.1', 'chunks', chunked('5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n'))
 served('9112 §7', 'a coding in capitals', coded('CHUNKED'))
 served('9110 §5.5', 'a coding with spaces around it', coded('   chunked  '))
-refused(
+rejected(
   400,
   '9112 §6.1',
   'a length behind a coding',
   post('Transfer-Encoding: chunked\r\nContent-Length: 5\r\n', '0\r\n\r\n'),
 )
-refused(
+rejected(
   400,
   '9112 §6.1',
   'a length before a coding',
   post('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
 )
-refused(
+rejected(
   400,
   '9112 §6.1',
   'a length of nothing and a coding',
   post('Content-Length: 0\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
 )
-refused(
+rejected(
   400,
   '9112 §6.1',
   'a length and a coding that is not chunked',
   post('Content-Length: 5\r\nTransfer-Encoding: x\r\n', '0\r\n\r\n'),
 )
-refused(400, '9112 §6.3', 'a coding other than chunked', coded('gzip'))
-refused(400, '9112 §6.3', 'identity, which is no coding any more', coded('identity'))
-refused(400, '9112 §6.3', 'a coding that only ends like chunked', coded('xchunked'))
-refused(400, '9112 §6.3', 'a coding that only begins like chunked', coded('chunkedx'))
-refused(400, '9112 §6.3', 'chunked in quotes', coded('"chunked"'))
-refused(400, '9112 §7.1', 'chunked with a parameter', coded('chunked;a=b'))
-refused(400, '9112 §6.3', 'an empty coding', coded(''))
-refused(400, '9112 §6.1', 'chunked twice in a list', coded('chunked, chunked'))
-refused(
+rejected(400, '9112 §6.3', 'a coding other than chunked', coded('gzip'))
+rejected(400, '9112 §6.3', 'identity, which is no coding any more', coded('identity'))
+rejected(400, '9112 §6.3', 'a coding that only ends like chunked', coded('xchunked'))
+rejected(400, '9112 §6.3', 'a coding that only begins like chunked', coded('chunkedx'))
+rejected(400, '9112 §6.3', 'chunked in quotes', coded('"chunked"'))
+rejected(400, '9112 §7.1', 'chunked with a parameter', coded('chunked;a=b'))
+rejected(400, '9112 §6.3', 'an empty coding', coded(''))
+rejected(400, '9112 §6.1', 'chunked twice in a list', coded('chunked, chunked'))
+rejected(
   400,
   '9112 §6.1',
   'chunked on two lines',
   post('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
 )
-refused(400, '9112 §6.3', 'chunked and then another', coded('chunked, gzip'))
-refused(
+rejected(400, '9112 §6.3', 'chunked and then another', coded('chunked, gzip'))
+rejected(
   400,
   '9112 §6.3',
   'chunked and then identity on another line',
   post('Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n', '0\r\n\r\n'),
 )
-refused(400, '9110 §5.5', 'a vertical tab before chunked', coded('\x0bchunked'))
-refused(400, '9110 §5.5', 'a form feed behind chunked', coded('chunked\x0c'))
-refused(400, '9112 §6.3', 'a no-break space before chunked', coded('\xa0chunked'))
-refused(400, '9112 §6.3', 'a no-break space behind chunked', coded('chunked\xa0'))
-refused(
+rejected(400, '9110 §5.5', 'a vertical tab before chunked', coded('\x0bchunked'))
+rejected(400, '9110 §5.5', 'a form feed behind chunked', coded('chunked\x0c'))
+rejected(400, '9112 §6.3', 'a no-break space before chunked', coded('\xa0chunked'))
+rejected(400, '9112 §6.3', 'a no-break space behind chunked', coded('chunked\xa0'))
+rejected(
   400,
   '9112 §5.1',
   'a space before the colon of Transfer-Encoding',
   post('Transfer-Encoding : chunked\r\n', '0\r\n\r\n'),
 )
-refused(400, '9112 §5.2', 'a folded Transfer-Encoding', post('Transfer-Encoding:\r\n chunked\r\n', '0\r\n\r\n'))
-refused(501, '9112 §6.1', 'another coding before chunked', coded('gzip, chunked'))
-refused(
+rejected(400, '9112 §5.2', 'a folded Transfer-Encoding', post('Transfer-Encoding:\r\n chunked\r\n', '0\r\n\r\n'))
+rejected(501, '9112 §6.1', 'another coding before chunked', coded('gzip, chunked'))
+rejected(
   501,
   '9112 §6.1',
   'another coding before chunked on its own line',
   post('Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
 )
-refused(501, '9112 §6.1', 'an unknown coding before chunked', coded('x, chunked'))
-refused(400, '9112 §6.1', 'a coding on HTTP/1.0', post('Transfer-Encoding: chunked\r\n', '0\r\n\r\n', 'HTTP/1.0'))
+rejected(501, '9112 §6.1', 'an unknown coding before chunked', coded('x, chunked'))
+rejected(400, '9112 §6.1', 'a coding on HTTP/1.0', post('Transfer-Encoding: chunked\r\n', '0\r\n\r\n', 'HTTP/1.0'))
 
 // Chunks
 served('9112 §7.1', 'a size in capitals with leading zeros', chunked('0000A\r\n0123456789\r\n0\r\n\r\n'))
 served('9112 §7.1.1', 'a chunk extension', chunked('1;a=b;c\r\nx\r\n0;d\r\n\r\n'))
 served('9112 §7.1.1', 'a chunk extension in quotes', chunked('1;a="b;c"\r\nx\r\n0\r\n\r\n'))
 served('9112 §7.1.2', 'trailers', chunked('1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n'))
-refused(400, '9112 §7.1', 'no size', chunked('\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a size with 0x', chunked('0x1\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a negative size', chunked('-1\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a size with a plus', chunked('+1\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a size of other letters', chunked('g\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a size with an underscore', chunked('1_0\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a size that overflows 64 bits', chunked('10000000000000001\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a size and a space', chunked('1 \r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a space and a size', chunked(' 1\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §2.2', 'a size ended by a bare LF', chunked('1\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §2.2', 'a size ended by a bare CR', chunked('1\rx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1.1', 'an extension ended by a bare LF', chunked('1;a\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1.1', 'an extension without a name', chunked('1;\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1.1', 'an extension with a control character', chunked('1;a=\x00\r\nx\r\n0\r\n\r\n'))
-refused(400, '9112 §7.1.1', 'extensions beyond any bound', chunked(`1;${'a'.repeat(20_000)}\r\nx\r\n0\r\n\r\n`))
-refused(400, '9112 §7.1', 'a chunk longer than its size', chunked('1\r\nxy\r\n0\r\n\r\n'))
-refused(400, '9112 §2.2', 'a chunk ended by a bare LF', chunked('1\r\nx\n0\r\n\r\n'))
-refused(400, '9112 §7.1', 'a chunk without a line end', chunked('1\r\nx0\r\n\r\n'))
-refused(400, '9112 §7.1.2', 'a trailer without a colon', chunked('1\r\nx\r\n0\r\nA b\r\n\r\n'))
-refused(400, '9112 §5.2', 'a folded trailer', chunked('1\r\nx\r\n0\r\nA: b\r\n c\r\n\r\n'))
-refused(431, '6585 §5', 'trailers beyond the bound', chunked(`1\r\nx\r\n0\r\nA: ${'b'.repeat(45_000)}\r\n\r\n`))
-refused(400, '9112 §8', 'an end within a chunk', chunked('5\r\nhel'), { fin: true })
-refused(400, '9112 §8', 'an end between chunks', chunked('5\r\nhello\r\n'), { fin: true })
-refused(400, '9112 §8', 'an end before the last line end', chunked('5\r\nhello\r\n0\r\n'), { fin: true })
+rejected(400, '9112 §7.1', 'no size', chunked('\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a size with 0x', chunked('0x1\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a negative size', chunked('-1\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a size with a plus', chunked('+1\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a size of other letters', chunked('g\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a size with an underscore', chunked('1_0\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a size that overflows 64 bits', chunked('10000000000000001\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a size and a space', chunked('1 \r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a space and a size', chunked(' 1\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §2.2', 'a size ended by a bare LF', chunked('1\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §2.2', 'a size ended by a bare CR', chunked('1\rx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1.1', 'an extension ended by a bare LF', chunked('1;a\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1.1', 'an extension without a name', chunked('1;\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1.1', 'an extension with a control character', chunked('1;a=\x00\r\nx\r\n0\r\n\r\n'))
+rejected(400, '9112 §7.1.1', 'extensions beyond any bound', chunked(`1;${'a'.repeat(20_000)}\r\nx\r\n0\r\n\r\n`))
+rejected(400, '9112 §7.1', 'a chunk longer than its size', chunked('1\r\nxy\r\n0\r\n\r\n'))
+rejected(400, '9112 §2.2', 'a chunk ended by a bare LF', chunked('1\r\nx\n0\r\n\r\n'))
+rejected(400, '9112 §7.1', 'a chunk without a line end', chunked('1\r\nx0\r\n\r\n'))
+rejected(400, '9112 §7.1.2', 'a trailer without a colon', chunked('1\r\nx\r\n0\r\nA b\r\n\r\n'))
+rejected(400, '9112 §5.2', 'a folded trailer', chunked('1\r\nx\r\n0\r\nA: b\r\n c\r\n\r\n'))
+rejected(431, '6585 §5', 'trailers beyond the bound', chunked(`1\r\nx\r\n0\r\nA: ${'b'.repeat(45_000)}\r\n\r\n`))
+rejected(400, '9112 §8', 'an end within a chunk', chunked('5\r\nhel'), { fin: true })
+rejected(400, '9112 §8', 'an end between chunks', chunked('5\r\nhello\r\n'), { fin: true })
+rejected(400, '9112 §8', 'an end before the last line end', chunked('5\r\nhello\r\n0\r\n'), { fin: true })
 
 // Line ends and the request line
 served('9112 §2.2', 'an empty line in front', `\r\n${get()}`)
@@ -231,20 +231,20 @@ served(
   'more than one space in the request line, which a recipient may split on',
   get('', ' /market/insights '),
 )
-refused(400, '9112 §2.2', 'bare LF throughout', get().replaceAll('\r\n', '\n'))
-refused(400, '9112 §2.2', 'a bare LF behind the request line', get().replace('\r\n', '\n'))
-refused(400, '9112 §2.2', 'a bare LF behind a field', get('A: b\n'))
-refused(400, '9112 §2.2', 'a bare LF at the end', `GET /market/insights HTTP/1.1\r\n${host}\n`)
-refused(400, '9112 §2.2', 'a bare CR behind the request line', get().replace('\r\n', '\r'))
-refused(400, '9112 §2.2', 'a bare CR in a value', get('A: b\rc\r\n'))
-refused(400, '9112 §2.2', 'a space in front', ` ${get()}`)
-refused(400, '9112 §3', 'tabs in the request line', get().replace('GET ', 'GET\t'))
-refused(400, '9112 §3.2', 'a space in the target', get('', '/market/insights x'))
-refused(400, '9112 §3', 'no target', get('', ''))
-refused(400, '9112 §3', 'only line noise', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n')
-refused(400, '9112 §3.1', 'a method that is no token', get().replace('GET', 'G[T'))
-refused(400, '9110 §9.1', 'a method that nobody knows', get().replace('GET', 'BREW'))
-refused(400, '9110 §9.1', 'a method in lower case', get().replace('GET', 'get'))
+rejected(400, '9112 §2.2', 'bare LF throughout', get().replaceAll('\r\n', '\n'))
+rejected(400, '9112 §2.2', 'a bare LF behind the request line', get().replace('\r\n', '\n'))
+rejected(400, '9112 §2.2', 'a bare LF behind a field', get('A: b\n'))
+rejected(400, '9112 §2.2', 'a bare LF at the end', `GET /market/insights HTTP/1.1\r\n${host}\n`)
+rejected(400, '9112 §2.2', 'a bare CR behind the request line', get().replace('\r\n', '\r'))
+rejected(400, '9112 §2.2', 'a bare CR in a value', get('A: b\rc\r\n'))
+rejected(400, '9112 §2.2', 'a space in front', ` ${get()}`)
+rejected(400, '9112 §3', 'tabs in the request line', get().replace('GET ', 'GET\t'))
+rejected(400, '9112 §3.2', 'a space in the target', get('', '/market/insights x'))
+rejected(400, '9112 §3', 'no target', get('', ''))
+rejected(400, '9112 §3', 'only line noise', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n')
+rejected(400, '9112 §3.1', 'a method that is no token', get().replace('GET', 'G[T'))
+rejected(400, '9110 §9.1', 'a method that nobody knows', get().replace('GET', 'BREW'))
+rejected(400, '9110 §9.1', 'a method in lower case', get().replace('GET', 'get'))
 
 // Versions
 served('9112 §2.3', 'HTTP/1.0', get('', '/market/insights', 'HTTP/1.0'), { ends: true })
@@ -254,42 +254,42 @@ served(
   get('Connection: keep-alive\r\n', '/market/insights', 'HTTP/1.0'),
 )
 served('9112 §3.2', 'HTTP/1.0 without Host', 'GET /market/insights HTTP/1.0\r\n\r\n', { ends: true })
-refused(505, '9110 §15.6.6', 'HTTP/0.9 by name', get('', '/market/insights', 'HTTP/0.9'))
-refused(505, '9110 §15.6.6', 'HTTP/0.9 as it was', 'GET /market/insights\r\n\r\n')
-refused(505, '9110 §15.6.6', 'HTTP/1.2', get('', '/market/insights', 'HTTP/1.2'))
-refused(505, '9110 §15.6.6', 'HTTP/2.0 in a request line', get('', '/market/insights', 'HTTP/2.0'))
-refused(505, '9110 §15.6.6', 'HTTP/3.0', get('', '/market/insights', 'HTTP/3.0'))
-refused(505, '9110 §15.6.6', 'HTTP/9.9', get('', '/market/insights', 'HTTP/9.9'))
-refused(400, '9112 §2.3', 'a version of two digits', get('', '/market/insights', 'HTTP/1.10'))
-refused(400, '9112 §2.3', 'a version without a minor one', get('', '/market/insights', 'HTTP/1'))
-refused(400, '9112 §2.3', 'a version in lower case', get('', '/market/insights', 'http/1.1'))
-refused(400, '9112 §2.3', 'another protocol', get('', '/market/insights', 'ABCD/1.1'))
-refused(400, '9113 §3.4', 'the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+rejected(505, '9110 §15.6.6', 'HTTP/0.9 by name', get('', '/market/insights', 'HTTP/0.9'))
+rejected(505, '9110 §15.6.6', 'HTTP/0.9 as it was', 'GET /market/insights\r\n\r\n')
+rejected(505, '9110 §15.6.6', 'HTTP/1.2', get('', '/market/insights', 'HTTP/1.2'))
+rejected(505, '9110 §15.6.6', 'HTTP/2.0 in a request line', get('', '/market/insights', 'HTTP/2.0'))
+rejected(505, '9110 §15.6.6', 'HTTP/3.0', get('', '/market/insights', 'HTTP/3.0'))
+rejected(505, '9110 §15.6.6', 'HTTP/9.9', get('', '/market/insights', 'HTTP/9.9'))
+rejected(400, '9112 §2.3', 'a version of two digits', get('', '/market/insights', 'HTTP/1.10'))
+rejected(400, '9112 §2.3', 'a version without a minor one', get('', '/market/insights', 'HTTP/1'))
+rejected(400, '9112 §2.3', 'a version in lower case', get('', '/market/insights', 'http/1.1'))
+rejected(400, '9112 §2.3', 'another protocol', get('', '/market/insights', 'ABCD/1.1'))
+rejected(400, '9113 §3.4', 'the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 // Fields
 served('9110 §5.5', 'a value of bytes above 0x7f', get('A: \xe9\xff\x80\r\n'))
 served('9110 §5.5', 'an empty value', get('A:\r\n'))
 served('9110 §5.6.2', 'a name of every character of a token', get("!#$%&'*+-.^_`|~09azAZ: b\r\n"))
-refused(400, '9112 §5.1', 'a space before the colon', get('A : b\r\n'))
-refused(400, '9112 §5.1', 'a tab before the colon', get('A\t: b\r\n'))
-refused(400, '9110 §5.1', 'an empty name', get(': b\r\n'))
-refused(400, '9110 §5.1', 'a name with a space', get('A b: c\r\n'))
-refused(400, '9110 §5.1', 'a name with a byte above 0x7f', get('A\xe9: b\r\n'))
-refused(400, '9110 §5.1', 'a name with a bracket', get('A(b): c\r\n'))
-refused(400, '9110 §5.1', 'a name with NUL', get('A\x00: b\r\n'))
-refused(400, '9112 §5', 'a line without a colon', get('Abc\r\n'))
-refused(400, '9112 §5.2', 'a folded value', get('A: b\r\n c\r\n'))
-refused(400, '9112 §5.2', 'a value folded with a tab', get('A: b\r\n\tc\r\n'))
-refused(400, '9112 §2.2', 'white space before the first field', `GET /market/insights HTTP/1.1\r\n ${host}\r\n`)
-refused(400, '9110 §5.5', 'NUL in a value', get('A: b\x00c\r\n'))
-refused(400, '9110 §5.5', 'a control character in a value', get('A: b\x01c\r\n'))
-refused(400, '9110 §5.5', 'DEL in a value', get('A: b\x7fc\r\n'))
-refused(400, '9112 §8', 'an end within the head', `GET /market/insights HTTP/1.1\r\n${host}A: b`, { fin: true })
+rejected(400, '9112 §5.1', 'a space before the colon', get('A : b\r\n'))
+rejected(400, '9112 §5.1', 'a tab before the colon', get('A\t: b\r\n'))
+rejected(400, '9110 §5.1', 'an empty name', get(': b\r\n'))
+rejected(400, '9110 §5.1', 'a name with a space', get('A b: c\r\n'))
+rejected(400, '9110 §5.1', 'a name with a byte above 0x7f', get('A\xe9: b\r\n'))
+rejected(400, '9110 §5.1', 'a name with a bracket', get('A(b): c\r\n'))
+rejected(400, '9110 §5.1', 'a name with NUL', get('A\x00: b\r\n'))
+rejected(400, '9112 §5', 'a line without a colon', get('Abc\r\n'))
+rejected(400, '9112 §5.2', 'a folded value', get('A: b\r\n c\r\n'))
+rejected(400, '9112 §5.2', 'a value folded with a tab', get('A: b\r\n\tc\r\n'))
+rejected(400, '9112 §2.2', 'white space before the first field', `GET /market/insights HTTP/1.1\r\n ${host}\r\n`)
+rejected(400, '9110 §5.5', 'NUL in a value', get('A: b\x00c\r\n'))
+rejected(400, '9110 §5.5', 'a control character in a value', get('A: b\x01c\r\n'))
+rejected(400, '9110 §5.5', 'DEL in a value', get('A: b\x7fc\r\n'))
+rejected(400, '9112 §8', 'an end within the head', `GET /market/insights HTTP/1.1\r\n${host}A: b`, { fin: true })
 
 // Host
-refused(400, '9112 §3.2', 'no Host', 'GET /market/insights HTTP/1.1\r\n\r\n', kept)
-refused(400, '9112 §3.2', 'two Hosts', get(host), kept)
-refused(400, '9112 §3.2', 'two different Hosts', get('host: b\r\n'), kept)
+rejected(400, '9112 §3.2', 'no Host', 'GET /market/insights HTTP/1.1\r\n\r\n', kept)
+rejected(400, '9112 §3.2', 'two Hosts', get(host), kept)
+rejected(400, '9112 §3.2', 'two different Hosts', get('host: b\r\n'), kept)
 for (const value of [
   '',
   'a b',
@@ -306,7 +306,7 @@ for (const value of [
   'a%',
   '\xe9',
 ])
-  refused(
+  rejected(
     400,
     '9112 §3.2',
     `Host: ${JSON.stringify(value)}`,
@@ -315,7 +315,7 @@ for (const value of [
   )
 for (const value of ['a', 'A.example:8080', '[::1]:80', '127.0.0.1', 'a:', 'a_b', 'a%20b'])
   served('9112 §3.2', `Host: ${JSON.stringify(value)}`, `GET /market/insights HTTP/1.1\r\nHost: ${value}\r\n\r\n`)
-refused(
+rejected(
   400,
   '9112 §3.2',
   'no Host with a target in absolute-form',
@@ -326,26 +326,26 @@ served('9112 §3.2.2', 'a target in absolute-form', get('', 'http://b/market/ins
 
 // Sizes
 served('9112 §3', 'the longest target', get('', '/market/insights?'.padEnd(8192, 'q')))
-refused(414, '9112 §3', 'a target one byte longer', get('', '/market/insights?'.padEnd(8193, 'q')), kept)
-refused(
+rejected(414, '9112 §3', 'a target one byte longer', get('', '/market/insights?'.padEnd(8193, 'q')), kept)
+rejected(
   414,
   '9110 §15.5.15',
   'a target that the parser will not read',
   get('', '/market/insights?'.padEnd(45_000, 'q')),
 )
-refused(
+rejected(
   414,
   '9110 §15.5.15',
   'a long target before long fields',
   get(`A: ${'b'.repeat(12_000)}\r\n`, '/'.padEnd(31_000, 'q')),
 )
 served('6585 §5', 'as many fields as are allowed', get('A: b\r\n'.repeat(99)))
-refused(431, '6585 §5', 'one field more', get('A: b\r\n'.repeat(100)), kept)
-refused(431, '6585 §5', 'two thousand fields more', get('A: b\r\n'.repeat(2100)), kept)
+rejected(431, '6585 §5', 'one field more', get('A: b\r\n'.repeat(100)), kept)
+rejected(431, '6585 §5', 'two thousand fields more', get('A: b\r\n'.repeat(2100)), kept)
 served('6585 §5', 'as many bytes of fields as are allowed', get(`A: ${'b'.repeat(32_768 - 9 - 5)}\r\n`))
-refused(431, '6585 §5', 'one byte of fields more', get(`A: ${'b'.repeat(32_768 - 9 - 4)}\r\n`), kept)
-refused(431, '6585 §5', 'a field that the parser will not read', get(`A: ${'b'.repeat(45_000)}\r\n`))
-refused(431, '6585 §5', 'a field name that the parser will not read', get(`${'A'.repeat(45_000)}: b\r\n`))
+rejected(431, '6585 §5', 'one byte of fields more', get(`A: ${'b'.repeat(32_768 - 9 - 4)}\r\n`), kept)
+rejected(431, '6585 §5', 'a field that the parser will not read', get(`A: ${'b'.repeat(45_000)}\r\n`))
+rejected(431, '6585 §5', 'a field name that the parser will not read', get(`${'A'.repeat(45_000)}: b\r\n`))
 
 // Expectations
 served('9110 §10.1.1', 'an expectation in other case', post('Expect: 100-Continue\r\nContent-Length: 1\r\n', 'a'))
@@ -356,9 +356,9 @@ served(
   post('Expect: x\r\nContent-Length: 1\r\n', 'a', 'HTTP/1.0'),
   { ends: true },
 )
-refused(417, '9110 §10.1.1', 'an unknown expectation', post('Expect: x\r\nContent-Length: 1\r\n', 'a'), kept)
-refused(417, '9110 §10.1.1', 'an unknown expectation beside a known one', get('Expect: 100-continue\r\nExpect: x\r\n'))
-refused(
+rejected(417, '9110 §10.1.1', 'an unknown expectation', post('Expect: x\r\nContent-Length: 1\r\n', 'a'), kept)
+rejected(417, '9110 §10.1.1', 'an unknown expectation beside a known one', get('Expect: 100-continue\r\nExpect: x\r\n'))
+rejected(
   404,
   '9110 §10.1.1',
   'an expectation of a path that is none of the nine',
@@ -366,24 +366,24 @@ refused(
 )
 
 // Methods and forms
-refused(405, '9110 §9.3.6', 'CONNECT', `CONNECT a:80 HTTP/1.1\r\n${host}\r\n`)
-refused(
+rejected(405, '9110 §9.3.6', 'CONNECT', `CONNECT a:80 HTTP/1.1\r\n${host}\r\n`)
+rejected(
   405,
   '9110 §9.3.6',
   'CONNECT with what would be a tunnel behind it',
   `CONNECT a:80 HTTP/1.1\r\n${host}\r\n${get()}`,
 )
-refused(405, '9110 §9.3.2', 'HEAD', get().replace('GET', 'HEAD'), { ...kept, method: 'HEAD' })
-refused(400, '9110 §9.3.2', 'HEAD with a malformed field', get('A b\r\n').replace('GET', 'HEAD'), { method: 'HEAD' })
-refused(
+rejected(405, '9110 §9.3.2', 'HEAD', get().replace('GET', 'HEAD'), { ...kept, method: 'HEAD' })
+rejected(400, '9110 §9.3.2', 'HEAD with a malformed field', get('A b\r\n').replace('GET', 'HEAD'), { method: 'HEAD' })
+rejected(
   431,
   '9110 §9.3.2',
   'HEAD with a field that the parser will not read',
   get(`A: ${'b'.repeat(45_000)}\r\n`).replace('GET', 'HEAD'),
   { method: 'HEAD' },
 )
-refused(400, '9112 §3.2.4', 'OPTIONS *', get('', '*').replace('GET', 'OPTIONS'), kept)
-refused(405, '9110 §9.3.8', 'TRACE', get().replace('GET', 'TRACE'), kept)
+rejected(400, '9112 §3.2.4', 'OPTIONS *', get('', '*').replace('GET', 'OPTIONS'), kept)
+rejected(405, '9110 §9.3.8', 'TRACE', get().replace('GET', 'TRACE'), kept)
 served(
   '9110 §7.8',
   'an upgrade, which is not taken',
@@ -457,10 +457,10 @@ const sentinel = `GET /leads/pipeline?sentinel HTTP/1.1\r\n${host}\r\n`
 describe(`of ${rows.length} ways to frame a request`, () => {
   test('there are at least 80', () => expect(rows.length).toBeGreaterThanOrEqual(80))
 
-  test.each(rows)('$rfc $name: $answers', async ({ bytes, answers, ends, forwarded, fin, apart, method }) => {
+  test.each(rows)('$rfc $name: $responses', async ({ bytes, responses, ends, forwarded, fin, apart, method }) => {
     const before = upstream.requests.length
     const client = await rawClient(booted.port)
-    const statuses = ends ? answers : [...answers, 200]
+    const statuses = ends ? responses : [...responses, 200]
     const methods = statuses.map((_, i) => (i === 0 ? method : 'GET'))
 
     client.send(ends || apart ? bytes : bytes + sentinel)
@@ -471,17 +471,17 @@ describe(`of ${rows.length} ways to frame a request`, () => {
     if (fin) client.socket.end()
     const received = ends
       ? (await client.ended()).received
-      : await client.until((text) => parseResponses(text, methods).answers.length === statuses.length)
+      : await client.until((text) => parseResponses(text, methods).responses.length === statuses.length)
     client.close()
 
     const taken = parseResponses(received, methods)
-    expect(taken.answers.map(({ status }) => status)).toEqual(statuses)
+    expect(taken.responses.map(({ status }) => status)).toEqual(statuses)
     expect(taken.rest).toBe('')
-    taken.answers.forEach((answer, i) => {
+    taken.responses.forEach((answer, i) => {
       if (answer.status === 200) expect(headerValues(answer, 'x-request-id')).toHaveLength(1)
       else expect(findProblemFault(answer, answer.status, methods[i])).toBeNull()
     })
-    const last = taken.answers.at(-1)
+    const last = taken.responses.at(-1)
     if (last !== undefined)
       expect(headerValues(last, 'connection')).toEqual(ends ? ['close'] : expect.not.arrayContaining(['close']))
     const arrived = upstream.requests.slice(before)
@@ -497,7 +497,7 @@ describe(`of ${rows.length} ways to frame a request`, () => {
   })
 })
 
-describe('answers', () => {
+describe('responses', () => {
   test('keep the order of the requests when a later one is ready first', async () => {
     let answerFirst: () => void = () => {}
     const slow = await httpUpstream(({ url }, response) => {
@@ -511,9 +511,9 @@ describe('answers', () => {
     const client = await rawClient(gateway.port)
 
     client.send(get('', '/market/insights?1') + get('', '/leads/pipeline?2'))
-    const received = await client.until((text) => parseResponses(text, ['GET', 'GET']).answers.length === 2)
+    const received = await client.until((text) => parseResponses(text, ['GET', 'GET']).responses.length === 2)
 
-    expect(parseResponses(received, ['GET', 'GET']).answers.map(({ body }) => body)).toEqual(['first', 'second'])
+    expect(parseResponses(received, ['GET', 'GET']).responses.map(({ body }) => body)).toEqual(['first', 'second'])
     client.close()
   })
 
@@ -531,13 +531,13 @@ describe('answers', () => {
     client.send(get())
     await client.until((text) => text.endsWith('hello'))
     client.send('nonsense\r\n\r\n')
-    const stray = gateway.line(({ status }) => status === 200)
+    const unmatched = gateway.line(({ status }) => status === 200)
     finish()
     const { received } = await client.ended()
-    await stray
+    await unmatched
 
-    const { answers, rest } = parseResponses(received, ['GET', 'GET'])
-    expect(answers.map(({ status, body }) => [status, status === 200 ? body : ''])).toEqual([
+    const { responses, rest } = parseResponses(received, ['GET', 'GET'])
+    expect(responses.map(({ status, body }) => [status, status === 200 ? body : ''])).toEqual([
       [200, 'helloworld'],
       [400, ''],
     ])
@@ -571,8 +571,8 @@ describe('answers', () => {
     client.send(`${get()}CONNECT a:80 HTTP/1.1\r\n${host}\r\n`)
     const { received } = await client.ended()
 
-    const { answers, rest } = parseResponses(received, ['GET', 'CONNECT'])
-    expect(answers.map((answer) => [answer.status, answer.status === 200 ? answer.body.length : 0])).toEqual([
+    const { responses, rest } = parseResponses(received, ['GET', 'CONNECT'])
+    expect(responses.map((answer) => [answer.status, answer.status === 200 ? answer.body.length : 0])).toEqual([
       [200, body.length],
       [405, 0],
     ])
@@ -595,7 +595,7 @@ describe('answers', () => {
 
 describe('a rejection reaches a client that reads only when it has sent everything, and that may send it', () => {
   const megabytes = Buffer.alloc(4 * 1024 * 1024, 'x')
-  const heard = async (head: string): Promise<string> => {
+  const readResponse = async (head: string): Promise<string> => {
     const client = await rawClient(booted.port)
     client.socket.pause()
     client.send(head)
@@ -616,10 +616,10 @@ describe('a rejection reaches a client that reads only when it has sent everythi
     ['400', 'NONSENSE '],
     ['405', `CONNECT a:80 HTTP/1.1\r\n${host}\r\n`],
   ])('%s, 20 of 20', async (status, head) => {
-    const answers: string[] = []
-    for (let i = 0; i < 20; i++) answers.push(await heard(head))
+    const responses: string[] = []
+    for (let i = 0; i < 20; i++) responses.push(await readResponse(head))
 
-    expect(answers).toEqual(Array(20).fill(`HTTP/1.1 ${status}, all sent`))
+    expect(responses).toEqual(Array(20).fill(`HTTP/1.1 ${status}, all sent`))
   })
 })
 
@@ -632,8 +632,8 @@ describe('a client that is too slow', () => {
     client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n')
     const { received } = await client.ended()
 
-    const { answers, rest } = parseResponses(received, ['GET'])
-    expect(answers[0] && findProblemFault(answers[0], 408)).toBeNull()
+    const { responses, rest } = parseResponses(received, ['GET'])
+    expect(responses[0] && findProblemFault(responses[0], 408)).toBeNull()
     expect(rest).toBe('')
     expect(performance.now() - begun).toBeGreaterThanOrEqual(200)
   })
@@ -652,8 +652,8 @@ describe('a client that is too slow', () => {
     client.send(bytes)
     const { received } = await client.ended()
 
-    const { answers, rest } = parseResponses(received, ['POST'])
-    expect(answers[0] && findProblemFault(answers[0], 408)).toBeNull()
+    const { responses, rest } = parseResponses(received, ['POST'])
+    expect(responses[0] && findProblemFault(responses[0], 408)).toBeNull()
     expect(rest).toBe('')
     expect(performance.now() - begun).toBeGreaterThanOrEqual(200)
     expect(upstream.requests.length).toBe(before)
@@ -670,9 +670,9 @@ describe('a client that is too slow', () => {
       client.send(body[at++] ?? '')
       if (at === body.length) clearInterval(tap)
     }, 40)
-    const received = await client.until((text) => parseResponses(text, ['POST']).answers.length === 1)
+    const received = await client.until((text) => parseResponses(text, ['POST']).responses.length === 1)
 
-    expect(parseResponses(received, ['POST']).answers[0]?.status).toBe(200)
+    expect(parseResponses(received, ['POST']).responses[0]?.status).toBe(200)
     expect(upstream.requests.at(-1)?.sha256).toBe(createHash('sha256').update(body).digest('hex'))
     client.close()
   })

@@ -42,13 +42,13 @@ describe('a client that ends its side after its request gets its response', () =
     const { port } = await bootGateway({ upstream: upstream.url })
     const socket = dialHalfOpen(port)
 
-    const answer = readToEnd(socket)
+    const response = readToEnd(socket)
     socket.end(request)
     await once(socket, 'data') // of its response the first byte
     upstream.answer()
     socket.once('end', () => socket.destroy())
 
-    expect(await answer).toMatchObject({ version: '1.1', status, interim: [], whole: true })
+    expect(await response).toMatchObject({ version: '1.1', status, interim: [], whole: true })
   })
 
   test('whole, though it ends its side when the head has come', async () => {
@@ -64,13 +64,13 @@ describe('a client that ends its side after its request gets its response', () =
     const { port } = await bootGateway({ upstream: upstream.url })
     const socket = dialHalfOpen(port)
 
-    const answer = readToEnd(socket)
+    const response = readToEnd(socket)
     socket.write(get)
     await once(socket, 'data')
     socket.end(goOn)
     socket.once('end', () => socket.destroy())
 
-    expect(await answer).toMatchObject({ status: 200, whole: true, sha256: sha256(body) })
+    expect(await response).toMatchObject({ status: 200, whole: true, sha256: sha256(body) })
   })
 
   test('to each of the requests that it has sent', async () => {
@@ -104,13 +104,13 @@ describe('a client that ends its side after its request gets its response', () =
       maxVersion: version,
     })
 
-    const answer = readToEnd(socket)
+    const response = readToEnd(socket)
     socket.end(get)
     await once(socket, 'data')
     upstream.answer()
     socket.once('end', () => socket.destroy())
 
-    expect(await answer).toMatchObject({ status: 200, whole: true })
+    expect(await response).toMatchObject({ status: 200, whole: true })
   })
 })
 
@@ -141,9 +141,9 @@ test('a client that ends its side and waits for nothing holds no longer than one
   const { port } = await bootGateway({ upstream: upstream.url, defaults: { deadline: '50ms' } })
   const socket = dialHalfOpen(port)
 
-  const answer = readToEnd(socket)
+  const response = readToEnd(socket)
   socket.end(get)
   socket.once('end', () => socket.destroy())
 
-  expect(await answer).toMatchObject({ status: 504, whole: true })
+  expect(await response).toMatchObject({ status: 504, whole: true })
 })

@@ -36,7 +36,7 @@ const {
   NGHTTP2_FLOW_CONTROL_ERROR: flowControl,
   NGHTTP2_STREAM_CLOSED: closed,
   NGHTTP2_FRAME_SIZE_ERROR: frameSize,
-  NGHTTP2_REFUSED_STREAM: refused,
+  NGHTTP2_REFUSED_STREAM: rejected,
   NGHTTP2_COMPRESSION_ERROR: compression,
 } = constants
 
@@ -78,7 +78,7 @@ const frames: Row[] = [
   ['5.1', 'CONTINUATION behind it all', [head(1), 'answer', continuation(1)], connectionError(closed, protocol)],
   ['5.1', 'PRIORITY behind it all', [head(1), 'answer', priority(1)], 'goes on'],
   ['5.1.1', 'an even stream', [head(2)], connectionError(protocol)],
-  ['5.1.2', 'one stream too many', [unanswered, ...hundred], streamError(protocol, refused)],
+  ['5.1.2', 'one stream too many', [unanswered, ...hundred], streamError(protocol, rejected)],
   ['5.3.1', 'HEADERS that depend on themselves', [headers(1, 37, itself, request)], streamError(protocol)],
   ['5.4.1', 'a wrong PING', [frame(6, 0, 3, nothing)], connectionError(protocol)],
   ['5.5', 'an unknown frame amid a block', [headers(1, endStream), unknown], connectionError(protocol)],

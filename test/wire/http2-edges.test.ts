@@ -92,7 +92,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       requestHttp2(session, { ':path': '/market/insights', ...more }, body)
     const score = { ':path': '/valuation/score', ':method': 'POST' }
 
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       of({ ':method': 'POST' }),
       of({ ':method': 'OPTIONS', ':path': '*' }),
       of({ ':path': `/${'a'.repeat(64)}` }),
@@ -106,11 +106,11 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     const codes = ['method-not-allowed', 'bad-request', 'uri-too-long', 'header-too-large', 'header-too-large']
     const more = ['expectation-failed', 'loop', 'content-too-large', 'content-too-large']
-    expect(answers.map(({ body }) => codeIn(body))).toEqual([...codes, ...more])
-    expect(answers.map(({ status }) => status)).toEqual([405, 400, 414, 431, 431, 417, 508, 413, 413])
-    expect(answers.every(({ code }) => code === 0)).toBe(true)
-    expect(fieldValues(answers[0]?.fields ?? [], 'allow')).toEqual(['GET'])
-    expect(fieldValues(answers[0]?.fields ?? [], 'connection')).toEqual([])
+    expect(responses.map(({ body }) => codeIn(body))).toEqual([...codes, ...more])
+    expect(responses.map(({ status }) => status)).toEqual([405, 400, 414, 431, 431, 417, 508, 413, 413])
+    expect(responses.every(({ code }) => code === 0)).toBe(true)
+    expect(fieldValues(responses[0]?.fields ?? [], 'allow')).toEqual(['GET'])
+    expect(fieldValues(responses[0]?.fields ?? [], 'connection')).toEqual([])
   })
 
   test('a connection is idle once an upload that was refused by its length has ended', async () => {
@@ -131,12 +131,12 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const { port } = await bootHttp2()
     const session = dialHttp2(port)
 
-    const refused = await requestHttp2(session, { ':path': '/market/insights', ':method': 'HEAD' })
+    const rejected = await requestHttp2(session, { ':path': '/market/insights', ':method': 'HEAD' })
     const tunnel = session.request({ ':method': 'CONNECT', ':authority': 'a:1' })
     tunnel.end() // or the gateway would wait for what it may still send
 
-    expect(refused).toMatchObject({ status: 405, code: 0 })
-    expect(refused.body.length).toBe(0)
+    expect(rejected).toMatchObject({ status: 405, code: 0 })
+    expect(rejected.body.length).toBe(0)
     expect(await readStreamResponse(tunnel)).toMatchObject({ status: 405 })
   })
 

@@ -15,8 +15,8 @@ const [curl, nghttp, h2load] = [await needProgram('curl'), await needProgram('ng
 const isMissing = [missing, curl.missing, nghttp.missing, h2load.missing].some((each) => each !== null)
 const run = promisify(execFile)
 
-const answerBody = pseudoRandomBytes(150_000)
-const answerFields = [
+const responseBody = pseudoRandomBytes(150_000)
+const responseFields = [
   ...[
     'Content-Type',
     'application/octet-stream',
@@ -29,7 +29,7 @@ const answerFields = [
     'Set-Cookie',
     'b=2',
   ],
-  ...['X-Odd', 'caf\xe9', 'Content-Length', String(answerBody.length)],
+  ...['X-Odd', 'caf\xe9', 'Content-Length', String(responseBody.length)],
 ]
 
 describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte for byte', () => {
@@ -38,7 +38,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
   let folder: string
 
   beforeAll(async () => {
-    upstream = await openHttpUpstream((_, response) => void response.writeHead(203, answerFields).end(answerBody))
+    upstream = await openHttpUpstream((_, response) => void response.writeHead(203, responseFields).end(responseBody))
     booted = await openGateway({ upstream: upstream.url, listen: listenHttp2() })
     folder = mkdtempSync(join(tmpdir(), 'http2-'))
     writeFileSync(join(folder, 'small'), pseudoRandomBytes(3000))
@@ -91,7 +91,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
 
       expect(upstream.requests.length).toBe(before + 2)
       expect(multiplexed).toEqual(old)
-      expect(multiplexed).toMatchObject({ status: '203', sha256: sha256(answerBody) })
+      expect(multiplexed).toMatchObject({ status: '203', sha256: sha256(responseBody) })
       expect(multiplexed.sent.sha256).toBe(sha256(body === null ? Buffer.alloc(0) : readFileSync(join(folder, body))))
       const via = upstream.requests.slice(-2).map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('Via') + 1])
       expect(via.map((each) => each?.split(' ')[0])).toEqual(['1.1', '2.0'])
@@ -107,7 +107,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
         maxBuffer: 1024 ** 2,
       })
 
-      expect(sha256(stdout)).toBe(sha256(answerBody))
+      expect(sha256(stdout)).toBe(sha256(responseBody))
       const sent = method === 'GET' ? Buffer.alloc(0) : readFileSync(join(folder, 'large'))
       expect(upstream.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b&A=%c3`, sha256: sha256(sent) })
     }
@@ -119,7 +119,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
     const { stdout } = await run(h2load.path ?? '', ['-n', '400', '-c', '2', '-m', '100', ...urls])
 
     expect(stdout).toMatch(/400 succeeded, 0 failed, 0 errored/)
-    expect(stdout).toContain(`${400 * answerBody.length}) data`)
+    expect(stdout).toContain(`${400 * responseBody.length}) data`)
   })
 })
 

@@ -19,8 +19,12 @@ test.each([
     client.send(get() + get() + last + get('/leads/pipeline').repeat(3))
     const { received, how } = await client.ended()
 
-    const { answers, rest } = parseResponses(received, ['GET', 'GET', 'GET'])
-    expect(answers.map((answer) => headerValues(answer, 'connection').includes('close'))).toEqual([false, false, true])
+    const { responses, rest } = parseResponses(received, ['GET', 'GET', 'GET'])
+    expect(responses.map((response) => headerValues(response, 'connection').includes('close'))).toEqual([
+      false,
+      false,
+      true,
+    ])
     expect([rest, how]).toEqual(['', 'end'])
     expect(upstream.requests.map(({ url }) => url)).not.toContain('/leads/pipeline')
   },

@@ -54,13 +54,13 @@ describe('a client that leaves cancels the call', () => {
   )
 
   // The limit is the fact; a machine that stands still for a moment gets another try.
-  test.each(departures)('(%s) %s', { retry: 2 }, async (leave, name, request, answer) => {
-    const { upstream, gone, reached } = await stalling(answer)
+  test.each(departures)('(%s) %s', { retry: 2 }, async (leave, name, request, response) => {
+    const { upstream, gone, reached } = await stalling(response)
     const booted = await bootGateway({ upstream: upstream.url })
     const client = await dial(booted.port)
 
     client.write(request, 'latin1')
-    await (answer === '' ? reached : firstBytes(client))
+    await (response === '' ? reached : firstBytes(client))
     const leftAt = performance.now()
     client[leave]()
     const took = (await gone) - leftAt
@@ -157,7 +157,7 @@ describe('an upstream that dies within the body resets the connection of the cli
     })
     const booted = await bootGateway({ upstream: upstream.url })
     const client = await dial(booted.port)
-    const answer = readToEnd(client)
+    const response = readToEnd(client)
 
     client.write(renderHead({ version }))
     let got = 0
@@ -168,7 +168,7 @@ describe('an upstream that dies within the body resets the connection of the cli
       }),
     )
     deaths[death](upstreamSide as Socket)
-    const { how, body, status } = await answer
+    const { how, body, status } = await response
 
     expect({ how, status }).toEqual({ how: 'reset', status: 200 })
     expect(body.toString()).toBe(part)
@@ -184,11 +184,11 @@ describe('an upstream that dies within the body resets the connection of the cli
     const client = await dial(booted.port)
 
     client.write(renderHead({ version: '1.0' }))
-    const answer = await readToEnd(client).catch(() => null)
+    const response = await readToEnd(client).catch(() => null)
 
     // The head may have gone out or not, or been an error: but never does a part look like the whole.
-    if (answer !== null && answer.status === 200) expect(answer.how).toBe('reset')
-    else expect(answer?.status ?? 502).toBe(502)
+    if (response !== null && response.status === 200) expect(response.how).toBe('reset')
+    else expect(response?.status ?? 502).toBe(502)
   })
 })
 
@@ -228,9 +228,9 @@ describe('with a pool of eight', () => {
       })
     })
 
-  const stillAnswers = async (port: number): Promise<void> => {
+  const stillServes = async (port: number): Promise<void> => {
     const startedAt = performance.now()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 16 }, (_, i) =>
         i % 2 === 0
           ? call(port, { target: '/market/insights?quick' })
@@ -239,7 +239,7 @@ describe('with a pool of eight', () => {
     )
     const took = performance.now() - startedAt
 
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200))
     expect(took).toBeLessThan(8000) // below every timeout of the gateway's: nothing was waited for
   }
 
@@ -261,7 +261,7 @@ describe('with a pool of eight', () => {
       await eventually(() => client.destroyed)
     })
 
-    await stillAnswers(booted.port)
+    await stillServes(booted.port)
     await eventually(() => upstream.connections() <= 16)
   })
 
@@ -285,7 +285,7 @@ describe('with a pool of eight', () => {
       else client.resetAndDestroy()
     })
 
-    await stillAnswers(booted.port)
+    await stillServes(booted.port)
     await eventually(() => upstream.connections() <= 16)
   })
 
@@ -310,7 +310,7 @@ describe('with a pool of eight', () => {
     await eventually(() => booted.lines.length === rounds)
     for (const holder of holders) holder.destroy()
 
-    await stillAnswers(booted.port)
+    await stillServes(booted.port)
     expect(held.length).toBe(8)
   })
 })

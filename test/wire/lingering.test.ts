@@ -10,7 +10,7 @@ test('a client that still sends after its response is not taken for one that is 
   const listen = { timeouts: { keepAlive: '100ms', headers: '100ms' } }
   const { port, gateway } = await openGateway({ upstream: 'http://127.0.0.1:1', listen })
   onTestFinished(() => gateway.close())
-  const refused = async (): Promise<number> => {
+  const countRejected = async (): Promise<number> => {
     const socket = connect({ port, host: '127.0.0.1' })
     socket.write(renderHead({ method: 'GET', target: '/unknown', fields: ['Connection', 'close'] }))
     return (await readToEnd(socket)).status
@@ -34,7 +34,7 @@ test('a client that still sends after its response is not taken for one that is 
   vi.advanceTimersByTime(4_000)
   for (let i = 0; i < 3; i++) {
     client.write('x')
-    await refused() // whatever the gateway has done by then has come here
+    await countRejected() // whatever the gateway has done by then has come here
   }
 
   expect(lost).toBe(null)

@@ -51,11 +51,11 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     const { port } = await boot('required')
     const session = dialHttp2(port, made.bankA)
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [1, 2].map(() => readStreamResponse(session.request({ ':path': '/market/insights' }))),
     )
 
-    expect(answers.map(({ status, body }) => `${status} ${body}`)).toEqual(new Array(2).fill('200 for bank-a'))
+    expect(responses.map(({ status, body }) => `${status} ${body}`)).toEqual(new Array(2).fill('200 for bank-a'))
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(

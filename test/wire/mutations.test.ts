@@ -16,14 +16,15 @@ interface Case extends Mutation {
   readonly verdict: Verdict
 }
 
-const fault = (answer: RawResponse | null, { method, verdict, id }: Case): string | null => {
-  if (answer === null) return 'no answer'
+const fault = (response: RawResponse | null, { method, verdict, id }: Case): string | null => {
+  if (response === null) return 'no answer'
   if (verdict.url === null) {
-    if (headerValues(answer, 'allow').join() !== (verdict.allow ?? '')) return `Allow: ${headerValues(answer, 'allow')}`
-    return findProblemFault(answer, verdict.status, method)
+    if (headerValues(response, 'allow').join() !== (verdict.allow ?? ''))
+      return `Allow: ${headerValues(response, 'allow')}`
+    return findProblemFault(response, verdict.status, method)
   }
-  if (answer.status !== 200) return `status ${answer.status}, not 200`
-  return headerValues(answer, 'x-request-id').join() === id ? null : 'the answer to another request'
+  if (response.status !== 200) return `status ${response.status}, not 200`
+  return headerValues(response, 'x-request-id').join() === id ? null : 'the answer to another request'
 }
 
 /** Packs what keeps its connection into batches, each ended by one that does not. */
@@ -57,8 +58,8 @@ const run = async (name: string, mutations: readonly Mutation[]): Promise<string
   const pieceOf = (each: Case): PipelinedRequest => ({
     bytes: `${each.method} ${each.target} HTTP/1.1\r\nHost: gateway\r\nX-Request-Id: ${each.id}\r\n\r\n`,
     method: each.method,
-    onAnswer: (answer) => {
-      const what = fault(answer, each)
+    onAnswer: (response) => {
+      const what = fault(response, each)
       if (what !== null) report(each, what)
     },
   })

@@ -11,7 +11,7 @@ const nginx = await needProgram('nginx')
 const shipped = readFileSync(new URL('../../config/gateway.yaml', import.meta.url), 'utf8')
 
 /** The response to one of the nine operations. */
-interface Told {
+interface NineResponse {
   readonly id: string
   readonly status: number
   readonly sandbox: string | null
@@ -22,23 +22,23 @@ interface Told {
 const query = '?of=a%20b&of=&%E2%82%AC=x+y'
 const bodyOf = ({ id, method }: Operation): string => (method === 'POST' ? `{"of": "${id}",\t"n":1.50}` : '')
 
-const callTheNine = async (port: number): Promise<Told[]> => {
-  const told: Told[] = []
+const callTheNine = async (port: number): Promise<NineResponse[]> => {
+  const responses: NineResponse[] = []
   for (const operation of allOperations) {
     const { id, method, path } = operation
-    const answer = await fetch(`http://127.0.0.1:${port}${path}${query}`, {
+    const response = await fetch(`http://127.0.0.1:${port}${path}${query}`, {
       method,
       ...(method === 'POST' && { body: bodyOf(operation), headers: { 'Content-Type': 'application/json' } }),
     })
-    told.push({
+    responses.push({
       id,
-      status: answer.status,
-      sandbox: answer.headers.get('x-sandbox'),
-      operation: answer.headers.get('x-operation'),
-      body: await answer.text(),
+      status: response.status,
+      sandbox: response.headers.get('x-sandbox'),
+      operation: response.headers.get('x-operation'),
+      body: await response.text(),
     })
   }
-  return told
+  return responses
 }
 
 describe.skipIf(nginx.missing)('the nine against a server of another make', () => {

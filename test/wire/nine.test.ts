@@ -11,9 +11,9 @@ describe('each of the nine', () => {
     async (_, method, path) => {
       const before = site.upstream.requests.length
 
-      const answer = await exchangeRaw(site.port, `${method} ${path}?a=%20b HTTP/1.1\r\nHost: gateway\r\n\r\n`)
+      const response = await exchangeRaw(site.port, `${method} ${path}?a=%20b HTTP/1.1\r\nHost: gateway\r\n\r\n`)
 
-      expect(parseStatus(answer)).toBe(200)
+      expect(parseStatus(response)).toBe(200)
       expect(site.upstream.requests.length).toBe(before + 1)
       expect(site.upstream.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b` })
     },

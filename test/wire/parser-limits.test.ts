@@ -30,15 +30,15 @@ describe('a limit of Node’s parser', () => {
     const { port } = await bootGateway({ upstream: upstream.url })
     const client = await rawClient(port)
     const upgrade = `${line} HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${framing}\r\n${body}`
-    const answers = (text: string) => parseResponses(text, ['GET', 'GET']).answers
+    const responses = (text: string) => parseResponses(text, ['GET', 'GET']).responses
 
     client.send(`${upgrade}GET /leads/pipeline HTTP/1.1\r\nHost: gateway\r\n\r\n`)
-    await client.until((text) => answers(text).length === 1)
+    await client.until((text) => responses(text).length === 1)
     client.send('GET /compliance/audit-trail HTTP/1.1\r\nHost: gateway\r\n\r\n')
-    const text = await client.until((text) => answers(text).length === 2)
+    const text = await client.until((text) => responses(text).length === 2)
     client.close()
 
-    expect(answers(text).map(({ status }) => status)).toEqual([200, 200])
+    expect(responses(text).map(({ status }) => status)).toEqual([200, 200])
     expect(upstream.requests.map(({ url, body }) => [url, body.toString()])).toEqual([
       [line.split(' ')[1], body && 'abc'],
       ['/compliance/audit-trail', ''],

@@ -67,11 +67,11 @@ const upload = async (socket: Socket, target: string): Promise<number | string> 
   if (failed !== '') return failed
   const heard = readToEnd(socket)
   socket.once('end', () => socket.end()).resume()
-  const answer = await heard
-  return answer.whole ? answer.status : 'cut'
+  const response = await heard
+  return response.whole ? response.status : 'cut'
 }
 
-const refusals = [
+const rejections = [
   ['of an unknown path', '/unknown', 404],
   ['of a body that is too large', '/valuation/forecast', 413],
   ['of an operation that is switched off', '/inventory/sync', 503],
@@ -79,11 +79,11 @@ const refusals = [
 ] as const
 
 describe('a client that writes all of an upload before it reads anything gets the rejection', () => {
-  test.concurrent.each(refusals)('%s', async (_, target, status) => {
+  test.concurrent.each(rejections)('%s', async (_, target, status) => {
     expect(await upload(dialHalfOpen(links.plain), target)).toBe(status)
   })
 
-  test.skipIf(openssl.missing).concurrent.each(refusals)('%s, over TLS', async (_, target, status) => {
+  test.skipIf(openssl.missing).concurrent.each(rejections)('%s, over TLS', async (_, target, status) => {
     const { socket } = await tlsHandshake(links.tls, { socket: dialHalfOpen(links.tls) })
 
     expect(await upload(socket, target)).toBe(status)

@@ -50,9 +50,9 @@ describe.skipIf(program.missing)('with Redis', () => {
   const isLocal = ({ msg }: { readonly msg: string }): boolean => msg === 'limits are not shared'
 
   const ask = async ({ url }: { readonly url: string }): Promise<number> => {
-    const answer = await fetch(`${url}/market/insights`)
-    await answer.arrayBuffer()
-    return answer.status
+    const response = await fetch(`${url}/market/insights`)
+    await response.arrayBuffer()
+    return response.status
   }
 
   test('two gateways share one limit', async () => {
@@ -94,7 +94,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await load.more(250)
     await load.stop()
 
-    expect(load.answers.filter((status) => status !== 200 && status !== 429)).toEqual([])
+    expect(load.responses.filter((status) => status !== 200 && status !== 429)).toEqual([])
     // It has served no request yet: it knows by Redis, which may be late once on a busy machine.
     await expect.poll(() => ask(other)).toBe(429)
   })
@@ -112,8 +112,8 @@ describe.skipIf(program.missing)('with Redis', () => {
       rate: { store: 'redis', state: 'local', reason: expect.stringMatching(/closed|ECONN/) },
     })
     const { body: config } = await fetchAdmin(`${live.admin}/config`)
-    for (const told of [live.lines, status, config])
-      for (const secret of [password, encodeURIComponent(password)]) expect(JSON.stringify(told)).not.toContain(secret)
+    for (const text of [live.lines, status, config])
+      for (const secret of [password, encodeURIComponent(password)]) expect(JSON.stringify(text)).not.toContain(secret)
     expect(live.lines.filter(isLocal)).toHaveLength(1)
   })
 

@@ -29,7 +29,7 @@ const expectExact = async (boundMs: number, attempt: () => Promise<Timed>): Prom
 }
 
 describe.each([300])('a limit of %i ms is kept', (boundMs) => {
-  const bound = `${boundMs}ms`
+  const limit = `${boundMs}ms`
 
   test('for the head of a response', async () => {
     let arrivedAt = 0
@@ -40,7 +40,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
     })
     const { port } = await bootGateway({
       upstream: upstream.url,
-      defaults: { timeouts: { ...none, headers: bound }, deadline: 'none' },
+      defaults: { timeouts: { ...none, headers: limit }, deadline: 'none' },
     })
 
     await expectExact(boundMs, async () => {
@@ -60,7 +60,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
     })
     const { port } = await bootGateway({
       upstream: upstream.url,
-      defaults: { timeouts: { ...none, body: bound }, deadline: 'none' },
+      defaults: { timeouts: { ...none, body: limit }, deadline: 'none' },
     })
 
     await expectExact(boundMs, async () => {
@@ -80,7 +80,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
         arrivedAt = performance.now()
       })
     })
-    const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: none, deadline: bound } })
+    const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: none, deadline: limit } })
 
     await expectExact(boundMs, async () => {
       const after = performance.now()
@@ -94,7 +94,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
     onTestFinished(() => deaf.close())
     const { port, line } = await bootGateway({
       upstream: `http://127.0.0.1:${deaf.port}`,
-      defaults: { timeouts: { ...none, connect: bound }, deadline: 'none' },
+      defaults: { timeouts: { ...none, connect: limit }, deadline: 'none' },
     })
 
     await expectExact(boundMs, async () => {
@@ -109,7 +109,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
     const silent = await rawUpstream(() => {})
     const { port, line } = await bootGateway({
       upstream: silent.url.replace('http', 'https'),
-      defaults: { timeouts: { ...none, connect: bound }, deadline: 'none' },
+      defaults: { timeouts: { ...none, connect: limit }, deadline: 'none' },
     })
 
     await expectExact(boundMs, async () => {
@@ -122,7 +122,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
 
   test("for the gap between two pieces of a client's body", async () => {
     const upstream = await httpUpstream()
-    const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: bound } } })
+    const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: limit } } })
 
     for (const framing of ['Content-Length: 10\r\n\r\nabc', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n']) {
       await expectExact(boundMs, async () => {
@@ -134,7 +134,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
   })
 
   test("for a client's head", async () => {
-    const { port } = await bootGateway({ listen: { timeouts: { headers: bound } } })
+    const { port } = await bootGateway({ listen: { timeouts: { headers: limit } } })
 
     await expectExact(boundMs, async () => {
       const after = performance.now()
@@ -156,7 +156,7 @@ describe.each([300])('a limit of %i ms is kept', (boundMs) => {
         more()
       })
     })
-    const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: bound } } })
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: limit } } })
 
     await expectExact(boundMs, async () => {
       const requestId = `takes-nothing-${Math.random()}`

@@ -87,31 +87,31 @@ test('a gateway that begins to trace when it already runs loses no request meanw
   const { port } = live.gateway.address
 
   live.edit({ upstream: upstream.url, tracing: { otlp: receiver.url, sample: '100%' } })
-  const [outcome, ...answers] = await Promise.all([
+  const [outcome, ...responses] = await Promise.all([
     live.gateway.reload('request'),
     ...Array.from({ length: 50 }, () => call(port)),
   ])
-  answers.push(await call(port))
+  responses.push(await call(port))
   await live.gateway.close()
 
   expect(outcome.result).toBe('applied')
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200))
   expect(receiver.spans.length).toBeGreaterThanOrEqual(2)
 })
 
 test('of two workers each exports its own spans, and can be distinguished from the other', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
-  const crew = await startWorkerGateway({
+  const gateway = await startWorkerGateway({
     upstream: upstream.url,
     tracing: { otlp: receiver.url, sample: '100%' },
     shutdown: { wait: '0ms', deadline: '20s' },
   })
-  onTestFinished(() => crew.stop())
+  onTestFinished(() => gateway.stop())
 
-  await Promise.all(Array.from({ length: 20 }, () => call(crew.port)))
-  crew.signal('SIGTERM')
+  await Promise.all(Array.from({ length: 20 }, () => call(gateway.port)))
+  gateway.signal('SIGTERM')
 
-  expect(await crew.ended).toBe(0)
+  expect(await gateway.ended).toBe(0)
   expect(receiver.spans).toHaveLength(40)
   expect(new Set(receiver.spans.map(({ resource }) => resource['service.instance.id'])).size).toBe(2)
 })

@@ -17,13 +17,13 @@ const traced = async (
 ) => {
   const receiver = await spanReceiver()
   const booted = await bootGateway({ ...settings, tracing: { otlp: receiver.url, sample: '100%', ...tracing } })
-  const answers = []
-  for (const asked of asks) answers.push(await call(booted.port, asked))
+  const responses = []
+  for (const asked of asks) responses.push(await call(booted.port, asked))
   for (const _ of asks)
     await booted.line(() => booted.lines.filter(({ msg }) => msg === 'exchange').length === asks.length)
   await booted.gateway.close()
   const { spans } = receiver
-  return { answers, spans, receiver, lines: booted.lines, ...sorted(spans) }
+  return { responses: responses, spans, receiver, lines: booted.lines, ...sorted(spans) }
 }
 
 const sorted = (spans: SpanReceiver['spans']): { readonly server: Span; readonly attempts: readonly Span[] } => {
@@ -96,8 +96,8 @@ test('what could not be sent at all is an attempt of its own, at the endpoint th
 
   const { spans } = await traced({ upstream: { endpoints, balance: 'round-robin' } }, [{}, {}])
 
-  const refused = spans.find(({ attributes }) => attributes['error.type'] === 'connect-failed')
-  const { server, attempts } = sorted(spans.filter((span) => span.traceId === refused?.traceId))
+  const rejected = spans.find(({ attributes }) => attributes['error.type'] === 'connect-failed')
+  const { server, attempts } = sorted(spans.filter((span) => span.traceId === rejected?.traceId))
   expect(
     attempts.map(({ attributes, isError }) => [
       attributes['server.port'],
@@ -128,14 +128,16 @@ test('a request that is sent once more because its connection was stale has a sp
 
   const { spans } = await traced({ upstream: upstream.url }, [{}, {}])
 
-  const told = spans.filter(({ kind }) => kind === 'client')
-  expect(told.map(({ attributes }) => [attributes['error.type'], attributes['http.request.resend_count']])).toEqual([
-    [undefined, undefined],
-    ['reset-before-headers', undefined],
-    [undefined, 1],
-  ])
-  expect(parents.map((value) => parentOf(value)[2])).toEqual(told.map(({ spanId }) => spanId))
-  expect(new Set(told.slice(1).map(({ parentSpanId }) => parentSpanId)).size).toBe(1)
+  const matching = spans.filter(({ kind }) => kind === 'client')
+  expect(matching.map(({ attributes }) => [attributes['error.type'], attributes['http.request.resend_count']])).toEqual(
+    [
+      [undefined, undefined],
+      ['reset-before-headers', undefined],
+      [undefined, 1],
+    ],
+  )
+  expect(parents.map((value) => parentOf(value)[2])).toEqual(matching.map(({ spanId }) => spanId))
+  expect(new Set(matching.slice(1).map(({ parentSpanId }) => parentSpanId)).size).toBe(1)
 })
 
 test('a failure has its kind and reason, as in the access line; one of the client is no error', async () => {
@@ -152,16 +154,18 @@ test('a failure has its kind and reason, as in the access line; one of the clien
     { method: 'POST', target: '/valuation/score', body: Buffer.from('x') },
   ])
 
-  const told = spans.filter(({ kind }) => kind === 'server')
+  const matching = spans.filter(({ kind }) => kind === 'server')
   const access = lines.filter(({ msg }) => msg === 'exchange')
-  expect(told.map(({ attributes: a, isError }) => [a['http.response.status_code'], a['error.type'], isError])).toEqual([
+  expect(
+    matching.map(({ attributes: a, isError }) => [a['http.response.status_code'], a['error.type'], isError]),
+  ).toEqual([
     [502, 'connect-failed', true],
     [401, 'unauthenticated', false],
   ])
-  expect(told.map(({ attributes: a }) => [a['error.type'], a['lender_gateway.reason']])).toEqual(
+  expect(matching.map(({ attributes: a }) => [a['error.type'], a['lender_gateway.reason']])).toEqual(
     access.map(({ failure, reason }) => [failure, reason]),
   )
-  expect(told.map((span) => span.traceId)).toEqual(access.map(({ trace_id }) => trace_id))
+  expect(matching.map((span) => span.traceId)).toEqual(access.map(({ trace_id }) => trace_id))
 })
 
 test('what is answered from the cache has no attempt', async () => {

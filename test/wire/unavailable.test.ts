@@ -9,7 +9,7 @@ import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
 /** Sends a GET, and holds the response against what every error of the gateway's own looks like. */
-const isRefused = async (
+const isRejected = async (
   live: LiveGateway,
   path: string,
   code: FailureKind,
@@ -17,12 +17,12 @@ const isRefused = async (
   hidden: string,
 ): Promise<void> => {
   const id = `refused-${code}`
-  const answer = await fetch(live.url + path, { headers: { 'X-Request-Id': id } })
-  const text = await answer.text()
+  const response = await fetch(live.url + path, { headers: { 'X-Request-Id': id } })
+  const text = await response.text()
 
-  expect(answer.status).toBe(503)
-  expect(answer.headers.get('content-type')).toBe('application/problem+json')
-  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  expect(response.status).toBe(503)
+  expect(response.headers.get('content-type')).toBe('application/problem+json')
+  expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
   expect(JSON.parse(text)).toStrictEqual({
     type: 'about:blank',
     title: 'Service Unavailable',
@@ -43,7 +43,7 @@ test('what would leave no record is audit-unavailable', async () => {
   await fetch(`${live.url}/market/insights`)
   await live.line(({ msg }) => msg === 'audit cannot be written')
 
-  await isRefused(live, '/market/insights', 'audit-unavailable', 'gateway', log.file)
+  await isRejected(live, '/market/insights', 'audit-unavailable', 'gateway', log.file)
 })
 
 test('a group with all places taken is overloaded', async () => {
@@ -53,7 +53,7 @@ test('a group with all places taken is overloaded', async () => {
   const running = fetch(`${live.url}/market/insights`)
   await eventually(() => sockets.length === 1)
 
-  await isRefused(live, '/market/insights', 'overloaded', 'gateway', String(port))
+  await isRejected(live, '/market/insights', 'overloaded', 'gateway', String(port))
 
   sockets[0]?.write('HTTP/1.1 204 No Content\r\n\r\n')
   expect((await running).status).toBe(204)
@@ -65,7 +65,7 @@ test('a group that fails as a whole is circuit-open, before anything is read of 
   const live = await bootLiveGateway({ upstreams: { market } })
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(502)
 
-  await isRefused(live, '/market/insights', 'circuit-open', 'upstream', String(port))
+  await isRejected(live, '/market/insights', 'circuit-open', 'upstream', String(port))
 
   expect(await live.line(({ msg }) => msg === 'circuit breaker open')).toMatchObject({ group: 'market', forMs: 5000 })
   const { body } = await fetchAdmin(`${live.admin}/status`)
@@ -81,5 +81,5 @@ test('a group of which every endpoint drains has no healthy endpoint', async () 
   live.edit({ upstreams: { market: url } })
   expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
 
-  await isRefused(live, '/market/insights', 'no-healthy-endpoint', 'upstream', String(port))
+  await isRejected(live, '/market/insights', 'no-healthy-endpoint', 'upstream', String(port))
 })

@@ -6,7 +6,7 @@ import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 
-interface Told {
+interface CertificateReport {
   readonly findings: readonly { readonly cause: string }[]
   readonly upstreams: { readonly market: { readonly endpoints: readonly { readonly certificate: object | null }[] } }
 }
@@ -27,7 +27,8 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
       ...more,
     },
   })
-  const statusOf = async ({ admin }: LiveGateway) => (await (await fetch(`${admin}/status`)).json()) as Told
+  const statusOf = async ({ admin }: LiveGateway) =>
+    (await (await fetch(`${admin}/status`)).json()) as CertificateReport
   const certificateIn = async (live: LiveGateway) => (await statusOf(live)).upstreams.market.endpoints[0]?.certificate
   const findingsIn = async (live: LiveGateway): Promise<readonly string[]> =>
     (await statusOf(live)).findings.map(({ cause }) => cause)
@@ -83,13 +84,13 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     const live = await bootLiveGateway({ reload })
     live.edit({ reload, upstreams: tlsTo(upstream.port) })
     await live.gateway.reload('request')
-    const brought = await certificateIn(live)
+    const renewed = await certificateIn(live)
 
     live.edit({ reload, upstreams: tlsTo(upstream.port), log: { level: 'warn' } })
     await live.gateway.reload('request')
 
     expect(upstream.requests()).toBe(0)
-    expect(brought).toMatchObject(ending)
+    expect(renewed).toMatchObject(ending)
     expect(await certificateIn(live)).toMatchObject(ending)
   })
 

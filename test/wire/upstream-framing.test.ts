@@ -22,8 +22,8 @@ describe('the transfer coding of an upstream', () => {
   test.each(['chunked', 'Chunked', 'chunked ', '  chunked   ', '\tchunked', 'chunked\t', 'chunked \t'])(
     '(%j) is chunked',
     async (coding) => {
-      for (const answer of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
-        expect([answer.status, answer.body.toString()]).toEqual([200, 'ok'])
+      for (const response of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
+        expect([response.status, response.body.toString()]).toEqual([200, 'ok'])
     },
   )
 
@@ -32,9 +32,9 @@ describe('the transfer coding of an upstream', () => {
     async (coding) => {
       const bytes = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`
 
-      for (const answer of await answered(bytes, { ends: true })) {
-        expect(answer.status).toBe(502)
-        expect(answer.body.toString()).toContain('"bad-answer"')
+      for (const response of await answered(bytes, { ends: true })) {
+        expect(response.status).toBe(502)
+        expect(response.body.toString()).toContain('"bad-answer"')
       }
     },
   )
@@ -42,9 +42,9 @@ describe('the transfer coding of an upstream', () => {
 
 describe('a length with a blank behind it', () => {
   test.each(['2 ', '2   ', '  2 ', '2\t', '\t2 \t'])('(%j) is a length', async (length) => {
-    for (const answer of await answered(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\nok`)) {
-      expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
-      expect(fieldValues(answer.fields, 'content-length')).toEqual(['2'])
+    for (const response of await answered(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\nok`)) {
+      expect(response).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
+      expect(fieldValues(response.fields, 'content-length')).toEqual(['2'])
     }
   })
 
@@ -58,17 +58,17 @@ describe('a length with a blank behind it', () => {
     )
     const { port, line } = await bootGateway({ upstream: upstream.url })
 
-    const answer = await call(port)
+    const response = await call(port)
 
-    expect(answer).toMatchObject({ status: 200, whole: true })
-    expect(sha256(answer.body)).toBe(sha256(body))
+    expect(response).toMatchObject({ status: 200, whole: true })
+    expect(sha256(response.body)).toBe(sha256(body))
     expect(await line(({ msg }) => msg === 'exchange')).not.toHaveProperty('failure')
   })
 
   test('does not hide that a part of the body is missing', async () => {
-    const [answer] = await answered('HTTP/1.1 200 OK\r\nContent-Length: 2 \r\n\r\no', { ends: true })
+    const [response] = await answered('HTTP/1.1 200 OK\r\nContent-Length: 2 \r\n\r\no', { ends: true })
 
-    expect(answer.whole).toBe(false)
+    expect(response.whole).toBe(false)
   })
 })
 
@@ -80,11 +80,11 @@ describe('a 205 of an upstream', () => {
     ['a body up to the end of the connection', '\r\nok', true],
     ['a body that never ends', 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n', false],
   ])('with %s has no content (RFC 9110 §15.3.6)', async (_, rest, ends) => {
-    for (const answer of await answered(`HTTP/1.1 205 Reset Content\r\nX-A: 1\r\n${rest}`, { ends })) {
-      expect(answer).toMatchObject({ status: 205, whole: true })
-      expect(fieldValues(answer.fields, 'x-a')).toEqual(['1'])
-      expect(fieldValues(answer.fields, 'content-length')).toEqual(['0'])
-      expect(answer.body).toHaveLength(0)
+    for (const response of await answered(`HTTP/1.1 205 Reset Content\r\nX-A: 1\r\n${rest}`, { ends })) {
+      expect(response).toMatchObject({ status: 205, whole: true })
+      expect(fieldValues(response.fields, 'x-a')).toEqual(['1'])
+      expect(fieldValues(response.fields, 'content-length')).toEqual(['0'])
+      expect(response.body).toHaveLength(0)
     }
   })
 })
@@ -98,8 +98,8 @@ describe('an unasked 100 of an upstream', () => {
     ['with fields', `HTTP/1.1 100 Continue\r\nX-A: 1\r\n\r\n${final}`],
     ['three times', `${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(3)}${final}`],
   ])('%s is left out (RFC 9110 §15.2)', async (_, bytes) => {
-    for (const answer of await answered(bytes))
-      expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok'), interim: [] })
+    for (const response of await answered(bytes))
+      expect(response).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok'), interim: [] })
   })
 
   test('that comes long before the response is left out, on one connection each time', async () => {
@@ -142,6 +142,6 @@ describe('an unasked 100 of an upstream', () => {
 })
 
 test.each(['1.2', '1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
-  for (const answer of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
-    expect(answer).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
+  for (const response of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
+    expect(response).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
 })

@@ -57,18 +57,18 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     const { port } = await httpsUpstream(made.wrongName)
     const booted = await speaking(port, { ca: made.authority.cert, serverName: 'other.test' })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect(JSON.parse(answer.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
+    expect(JSON.parse(response.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
   })
 
   test('is believed whatever it shows when nothing is verified', async () => {
     const { port } = await httpsUpstream(made.expired)
     const booted = await speaking(port, { verify: false, insecure: true })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)('is shown the certificate that it demands (%s)', async (version) => {
@@ -80,13 +80,13 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
       key: made.client.key,
     })
 
-    const answer = await call(booted.port, {
+    const response = await call(booted.port, {
       method: 'POST',
       target: '/valuation/score',
       body: Buffer.alloc(200_000),
     })
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
   })
 
   test.each([
@@ -99,14 +99,14 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     const { port, requests } = await httpsUpstream(made.right, demanding)
     const booted = await speaking(port, { ca: made.authority.cert })
 
-    const answers = [
+    const responses = [
       await call(booted.port),
       await call(booted.port, { method: 'POST', target: '/valuation/score', body: Buffer.alloc(200_000) }),
     ]
 
-    for (const answer of answers) {
-      expect(answer.status).toBe(502)
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ code })
+    for (const response of responses) {
+      expect(response.status).toBe(502)
+      expect(JSON.parse(response.body.toString())).toMatchObject({ code })
     }
     expect(requests()).toBe(0)
   })
@@ -116,14 +116,14 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     const { key, cert } = made.selfSigned
     const booted = await speaking(port, { ca: made.authority.cert, certificate: cert, key })
 
-    const answer = await call(booted.port, {
+    const response = await call(booted.port, {
       method: 'POST',
       target: '/valuation/score',
       body: Buffer.alloc(200_000),
     })
 
-    expect(answer.status).toBe(502)
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'reset-before-headers' })
+    expect(response.status).toBe(502)
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'reset-before-headers' })
     expect(requests()).toBe(0)
   })
 
@@ -131,8 +131,8 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     const { port } = await httpsUpstream(made.right, { maxVersion: 'TLSv1.2' })
     const booted = await speaking(port, { ca: made.authority.cert, minVersion: 'TLSv1.3' })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
   })
 })

@@ -51,7 +51,7 @@ describe.skipIf(missing)('the rules fire', () => {
   }
 
   test('for nothing while all is well', async () => {
-    const { port } = world.crew
+    const { port } = world.gateway
     stops.push(
       keepAsking([
         () => ask(port, 'GET', '/market/insights'),
@@ -70,8 +70,8 @@ describe.skipIf(missing)('the rules fire', () => {
   })
 
   test('for endpoints, groups, breakers, errors, slowness and limits', async () => {
-    const { crew, settings } = world
-    const { port } = crew
+    const { gateway, settings } = world
+    const { port } = gateway
     const { upstream } = settings
     const edited = await world.edit({
       ...settings,
@@ -107,7 +107,7 @@ describe.skipIf(missing)('the rules fire', () => {
   }, 90_000)
 
   test('for certificates, keys, Redis, the audit log, the log, traces and an edit', async () => {
-    const { crew, settings, redis, brief } = world
+    const { gateway, settings, redis, brief } = world
     const { auth } = settings
     const edited = await world.edit({
       ...settings,
@@ -119,12 +119,12 @@ describe.skipIf(missing)('the rules fire', () => {
       },
     })
     await redis.kill()
-    execFileSync(programs.prlimit.path ?? '', ['--pid', String(crew.pid), '--fsize=1'])
-    crew.stdout.pause()
-    crew.edit({ ...settings, upstream: 'no URL' })
-    const refused = (await crew.ask('POST', '/reload')).status
+    execFileSync(programs.prlimit.path ?? '', ['--pid', String(gateway.pid), '--fsize=1'])
+    gateway.stdout.pause()
+    gateway.edit({ ...settings, upstream: 'no URL' })
+    const rejected = (await gateway.ask('POST', '/reload')).status
 
-    expect([edited, refused]).toEqual([200, 422])
+    expect([edited, rejected]).toEqual([200, 422])
     await fire(
       'LenderGatewayCannotProveClients',
       'LenderGatewayCertificateExpires',
@@ -139,7 +139,7 @@ describe.skipIf(missing)('the rules fire', () => {
 
   test('for an event loop that is late, and for a worker that ends', async () => {
     const pid = async (): Promise<number> => {
-      const { workers } = JSON.parse((await world.crew.ask('GET', '/status')).body)
+      const { workers } = JSON.parse((await world.gateway.ask('GET', '/status')).body)
       return workers[0].pid
     }
     const first = await pid()
@@ -152,10 +152,10 @@ describe.skipIf(missing)('the rules fire', () => {
   }, 90_000)
 
   test('for a gateway that is leaving, and for one that is gone; and for nothing else in all that time', async () => {
-    world.crew.signal('SIGTERM')
+    world.gateway.signal('SIGTERM')
     await fire('LenderGatewayNotReady')
     expect(fired).not.toContain('LenderGatewayDown')
-    world.crew.signal('SIGKILL')
+    world.gateway.signal('SIGKILL')
 
     await fire('LenderGatewayDown')
 

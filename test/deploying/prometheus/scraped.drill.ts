@@ -40,7 +40,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
     expect.poll(async () => (await world.prometheus.query(expression)).map((point) => point.value)).toEqual([value])
 
   test('what Prometheus has is what was sent, by both workers together', async () => {
-    const { port } = world.crew
+    const { port } = world.gateway
     const before = await world.metrics()
     const sent = { insights: 0, scores: 0, pipeline: 0, refused: 0, strange: 0 }
     for (let n = 0; n < 12; n++) {
@@ -77,7 +77,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
   })
 
   test('every expression of the dashboard has data', async () => {
-    const { port } = world.crew
+    const { port } = world.gateway
     const paths = allOperations.map(
       ({ method, path }) =>
         () =>
@@ -101,14 +101,14 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
 
   test('no counter goes back when a worker is killed, and its successor is counted', async () => {
     const before = await world.metrics()
-    const [first] = (await world.crew.status()).workers
+    const [first] = (await world.gateway.status()).workers
     if (first?.pid == null) throw new Error('there is no first worker')
 
     kill(first.pid, 'SIGKILL')
 
     await shows('sum(lender_gateway_worker_restarts_total)', 1)
     await shows('count(lender_gateway_worker_serving == 1)', 2)
-    await ask(world.crew.port, 'POST', '/inventory/sync')
+    await ask(world.gateway.port, 'POST', '/inventory/sync')
     await expect.poll(async () => total(await world.metrics(), sent)).toBeGreaterThan(total(before, sent) + 10)
     const after = seriesOf(await world.metrics())
     const counters = metricFamilies.filter(({ type }) => type !== 'gauge').map(({ name }) => name)

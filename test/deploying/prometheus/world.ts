@@ -19,7 +19,7 @@ const secret = 'A'.repeat(43)
 export const key = `key.${secret}`
 
 export interface World {
-  readonly crew: WorkerGateway
+  readonly gateway: WorkerGateway
   readonly prometheus: Prometheus
   readonly redis: Redis
   readonly settings: Settings
@@ -107,23 +107,23 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     log: { buffer: '4KiB' },
     shutdown: { wait: '20s', deadline: '30s' },
   }
-  const crew = await startWorkerGateway(settings, command, {
+  const gateway = await startWorkerGateway(settings, command, {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(starving)}`,
   })
-  onEnd(() => crew.stop())
-  const { port } = await crew.line(({ msg }) => msg === 'admin listening')
+  onEnd(() => gateway.stop())
+  const { port } = await gateway.line(({ msg }) => msg === 'admin listening')
   const prometheus = await startPrometheus(programs.prometheus, Number(port))
   onEnd(() => prometheus.close())
   return {
-    crew,
+    gateway: gateway,
     prometheus,
     redis,
     settings,
     brief: inFile('brief.pem', certificates.brief.cert),
-    metrics: async () => (await crew.ask('GET', '/metrics')).body,
+    metrics: async () => (await gateway.ask('GET', '/metrics')).body,
     async edit(next) {
-      crew.edit(next)
-      return (await crew.ask('POST', '/reload?force')).status
+      gateway.edit(next)
+      return (await gateway.ask('POST', '/reload?force')).status
     },
   }
 }

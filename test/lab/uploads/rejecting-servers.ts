@@ -70,7 +70,7 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
   const tls = { http2: true, tls: { certificates: [{ certificate, key }] } }
   const started = await Promise.all([start({}, usual), start({}, limited), start(tls, usual), start(tls, limited)])
   const [plain, plainLimited, secure, secureLimited] = started
-  const refusing = (one: RejectingPort['port'], other: RejectingPort['port']): RejectingPort[] => [
+  const rejectingPorts = (one: RejectingPort['port'], other: RejectingPort['port']): RejectingPort[] => [
     { port: one, paths: ['/unknown', '/valuation/forecast', '/inventory/sync', '/valuation/score'] },
     { port: other, paths: ['/valuation/score'] },
   ]
@@ -78,8 +78,8 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
     name: 'gateway',
     pid: secure.pid,
     plainPid: plain.pid,
-    plain: refusing(plain.port, plainLimited.port),
-    tls: refusing(secure.port, secureLimited.port),
+    plain: rejectingPorts(plain.port, plainLimited.port),
+    tls: rejectingPorts(secure.port, secureLimited.port),
     stop: () => Promise.all(started.map((each) => each.stop())),
   }
 }

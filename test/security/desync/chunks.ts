@@ -1,4 +1,4 @@
-import { badBody, badHead, head, own, type Poison, second, sound, strayMark, undecided } from './poison.ts'
+import { badBody, badHead, head, own, type Poison, second, sound, undecided, unsolicitedMark } from './poison.ts'
 
 const coded = (coding: string, name = 'Transfer-Encoding'): string => head([`${name}: ${coding}`])
 const begin = coded('chunked')
@@ -79,7 +79,7 @@ const trailers: readonly Poison[] = [
   badBody('a trailer that says chunks', `${begin}c\r\n${own}\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n`),
   sound('a trailer of another name', `${begin}c\r\n${own}\r\n0\r\nContent_Length: 5\r\n\r\n`, { stray: second }),
   badBody('a trailer with a blank before its colon', `${begin}c\r\n${own}\r\n0\r\nX-A : b\r\n\r\n`),
-  badBody('a trailer without a colon', `${begin}c\r\n${own}\r\n0\r\n${strayMark}\r\n\r\n`),
+  badBody('a trailer without a colon', `${begin}c\r\n${own}\r\n0\r\n${unsolicitedMark}\r\n\r\n`),
   badBody('a trailer that is folded', `${begin}c\r\n${own}\r\n0\r\nX-A: b\r\n c\r\n\r\n`),
   badBody('a trailer that ends with LF', `${begin}c\r\n${own}\r\n0\r\nX-A: b\n\r\n`),
   badBody('a trailer with a bare CR', `${begin}c\r\n${own}\r\n0\r\nX-A: b\rc\r\n\r\n`),

@@ -9,7 +9,7 @@ export const newMarker = (): string => `own-${String(++markers).padStart(own.len
 
 /** What a client was given: a whole response, or a part and the end of its connection. */
 export interface Given {
-  readonly answer: RawResponse | null
+  readonly response: RawResponse | null
   /** Everything that came, interim responses included. */
   readonly bytes: string
 }
@@ -39,12 +39,12 @@ export class Client {
   async given(): Promise<Given> {
     const connection = this.#connection
     if (connection === null) throw new Error('nothing was sent')
-    const taken = (): { answer: RawResponse; taken: number } | null => final(connection.received().slice(this.#read))
-    const answer = await connection.until(() => taken() !== null).then(taken, () => null)
+    const taken = (): { response: RawResponse; taken: number } | null => final(connection.received().slice(this.#read))
+    const response = await connection.until(() => taken() !== null).then(taken, () => null)
     const bytes = connection.received().slice(this.#read)
     this.#read += bytes.length
-    if (answer === null || answer.taken !== bytes.length || closesConnection(answer.answer)) this.leave()
-    return { answer: answer?.taken === bytes.length ? answer.answer : null, bytes }
+    if (response === null || response.taken !== bytes.length || closesConnection(response.response)) this.leave()
+    return { response: response?.taken === bytes.length ? response.response : null, bytes }
   }
 
   /** Cuts the connection. */
@@ -56,12 +56,12 @@ export class Client {
 }
 
 /** Takes the final response off what was received, with the interim ones before it. */
-const final = (text: string): { answer: RawResponse; taken: number } | null => {
+const final = (text: string): { response: RawResponse; taken: number } | null => {
   for (let at = 0; ; ) {
     const next = parseResponse(text.slice(at), 'GET')
     if (next === null) return null
     at += next.taken
-    if (next.answer.status >= 200) return { answer: next.answer, taken: at }
+    if (next.response.status >= 200) return { response: next.response, taken: at }
   }
 }
 

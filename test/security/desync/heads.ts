@@ -1,4 +1,4 @@
-import { badHead, head, own, type Poison, second, sound, strayMark, undecided } from './poison.ts'
+import { badHead, head, own, type Poison, second, sound, undecided, unsolicitedMark } from './poison.ts'
 
 const length = ['Content-Length: 12']
 const whole = head(length) + own
@@ -28,7 +28,7 @@ const startLines: readonly (readonly [name: string, start: string])[] = [
   ['a version in lower case', 'http/1.1 200 OK'],
   ['another protocol', 'ICY 200 OK'],
   ['a blank before the version', ' HTTP/1.1 200 OK'],
-  ['bytes before the version', `${strayMark}HTTP/1.1 200 OK`],
+  ['bytes before the version', `${unsolicitedMark}HTTP/1.1 200 OK`],
   ['a bare CR in the phrase', 'HTTP/1.1 200 O\rK'],
   ['a bare LF in the phrase', 'HTTP/1.1 200 O\nK'],
   ['NUL in the phrase', 'HTTP/1.1 200 O\0K'],
@@ -38,7 +38,7 @@ const startLines: readonly (readonly [name: string, start: string])[] = [
 
 /** Fields that are none (RFC 9112 §5, RFC 9110 §5.5), before a length that is right. */
 const fields: readonly (readonly [name: string, line: string])[] = [
-  ['without a colon', strayMark],
+  ['without a colon', unsolicitedMark],
   ['without a name', ': a'],
   ['with a blank in its name', 'X A: b'],
   ['with a blank before its colon', 'X-A : b'],
@@ -49,7 +49,7 @@ const fields: readonly (readonly [name: string, line: string])[] = [
   ['with NUL in its value', 'X-A: \0'],
   ['with a control character in its value', 'X-A: \x07'],
   ['with DEL in its value', 'X-A: \x7f'],
-  ['with a bare CR in its value', `X-A: a\rX-Stray: ${strayMark}`],
+  ['with a bare CR in its value', `X-A: a\rX-Stray: ${unsolicitedMark}`],
   ['with a bare CR at its end', 'X-A: a\r'],
   ['that is folded', 'X-A: a\r\n b'],
   ['that is folded with a tab', 'X-A: a\r\n\tb'],
@@ -67,7 +67,7 @@ const bare: readonly Poison[] = [
     head(Array.from({ length: 1000 }, (_, n) => `X-${n}: ${'a'.repeat(1000)}`)),
   ),
   badHead('a head of 50,000 fields', head([...Array.from({ length: 50_000 }, () => 'A: b'), ...length]) + own),
-  badHead('no head', `${strayMark}\r\n\r\n`),
+  badHead('no head', `${unsolicitedMark}\r\n\r\n`),
   badHead('a head of TLS', '\x15\x03\x01\x00\x02\x02\x46\r\n\r\n'),
   badHead('a frame of HTTP/2', '\x00\x00\x00\x04\x00\x00\x00\x00\x00\r\n\r\n'),
   badHead('a greeting of SSH', 'SSH-2.0-OpenSSH_9.2\r\n\r\n'),
@@ -84,7 +84,7 @@ const bare: readonly Poison[] = [
 ]
 
 const early = (status: number, ...lines: readonly string[]): string =>
-  [`HTTP/1.1 ${status} Early`, `X-Stray: ${strayMark}`, ...lines, '', ''].join('\r\n')
+  [`HTTP/1.1 ${status} Early`, `X-Stray: ${unsolicitedMark}`, ...lines, '', ''].join('\r\n')
 
 /** Interim responses (RFC 9110 §15.2): none has a body, whatever it says. */
 const interim: readonly Poison[] = [
@@ -106,7 +106,7 @@ const interim: readonly Poison[] = [
   badHead('101 and the response', early(101, 'Upgrade: websocket', 'Connection: Upgrade') + whole),
   badHead('101 without a word of what to', early(101) + whole),
   badHead('101 that says a length', early(101, 'Content-Length: 12') + whole),
-  badHead('103 and then no response', `${early(103) + strayMark}\r\n\r\n`),
+  badHead('103 and then no response', `${early(103) + unsolicitedMark}\r\n\r\n`),
 ]
 
 const of = (status: number, ...lines: readonly string[]): string => head(lines, `HTTP/1.1 ${status} Said`)
@@ -114,17 +114,25 @@ const of = (status: number, ...lines: readonly string[]): string => head(lines, 
 /** Responses that have no body, or end without saying where (RFC 9112 §6.3). */
 const bodiless: readonly Poison[] = [
   sound('304 with a length', of(304, 'Content-Length: 12'), { status: 304, body: '' }),
-  sound('304 with a length and a body', of(304, 'Content-Length: 12'), { status: 304, body: '', stray: strayMark }),
+  sound('304 with a length and a body', of(304, 'Content-Length: 12'), {
+    status: 304,
+    body: '',
+    stray: unsolicitedMark,
+  }),
   undecided('304 with chunks that it does not have', of(304, 'Transfer-Encoding: chunked'), { status: 304, body: '' }),
   undecided('304 with chunks', of(304, 'Transfer-Encoding: chunked'), {
     ...{ status: 304, body: '' },
-    stray: `5\r\n${strayMark}\r\n0\r\n\r\n`,
+    stray: `5\r\n${unsolicitedMark}\r\n0\r\n\r\n`,
   }),
   undecided('204 with a length', of(204, 'Content-Length: 12'), { status: 204, body: '' }),
-  undecided('204 with a length and a body', of(204, 'Content-Length: 5'), { status: 204, body: '', stray: strayMark }),
+  undecided('204 with a length and a body', of(204, 'Content-Length: 5'), {
+    status: 204,
+    body: '',
+    stray: unsolicitedMark,
+  }),
   undecided('204 with chunks', of(204, 'Transfer-Encoding: chunked'), {
     ...{ status: 204, body: '' },
-    stray: `5\r\n${strayMark}\r\n0\r\n\r\n`,
+    stray: `5\r\n${unsolicitedMark}\r\n0\r\n\r\n`,
   }),
   sound('304 with two lengths that agree, by its own coding', of(304, 'ETag: "a"'), { status: 304, body: '' }),
   sound('205 with a length', of(205, 'Content-Length: 0'), { status: 205, body: '' }),

@@ -1,7 +1,7 @@
 import { headerValues, parseResponse } from '../../helpers/raw-response.ts'
 import { parseWireResponse } from '../../helpers/wire.ts'
 import type { Given } from './client.ts'
-import { own, type Poison, strayMark } from './poison.ts'
+import { own, type Poison, unsolicitedMark } from './poison.ts'
 
 type Verdict = 'whole' | 'refused' | 'cut'
 
@@ -15,18 +15,19 @@ const allowed: Readonly<Record<Poison['breaks'], readonly Verdict[]>> = {
 /** Names what is wrong with what a client was given of a response, or null. */
 export const faultOf = (poison: Poison, marker: string, given: Given): string | null => {
   const body = poison.body.replaceAll(own, marker)
-  if (!body.includes(strayMark) && given.bytes.includes(strayMark)) return `a byte of nobody's: ${shown(given)}`
+  if (!body.includes(unsolicitedMark) && given.bytes.includes(unsolicitedMark))
+    return `a byte of nobody's: ${shown(given)}`
   for (const [found] of given.bytes.matchAll(/own-\d{8}/g))
     if (found !== marker) return `a byte of another's: ${shown(given)}`
   const verdict = verdictOn(poison, marker, body, given)
   return allowed[poison.breaks].some((each) => each === verdict) ? null : `${verdict}: ${shown(given)}`
 }
 
-const verdictOn = (poison: Poison, marker: string, body: string, { answer, bytes }: Given): Verdict | string => {
-  if (answer === null) return isPart(bytes, poison, body) ? 'cut' : 'neither whole nor a part'
-  if (answer.status === 502 && /"code":"(bad-answer|reset-before-headers)"/.test(answer.body)) return 'refused'
-  const isWhole = answer.status === poison.status && answer.body === body
-  return isWhole && headerValues(answer, 'x-own').join() === marker ? 'whole' : 'a mix'
+const verdictOn = (poison: Poison, marker: string, body: string, { response, bytes }: Given): Verdict | string => {
+  if (response === null) return isPart(bytes, poison, body) ? 'cut' : 'neither whole nor a part'
+  if (response.status === 502 && /"code":"(bad-answer|reset-before-headers)"/.test(response.body)) return 'refused'
+  const isWhole = response.status === poison.status && response.body === body
+  return isWhole && headerValues(response, 'x-own').join() === marker ? 'whole' : 'a mix'
 }
 
 const isPart = (bytes: string, { status }: Poison, body: string): boolean => {
@@ -36,13 +37,13 @@ const isPart = (bytes: string, { status }: Poison, body: string): boolean => {
 }
 
 /** Names what is wrong with a sound response to the request with this marker, or null. */
-export const faultOfSound = (marker: string, { answer, bytes }: Given): string | null => {
+export const faultOfSound = (marker: string, { response, bytes }: Given): string | null => {
   const isOwn =
-    answer?.status === 200 &&
-    answer.body === marker &&
+    response?.status === 200 &&
+    response.body === marker &&
     parseResponse(bytes, 'GET')?.taken === bytes.length &&
     [...bytes.matchAll(/own-\d{8}|stray/g)].every(([found]) => found === marker)
-  return isOwn ? null : `not its own: ${shown({ answer, bytes })}`
+  return isOwn ? null : `not its own: ${shown({ response: response, bytes })}`
 }
 
 const shown = ({ bytes }: Given): string => JSON.stringify(bytes.slice(0, 1000))

@@ -1,4 +1,4 @@
-import { badBody, badHead, head, own, type Poison, second, sound, strayMark } from './poison.ts'
+import { badBody, badHead, head, own, type Poison, second, sound, unsolicitedMark } from './poison.ts'
 
 const body = own
 const said = (length: string, name = 'Content-Length'): string => head([`${name}: ${length}`])
@@ -9,14 +9,14 @@ const said = (length: string, name = 'Content-Length'): string => head([`${name}
  */
 const wrongLengths: readonly Poison[] = [
   sound('a body that is a byte longer than said', said('12') + body, { stray: 's' }),
-  sound('a body that is much longer than said', said('12') + body, { stray: strayMark.repeat(50_000) }),
-  sound('a body where none was said', said('0'), { body: '', stray: strayMark }),
+  sound('a body that is much longer than said', said('12') + body, { stray: unsolicitedMark.repeat(50_000) }),
+  sound('a body where none was said', said('0'), { body: '', stray: unsolicitedMark }),
   sound('a body that ends with another response, by its length', said(String(12 + second.length)) + body + second, {
     body: body + second,
   }),
   sound('a body of which its length leaves out a half', said('6') + body.slice(0, 6), {
     body: 'own-00',
-    stray: `${strayMark}${second}`,
+    stray: `${unsolicitedMark}${second}`,
   }),
   badBody('a body that is a byte shorter than said', said('13') + body, { ends: true }),
   badBody('a body that is much shorter than said', said('99999') + body, { ends: true }),

@@ -22,7 +22,7 @@ export interface Poison {
 export const own = 'own-00000000'
 
 /** What no client may be given. */
-export const strayMark = 'stray'
+export const unsolicitedMark = 'stray'
 
 const make = (name: string, bytes: string, more: Partial<Poison> = {}): Poison => ({
   ...{ name, bytes, stray: '', breaks: 'nowhere', status: 200, body: own, ends: false },
@@ -48,4 +48,4 @@ export const head = (lines: readonly string[], start = 'HTTP/1.1 200 OK'): strin
   [start, `X-Own: ${own}`, ...lines, '', ''].join('\r\n')
 
 /** A response to no request, which looks like a success. */
-export const second = `HTTP/1.1 200 OK\r\nX-Stray: ${strayMark}\r\nContent-Length: ${strayMark.length}\r\n\r\n${strayMark}`
+export const second = `HTTP/1.1 200 OK\r\nX-Stray: ${unsolicitedMark}\r\nContent-Length: ${unsolicitedMark.length}\r\n\r\n${unsolicitedMark}`

@@ -1,4 +1,4 @@
-import { head, own, type Poison, second, sound, strayMark } from './poison.ts'
+import { head, own, type Poison, second, sound, unsolicitedMark } from './poison.ts'
 
 /** Responses that are as they should be, in every framing. */
 const firsts: readonly Poison[] = [
@@ -14,19 +14,19 @@ const firsts: readonly Poison[] = [
 ]
 
 /** What comes behind its end, or while nothing was asked (RFC 9112 §9.2). */
-const strays: readonly (readonly [name: string, bytes: string])[] = [
+const unsolicited: readonly (readonly [name: string, bytes: string])[] = [
   ['a 200', second],
   ['a hundred of them', second.repeat(100)],
-  ['a 200 in chunks', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n${strayMark}\r\n0\r\n\r\n`],
-  ['a 200 up to the end of the connection', `HTTP/1.1 200 OK\r\n\r\n${strayMark}`],
-  ['a 204', `HTTP/1.1 204 No Content\r\nX-Stray: ${strayMark}\r\n\r\n`],
-  ['a 304', `HTTP/1.1 304 Not Modified\r\nX-Stray: ${strayMark}\r\n\r\n`],
-  ['a 408', `HTTP/1.1 408 Request Timeout\r\nX-Stray: ${strayMark}\r\nContent-Length: 0\r\n\r\n`],
-  ['a 100', `HTTP/1.1 100 Continue\r\nX-Stray: ${strayMark}\r\n\r\n`],
-  ['a 101', `HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n${strayMark}`],
-  ['a 103', `HTTP/1.1 103 Early Hints\r\nX-Stray: ${strayMark}\r\n\r\n`],
-  ['a 200 of HTTP/1.0', `HTTP/1.0 200 OK\r\n\r\n${strayMark}`],
-  ['half a head', `HTTP/1.1 200 OK\r\nX-Stray: ${strayMark}`],
+  ['a 200 in chunks', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n${unsolicitedMark}\r\n0\r\n\r\n`],
+  ['a 200 up to the end of the connection', `HTTP/1.1 200 OK\r\n\r\n${unsolicitedMark}`],
+  ['a 204', `HTTP/1.1 204 No Content\r\nX-Stray: ${unsolicitedMark}\r\n\r\n`],
+  ['a 304', `HTTP/1.1 304 Not Modified\r\nX-Stray: ${unsolicitedMark}\r\n\r\n`],
+  ['a 408', `HTTP/1.1 408 Request Timeout\r\nX-Stray: ${unsolicitedMark}\r\nContent-Length: 0\r\n\r\n`],
+  ['a 100', `HTTP/1.1 100 Continue\r\nX-Stray: ${unsolicitedMark}\r\n\r\n`],
+  ['a 101', `HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n${unsolicitedMark}`],
+  ['a 103', `HTTP/1.1 103 Early Hints\r\nX-Stray: ${unsolicitedMark}\r\n\r\n`],
+  ['a 200 of HTTP/1.0', `HTTP/1.0 200 OK\r\n\r\n${unsolicitedMark}`],
+  ['half a head', `HTTP/1.1 200 OK\r\nX-Stray: ${unsolicitedMark}`],
   ['the first byte of one', 'H'],
   ['an empty line', '\r\n'],
   ['an empty line and a 200', `\r\n${second}`],
@@ -34,11 +34,11 @@ const strays: readonly (readonly [name: string, bytes: string])[] = [
   ['NUL', '\0'],
   ['a blank', ' '],
   ['a last chunk', '0\r\n\r\n'],
-  ['no HTTP', strayMark],
+  ['no HTTP', unsolicitedMark],
 ]
 
 const behind = (first: Poison): readonly Poison[] =>
-  strays.map(([name, stray]) => ({ ...first, name: `${first.name}, and then ${name}`, stray }))
+  unsolicited.map(([name, stray]) => ({ ...first, name: `${first.name}, and then ${name}`, stray }))
 
 /** Every framing with everything behind it. */
 export const seconds: readonly Poison[] = firsts.flatMap(behind)

@@ -6,7 +6,7 @@ import { waitUntil } from '../../lab/lab.ts'
 import { Client, getOf, newMarker } from './client.ts'
 import { faultOfSound } from './judge.ts'
 import { own, type Poison } from './poison.ts'
-import { type Asked, type PoisonedUpstream, poisonedUpstream } from './upstream.ts'
+import { type PoisonedUpstream, poisonedUpstream, type UpstreamRequest } from './upstream.ts'
 
 type Fault = string | null
 
@@ -40,7 +40,7 @@ export const stage = (tls: Pair | null = null) => {
   })
 
   /** Sends a request from the first client, which `play` answers. */
-  const poisoned = async (play: (asked: Asked, client: Client) => Promise<void>, request = getOf) => {
+  const poisoned = async (play: (asked: UpstreamRequest, client: Client) => Promise<void>, request = getOf) => {
     const marker = newMarker()
     const [client] = clients
     const played = Promise.withResolvers<Socket>()
@@ -94,7 +94,7 @@ export const settled = async ({ stray, breaks, ends }: Poison, socket: Socket): 
 export const filled = ({ bytes }: Poison, marker: string): string => bytes.replaceAll(own, marker)
 
 /** Plays the whole of it in one write. */
-export const atOnce = async (poison: Poison, { marker, socket, write }: Asked): Promise<void> => {
+export const atOnce = async (poison: Poison, { marker, socket, write }: UpstreamRequest): Promise<void> => {
   write(filled(poison, marker) + poison.stray)
   if (poison.ends) socket.end()
 }
@@ -103,7 +103,7 @@ export const atOnce = async (poison: Poison, { marker, socket, write }: Asked): 
 const mostPieces = 300
 
 /** Plays it in pieces of a byte, each in a packet of its own. */
-export const inPieces = async (poison: Poison, { marker, socket, write }: Asked): Promise<void> => {
+export const inPieces = async (poison: Poison, { marker, socket, write }: UpstreamRequest): Promise<void> => {
   const bytes = filled(poison, marker) + poison.stray
   const size = Math.ceil(bytes.length / mostPieces)
   for (let at = 0; at < bytes.length && !socket.destroyed; at += size) {
@@ -116,7 +116,7 @@ export const inPieces = async (poison: Poison, { marker, socket, write }: Asked)
 /** Plays the head alone now, and what follows its end when the returned function is called. */
 export const inTwo = (poison: Poison) => {
   let later = (): void => {}
-  const play = async ({ marker, write }: Asked): Promise<void> => {
+  const play = async ({ marker, write }: UpstreamRequest): Promise<void> => {
     write(filled(poison, marker))
     later = () => write(poison.stray)
   }

@@ -5,13 +5,13 @@ import { openRawUpstream } from '../../helpers/upstream.ts'
 import { head, own } from './poison.ts'
 
 /** A request as it arrived, with the connection that it came on. */
-export interface Asked {
+export interface UpstreamRequest {
   readonly marker: string
   readonly socket: Socket
   write(bytes: string): void
 }
 
-type Play = (asked: Asked) => void
+type Play = (asked: UpstreamRequest) => void
 
 export interface PoisonedUpstream {
   readonly url: string
@@ -36,7 +36,7 @@ export const poisonedUpstream = async (tls: Pair | null = null): Promise<Poisone
       }
       const play = plans.get(marker)
       plans.delete(marker)
-      if (play === undefined) asked.write(soundAnswer(marker))
+      if (play === undefined) asked.write(soundResponse(marker))
       else play(asked)
     })
   }
@@ -78,4 +78,4 @@ const onHead = (socket: Socket, asked: (marker: string) => void): void => {
 }
 
 const template = head(['Content-Length: 12']) + own
-const soundAnswer = (marker: string): string => template.replaceAll(own, marker)
+const soundResponse = (marker: string): string => template.replaceAll(own, marker)

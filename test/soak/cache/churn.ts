@@ -8,10 +8,10 @@ import { type Sample, sampleAll } from '../series.ts'
 import { settled } from '../settled.ts'
 import { ongoing } from '../traffic.ts'
 import { asking, Tally } from './clients.ts'
-import { clear, found, type Held, type Told, told } from './count.ts'
+import { clear, found, type Held, readStatusCount, type StatusCount } from './count.ts'
 import { openUpstream } from './upstream.ts'
 
-export interface CacheSample extends Sample, Told {
+export interface CacheSample extends Sample, StatusCount {
   /** Resident memory before the collections of the census. */
   readonly uncollectedKiB: number
 }
@@ -24,11 +24,11 @@ export interface Churn {
   /** What the gateway held more or less than before, when all was over. */
   readonly left: readonly string[]
   /** When all was over: what the gateway said, and what was found. */
-  readonly said: Told
+  readonly said: StatusCount
   readonly found: Held
   /** What it said when everything had been cleared, and how much that was. */
   readonly cleared: number
-  readonly saidCleared: Told
+  readonly saidCleared: StatusCount
   readonly complaints: readonly string[]
   readonly exitCode: number | null
 }
@@ -57,7 +57,7 @@ export const churnCache = async (minutes: number): Promise<Churn> => {
     const load = asking(gateway.port, tally)
     const taking = ongoing(1, sampleEveryMs, async () => {
       const uncollectedKiB = memoryKiB(gateway.pid, 'VmRSS')
-      const sample = { ...(await censusOf(gateway)), ...(await told(gateway.admin)) }
+      const sample = { ...(await censusOf(gateway)), ...(await readStatusCount(gateway.admin)) }
       samples.push({ ...sample, uncollectedKiB, atMs: performance.now() - from })
     })
     await pause(minutes * 60_000)
@@ -71,9 +71,9 @@ export const churnCache = async (minutes: number): Promise<Churn> => {
       (differing) => differing.length === 0,
     )
     const kept = await found(gateway.port)
-    const said = await told(gateway.admin)
+    const said = await readStatusCount(gateway.admin)
     const cleared = await clear(gateway.admin)
-    const saidCleared = await told(gateway.admin)
+    const saidCleared = await readStatusCount(gateway.admin)
     const exitCode = await gateway.stop()
     return {
       ...{ minutes, tally, samples, loadMs, left, said, found: kept, cleared, saidCleared },
@@ -88,7 +88,7 @@ export const churnCache = async (minutes: number): Promise<Churn> => {
 const warmUp = async (gateway: SoakedGateway, tally: Tally): Promise<void> => {
   const load = asking(gateway.port, tally)
   await settled(
-    () => told(gateway.admin),
+    () => readStatusCount(gateway.admin),
     ({ evictions }) => evictions >= warmUpEvictions,
   )
   await load.stop()

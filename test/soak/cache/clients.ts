@@ -23,7 +23,7 @@ export class Tally {
 }
 
 /** What a client got of a response; null: it broke off, or none came. */
-interface Heard {
+interface ClientResponse {
   readonly status: number
   readonly bytes: number
 }
@@ -58,12 +58,12 @@ const any = (): Item => ({
 
 const askFor = async (agent: Agent, port: number, item: Item, tally: Tally): Promise<void> => {
   tally.requests++
-  const heard = await hear(agent, port, target(item.nth), { 'Accept-Language': item.language })
-  const what = `${JSON.stringify(item)}: ${JSON.stringify(heard)} instead of ${bytesOf(item)} bytes`
+  const received = await hear(agent, port, target(item.nth), { 'Accept-Language': item.language })
+  const what = `${JSON.stringify(item)}: ${JSON.stringify(received)} instead of ${bytesOf(item)} bytes`
   if (isBroken(item.nth)) {
-    if (heard === null) tally.brokenOff++
+    if (received === null) tally.brokenOff++
     else tally.mind(what)
-  } else if (heard?.status !== 200 || heard.bytes !== bytesOf(item)) tally.mind(what)
+  } else if (received?.status !== 200 || received.bytes !== bytesOf(item)) tally.mind(what)
 }
 
 /** Asks, and returns what came. */
@@ -73,7 +73,7 @@ export const hear = (
   path: string,
   headers: Readonly<Record<string, string>>,
   method = 'GET',
-): Promise<Heard | null> =>
+): Promise<ClientResponse | null> =>
   new Promise((resolve) => {
     const asked = request({ agent, port, host: '127.0.0.1', path, method, headers }, (response) => {
       let bytes = 0
@@ -116,7 +116,7 @@ const dawdle = async (port: number, { nth, language }: Item): Promise<void> => {
 
 /** Does what makes a stored response invalid. */
 const invalidate = async (agent: Agent, port: number, { nth }: Item, tally: Tally): Promise<void> => {
-  const heard = await hear(agent, port, `/valuation/score?nth=${nth}`, {}, 'POST')
-  if (heard?.status === 201) tally.invalidated++
-  else tally.mind(`POST: ${JSON.stringify(heard)}`)
+  const received = await hear(agent, port, `/valuation/score?nth=${nth}`, {}, 'POST')
+  if (received?.status === 201) tally.invalidated++
+  else tally.mind(`POST: ${JSON.stringify(received)}`)
 }

@@ -11,13 +11,13 @@ export interface Held {
 }
 
 /** What `/status` says of the cache. */
-export interface Told extends Held {
+export interface StatusCount extends Held {
   readonly evictions: number
   readonly outcomes: Readonly<Record<string, number>>
 }
 
 /** Reads `/status`. */
-export const told = async (admin: string): Promise<Told> => {
+export const readStatusCount = async (admin: string): Promise<StatusCount> => {
   const { body } = await fetchAdmin(`${admin}/status`)
   const { bytes, evictions, operations } = body.cache as unknown as {
     readonly bytes: number
@@ -38,13 +38,13 @@ export const found = async (port: number): Promise<Held> => {
   const held: Item[] = []
   const ask = async (): Promise<void> => {
     for (let item = left.pop(); item !== undefined; item = left.pop()) {
-      const heard = await hear(agent, port, target(item.nth), {
+      const received = await hear(agent, port, target(item.nth), {
         'Accept-Language': item.language,
         'Cache-Control': 'only-if-cached, max-stale',
         'If-None-Match': '*', // its body need not come again
       })
-      if (heard?.status === 304) held.push(item)
-      else if (heard?.status !== 504) throw new Error(`asked for what is stored: ${JSON.stringify(heard)}`)
+      if (received?.status === 304) held.push(item)
+      else if (received?.status !== 504) throw new Error(`asked for what is stored: ${JSON.stringify(received)}`)
     }
   }
   await Promise.all(Array.from({ length: 16 }, ask))

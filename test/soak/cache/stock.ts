@@ -41,7 +41,7 @@ export const isShortLived = (nth: number): boolean => nth % 5 === 3
 export const isAskedAbout = (nth: number): boolean => nth % 5 === 4
 
 /** Whether a conditional request for it is answered with 304 rather than with the whole response. */
-export const isTellingSo = (nth: number): boolean => nth % 2 === 0
+export const isStillValid = (nth: number): boolean => nth % 2 === 0
 
 /** Returns how long its body is: as many are between 1 and 2 KiB as between 512 KiB and 1 MiB. */
 export const bytesOf = ({ nth, language }: Item): number => {

@@ -8,8 +8,8 @@ import {
   isBroken,
   isChunked,
   isShortLived,
+  isStillValid,
   isStorable,
-  isTellingSo,
   type Language,
   nthOf,
   target,
@@ -43,7 +43,7 @@ const serve = (request: IncomingMessage, response: ServerResponse): void => {
   response.setHeader('ETag', tag)
   response.setHeader('Cache-Control', !isStorable(nth) && !isBroken(nth) ? 'no-store' : freshness(nth))
   if (varies(nth)) response.setHeader('Vary', 'Accept-Language')
-  if (request.headers['if-none-match'] === tag && isTellingSo(nth)) return void response.writeHead(304).end()
+  if (request.headers['if-none-match'] === tag && isStillValid(nth)) return void response.writeHead(304).end()
   const body = contents.subarray(0, bytesOf({ nth, language }))
   if (!isChunked(nth)) response.setHeader('Content-Length', body.length)
   if (isBroken(nth)) return void response.write(body.subarray(0, body.length / 2), () => response.destroy())
