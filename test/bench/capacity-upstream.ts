@@ -1,6 +1,6 @@
 /**
  * Answers as an upstream of a fixed capacity does, as a process of its own: so many requests at once, each for so long;
- * what comes beyond waits in its queue, however long that gets. Prints its port. No server for anything but the bench.
+ * what comes beyond waits in its queue, however long that gets. Prints its port. A server for the bench only.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

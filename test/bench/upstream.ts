@@ -1,7 +1,7 @@
 /**
  * Answers every peer, as a process of its own, on the addresses that the command line lists. Written on bare sockets:
  * it shares the machine with what is measured, and must not be what limits it. It reads a request body fully, by length
- * or chunked, before it answers. No server for anything but the bench.
+ * or chunked, before it answers. A server for the bench only.
  */
 import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'

@@ -35,5 +35,5 @@ export const load = (name: Name, environment: Environment = {}) => {
   return result
 }
 
-/** Lists what the loader doubts about one. */
+/** Lists the warnings of the loader about one. */
 export const getWarnings = (name: Name): readonly ConfigProblem[] => load(name).warnings

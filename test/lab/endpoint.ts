@@ -47,7 +47,7 @@ interface Options {
 interface Line {
   readonly socket: Socket
   busy: boolean
-  /** It is cut when the next request comes. */
+  /** A connection that is cut when the next request comes. */
   doomed: boolean
 }
 
@@ -148,7 +148,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     async listen(tls = options.tls) {
       leaving = null
       server = make(tls)
-      if (!(await tryListen(server, port))) throw new Error(`somebody has taken port ${port}`)
+      if (!(await tryListen(server, port))) throw new Error(`another socket has taken port ${port}`)
     },
     async shutDown(how) {
       // After everything that is ready now: a connection that the gateway has seen come about has been accepted then.

@@ -43,18 +43,21 @@ const ejections = async (live: Lab): Promise<number> => {
 const isFailed = ({ said }: Result): boolean => said !== '200'
 
 describe('of several endpoints', () => {
-  test.each([0, 1, 2])('number %i of three refuses, and no client notices from the first request on', async (nth) => {
-    const { ledger, endpoints } = await openAll(respond(), respond(), respond())
-    await endpoints[nth]?.refuseConnections()
-    const live = await boot(endpoints)
+  test.each([0, 1, 2])(
+    'number %i of three refuses connections, and no client notices from the first request on',
+    async (nth) => {
+      const { ledger, endpoints } = await openAll(respond(), respond(), respond())
+      await endpoints[nth]?.refuseConnections()
+      const live = await boot(endpoints)
 
-    const load = startLoad(live.port, { groups: [get, post], lanes: 4 })
-    await load.next(600)
-    const results = await load.stop()
+      const load = startLoad(live.port, { groups: [get, post], lanes: 4 })
+      await load.next(600)
+      const results = await load.stop()
 
-    expect(Object.keys(tally(results)).toSorted()).toEqual(['GET 200', 'POST 200'])
-    expect(ledger.count).toBe(results.length)
-  })
+      expect(Object.keys(tally(results)).toSorted()).toEqual(['GET 200', 'POST 200'])
+      expect(ledger.count).toBe(results.length)
+    },
+  )
 
   test('one that always answers 500 gets next to no traffic once that was noticed', async () => {
     const { endpoints } = await openAll(respond({ status: 500, latencyMs: 5 }), respond({ latencyMs: 5 }))
@@ -134,7 +137,7 @@ describe('of several endpoints', () => {
     expect(stuck.length).toBeLessThanOrEqual(5)
   })
 
-  test('none is left, and the breaker answers in their place, at once and without trying', async () => {
+  test('none is left, and the breaker responds in their place, at once and without trying', async () => {
     const { endpoints, ledger } = await openAll(respond(), respond(), respond())
     for (const endpoint of endpoints) await endpoint.refuseConnections()
     const live = await boot(endpoints, { circuitBreaker: { openFor: '2s' } })

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 describe.skipIf(openssl.missing)('a rejected upload over TLS through a slow link', () => {
   for (const { name, missing, run } of clients)
-    test.skipIf(missing)(`is heard by ${name}`, async () => {
+    test.skipIf(missing)(`reaches ${name}`, async () => {
       const said = await run({ file, urls: [`https://127.0.0.1:${link.port}/unknown`], count, atOnce: count, folder })
 
       expect(said).toEqual(Array.from({ length: count }, () => '404'))

@@ -16,7 +16,7 @@ const ask = (port: number, host: string, more: Readonly<Record<string, string>> 
   })
 
 test.each(['endpoint', 'client'])(
-  'an answer that repeats the Host (host: %s) is for those who sent it',
+  'a response that repeats the Host (host: %s) is for clients that sent it',
   async (host) => {
     let asked = 0
     const upstream = await httpUpstream((arrived, response) => {

@@ -34,7 +34,7 @@ describe('a field by which a client names another target than that of the reques
     ['X-HTTP-Method-Override', 'DELETE'],
     ['X-Host', 'evil.example'],
     ['X-Original-Host', 'evil.example'],
-  ])('%s changes nobody else’s answer', async (name, value) => {
+  ])('%s changes the response of no other client', async (name, value) => {
     const { ask } = await boot(name)
 
     const poisoned = await ask(name, value)
@@ -73,7 +73,7 @@ test('a trusted proxy that names each client in Forwarded does not keep them fro
 // The attack: the upstream knows its clients by what a mesh or an authenticating proxy writes, and the gateway asks for
 // no credential.
 test.each(['X-Forwarded-Client-Cert', 'X-Forwarded-User', 'X-Forwarded-Email', 'X-Forwarded-Access-Token'])(
-  'who is named in %s is not answered with what is stored, and nothing of theirs is stored',
+  'a client that is named in %s gets no stored response, and its own is not stored',
   async (name) => {
     const { ask, upstream } = await boot(name, ['127.0.0.1'])
 

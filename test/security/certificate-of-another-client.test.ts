@@ -49,7 +49,7 @@ test.each([
   'othername:UPN:bank-a.example',
   'DirName:CN = bank-a.example',
   '',
-])('a certificate with only %s is nobody’s', (names) => {
+])('a certificate with only %s belongs to no client', (names) => {
   expect(whose(certificate(names))).toEqual({ client: null })
 })
 

@@ -71,7 +71,7 @@ describe.skipIf(openssl.missing)('Client-Cert', () => {
     ['as what is no certificate', () => ['Client-Cert: :AQID:'], 400],
     ['empty', () => ['Client-Cert:'], 400],
     ['by its twin', (own: string) => [own.replace('-', '_')], 401],
-  ])('%s is refused from a trusted proxy too', async (_, lines, status) => {
+  ])('%s is rejected from a trusted proxy too', async (_, lines, status) => {
     const { send } = await boot(['127.0.0.1'])
 
     expect((await send(lines(shown(made.bankA.cert)))).status).toBe(status)

@@ -20,7 +20,7 @@ const done = ['operation override', 'endpoint order', 'cache cleared', 'configur
 const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
 
 describe('a session alone', () => {
-  test.each(commands)('gives no order by %s %s', async (method, target, body) => {
+  test.each(commands)('runs no command by %s %s', async (method, target, body) => {
     const live = await bootLiveGateway({ admin: { token }, upstreams: { market } })
     const { cookie } = await logIn(live.admin)
     const ask = (headers: Record<string, string>) =>

@@ -5,7 +5,7 @@ import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 const many = 8
 const policy = { path: '/health', interval: '100ms', timeout: '1h' }
 
-test('an upstream whose answers to probes never end does not gather connections', async () => {
+test('an upstream whose responses to probes never end does not gather connections', async () => {
   let most = 0
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {
@@ -23,7 +23,7 @@ test('an upstream whose answers to probes never end does not gather connections'
   expect(most).toBeLessThanOrEqual(2) // the one that begins, and the one before it
 })
 
-test('an upstream that answers a probe with interim answers without end is cut, and down', async () => {
+test('an upstream that answers a probe with interim responses without end is cut, and down', async () => {
   const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1000))
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {

@@ -26,7 +26,7 @@ describe.each(breaks)('%s in a request', (_, bytes) => {
     ['a name', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-A${evil}: b\r\n\r\n`],
     ['a value', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-A: b${evil}\r\n\r\n`],
     ['the request id', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-Request-Id: b${evil}\r\n\r\n`],
-  ])('in %s is refused, and nothing is forwarded', async (_, request) => {
+  ])('in %s is rejected, and nothing is forwarded', async (_, request) => {
     const before = site.upstream.begun()
     const client = await rawClient(site.port)
 
@@ -46,7 +46,7 @@ describe.each(breaks)('%s in a response', (_, bytes) => {
     ['a name', `HTTP/1.1 200 OK\r\nX-A${evil}: b\r\nContent-Length: 2\r\n\r\nok`],
     ['a value', `HTTP/1.1 200 OK\r\nX-A: b${evil}\r\nContent-Length: 2\r\n\r\nok`],
     [
-      'a field of an interim answer',
+      'a field of an interim response',
       `HTTP/1.1 103 Early Hints\r\nX-A: b${evil}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
     ],
   ])('in %s becomes no field of the client’s', async (_, response) => {

@@ -14,7 +14,7 @@ test.each([
   [['x-client_id', 'bank-z']],
   [['X-Client-Id', 'bank-z', 'Connection', 'X-Client-Id']],
   [['Connection', 'x-client-id']],
-])('%j tells the upstream nothing', async (forged) => {
+])('%j gives the upstream no identity', async (forged) => {
   const { gateway, upstream } = await bootApiKeyGateway('all', { operations: { 'leads.pipeline': { auth: 'none' } } })
   const fields = forged.flatMap((each, at): [string, string][] => (at % 2 === 0 ? [[each, forged[at + 1] ?? '']] : []))
   const ask = (path: string, more: readonly [string, string][]): Promise<number> =>

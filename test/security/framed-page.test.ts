@@ -26,7 +26,7 @@ test.each(['/login', '/actions/reload', '/actions/drain'])(
 )
 
 test.each(['/status', '/config', '/', '/login', '/nowhere'])(
-  '%s is kept by no cache, whatever it answers',
+  '%s is stored by no cache, whatever its response',
   async (path) => {
     const { admin } = await bootLiveGateway({ admin: { token } })
 

@@ -22,7 +22,7 @@ test.skipIf(missing !== null).each<[string, Buffer]>([
   ['windows', frame(8, 0, 0, bytes(0, 0, 0, 1))],
   ['priorities', frame(2, 0, 3, bytes(0, 0, 0, 0, 9))],
   ['a kind that nobody knows', frame(0x77, 0, 0, bytes(1))],
-])('a flood of frames of %s keeps nobody from being served, and fills no memory', async (_, each) => {
+])('a flood of frames of %s keeps no client from being served, and fills no memory', async (_, each) => {
   const { statuses, grownBytes } = await runAttack(async (attacker) => {
     await attacker.send(upload)
     await flood(attacker, 200, () => repeatFrame(1000, each))

@@ -35,7 +35,7 @@ test.each<readonly [string, Echo]>([
   ['as it came', (asked) => asked],
   ['as its body', (asked) => `HTTP/1.1 200 OK\r\nContent-Length: ${asked.length}\r\n\r\n${asked}`],
   ['as JSON', (asked) => `HTTP/1.1 200 OK\r\n\r\n${JSON.stringify({ active: true, client_id: oneLine(asked) })}`],
-])('what the gateway tells who knows is told nobody else: %s', async (_, echo) => {
+])('what the gateway sends to the introspection server goes nowhere else: %s', async (_, echo) => {
   const live = await bootLiveGateway({
     auth: {
       methods: ['introspection'],

@@ -61,7 +61,7 @@ test.each<readonly [what: string, prove: () => Promise<string>, cause: string]>(
     () => holder.prove({ token, htu: boundTargetUrl, claims: { iat: seconds(60) } }),
     'the proof is not good: ERR_JWT_CLAIM_VALIDATION_FAILED',
   ],
-])('a proof of, or for, %s is refused', async (_, prove, cause) => {
+])('a proof of, or for, %s is rejected', async (_, prove, cause) => {
   const { port, line, lines } = await boot()
   const proof = await prove()
 

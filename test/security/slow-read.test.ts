@@ -19,7 +19,7 @@ const large = (socket: Socket): void => {
 test.each([
   ['that were written in their turn', get('x').repeat(some)],
   ['that were written before their turn', get('first') + get('x').repeat(some)],
-])('a client that does not take answers %s is cut in the time of a gap', async (_, requests) => {
+])('a client that does not read responses %s is cut in the time of a gap', async (_, requests) => {
   let others = 0
   let answerFirst = (): void => {}
   const upstream = await rawUpstream((socket) =>

@@ -25,7 +25,7 @@ test.each([
   ['one trailer', `A: ${'b'.repeat(1024)}`, 'b'.repeat(1024)],
   ['trailers', '', `A: ${'b'.repeat(100)}\r\n`],
 ])(
-  '%s without an end: the request is refused, nothing of it ends cleanly, and another client is served',
+  '%s without an end: the request is rejected, nothing of it ends cleanly, and another client is served',
   async (_, first, more) => {
     const upstream = await httpUpstream()
     const { port } = await bootGateway({ upstream: upstream.url })

@@ -68,7 +68,7 @@ describe('a client with a key', () => {
   test.each([
     ['that is disabled', 'b', 'the client is disabled', 'client-disabled'],
     ['that comes from elsewhere', 'c', 'not from this address', 'wrong-address'],
-  ])('%s is refused everything', async (_, letter, cause, reason) => {
+  ])('%s may call nothing', async (_, letter, cause, reason) => {
     const answer = await ask('/market/insights', { 'X-Api-Key': `${letter}.${secret(letter)}` })
 
     expect(answer.status).toBe(403)
@@ -79,7 +79,7 @@ describe('a client with a key', () => {
 test.each([
   ['nothing', {}],
   ['a wrong key', { 'X-Api-Key': `a.${secret('b')}` }],
-])('whoever shows %s is asked who it is', async (_, headers) => {
+])('a client with %s gets a challenge', async (_, headers) => {
   const answer = await ask('/market/insights', headers)
 
   expect(answer.status).toBe(401)

@@ -312,7 +312,7 @@ describe('interim responses', () => {
   test.each([
     ['a switch of protocols that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
     ['a status below 100', 'HTTP/1.1 099 Low\r\n\r\n'],
-  ])('that are %s are a bad answer', async (_, bytes) => {
+  ])('that are %s are a bad response', async (_, bytes) => {
     const response = await answered(bytes + final, '1.1')
 
     expect(response.status).toBe(502)

@@ -64,7 +64,7 @@ describe('what is stored', () => {
     expect(asked()).toBe(3)
   })
 
-  test('is not served while its operation is refused, and is still there afterwards', async () => {
+  test('is not served while its operation is out of service, and is still there afterwards', async () => {
     const { gateway, edit, settings, get, url, asked } = await boot()
     const before = await get('/market/insights')
     const reload = async (insights: object): Promise<void> => {
@@ -121,7 +121,7 @@ describe('DELETE /cache', () => {
     ['?operation=market.insights', 1],
     ['?operation=leads.pipeline&client=', 1],
     ['?client=bank-a', 0],
-  ])('%s removes what it says, and tells how much', async (query, removed) => {
+  ])('%s removes what it says, and reports how much', async (query, removed) => {
     const { admin, get, asked, lines } = await boot()
     await get('/market/insights')
     await get('/leads/pipeline')
@@ -136,7 +136,7 @@ describe('DELETE /cache', () => {
   })
 
   test.each(['?operation=valuation.score', '?operation=market', '?operations=market.insights', '?client=a&client=b'])(
-    '%s is refused, and removes nothing',
+    '%s is rejected, and removes nothing',
     async (query) => {
       const { admin, get, asked } = await boot()
       await get('/market/insights')
@@ -164,7 +164,7 @@ test('the status and the access log say what the cache did', async () => {
   expect(await line(({ cache: did }) => did === 'hit')).toMatchObject({ endpoint: null, attempts: 0, upstreamMs: null })
 })
 
-test('with several workers, one hears of what another has made invalid, and all are purged', async () => {
+test('with several workers, one drops what another has made invalid, and all are purged', async () => {
   const { get, post, admin, url, asked } = await boot({ workers: 2 })
   // Each connection goes to the next worker, and fetch keeps its own open: so each asks by one of its own.
   const fresh = async (): Promise<void> => {

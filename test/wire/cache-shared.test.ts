@@ -279,7 +279,7 @@ describe.skipIf(program.missing)('with Redis', () => {
       '/market/insights',
       1,
     ],
-  ])('after %s, nobody finds there what was stored before', async (_, remove, target, asked) => {
+  ])('after %s, no gateway finds there what was stored before', async (_, remove, target, asked) => {
     const publicUrl = 'http://gateway.example'
     const listen = { publicUrl }
     const [one, other] = [await boot({ listen }), await boot({ listen })]

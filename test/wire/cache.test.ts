@@ -63,7 +63,7 @@ describe('what is stored', () => {
     expect(upstream.requests).toHaveLength(1)
   })
 
-  test('is not what was broken off, which the client can tell', async () => {
+  test('is not what was broken off, which the client can see', async () => {
     let requests = 0
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
@@ -124,9 +124,9 @@ describe('requests for the same at the same time', () => {
     for (const socket of leavers) socket.resetAndDestroy()
     await eventually(() => booted.lines.filter(({ failure }) => failure === 'client-gone').length === 2)
     held[0]?.writeHead(200, fresh)
-    held[0]?.end('for whoever stays')
+    held[0]?.end('for those that stay')
 
-    expect((await staying).body.toString()).toBe('for whoever stays')
+    expect((await staying).body.toString()).toBe('for those that stay')
     expect(upstream.begun()).toBe(1)
   })
 

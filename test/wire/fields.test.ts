@@ -539,7 +539,7 @@ describe('X-Request-Id', () => {
     expect(fieldValues(none.answer.fields, 'x-request-id')).not.toEqual(fieldValues(two.answer.fields, 'x-request-id'))
   })
 
-  test("an upstream's own is replaced, in interim answers too", async () => {
+  test("an upstream's own is replaced, in interim responses too", async () => {
     const { send } = await rig(
       () => ({ listen: { interim: 'relay' } }),
       `HTTP/1.1 103 Early Hints\r\nX-Request-Id: theirs\r\n\r\n${answering('X-Request-ID', 'theirs', 'x-request-id', 'again')}`,
@@ -587,7 +587,7 @@ describe('x-fapi-interaction-id', () => {
     expect(fieldValues(answer.fields, 'x-fapi-interaction-id')).toEqual([id])
   })
 
-  test("is the upstream's when it sends one, and none when nobody does", async () => {
+  test("is the upstream's when it sends one, and none when neither side does", async () => {
     const theirs = await rig(undefined, answering('X-Fapi-Interaction-Id', 'theirs'))
     const nobodys = await rig()
 

@@ -436,7 +436,7 @@ several([200], '9112 §9.3', 'one behind HTTP/1.0', get('', '/market/insights', 
 several(
   [404],
   '9112 §9.6',
-  'one behind a refusal that closes',
+  'one behind a rejection that closes',
   post('Transfer-Encoding: chunked\r\n', '1\r\na\r\n0\r\n\r\n', 'HTTP/1.1', '/x') + get(),
   { ends: true },
 )
@@ -643,7 +643,7 @@ describe('a client that is too slow', () => {
     ['a large body', sized('100000', 'hel')],
     ['a chunk', chunked('5\r\nhel')],
     ['a chunk of 2^63 bytes', chunked('8000000000000000\r\nhel')],
-  ])('with %s is told 408, and nothing is forwarded whole', async (_, bytes) => {
+  ])('with %s gets 408, and nothing is forwarded whole', async (_, bytes) => {
     const before = upstream.requests.length
     const gateway = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
     const client = await rawClient(gateway.port)

@@ -236,7 +236,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(client.frames[0]).toMatchObject({ type: 4, flags: 0, stream: 0 })
   })
 
-  test('6.9.2: an answer is as long as the window that settings and updates leave it', async () => {
+  test('6.9.2: a response is as long as the window that settings and updates leave it', async () => {
     const client = await frameClient(gateway.port)
     const isData = ({ type }: Frame): boolean => type === 0
 

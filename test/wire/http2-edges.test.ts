@@ -113,7 +113,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(fieldValues(responses[0]?.fields ?? [], 'connection')).toEqual([])
   })
 
-  test('a connection is idle once an upload that was refused by its length has ended', async () => {
+  test('a connection is idle once an upload that was rejected by its length has ended', async () => {
     const { port } = await bootHttp2({
       listen: { timeouts: { keepAlive: '100ms' } },
       operations: { 'valuation.score': { maxBody: '1KiB' } },
@@ -309,7 +309,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       Buffer.concat([head(1, get('/valuation/score', 'POST'), false), frame(0, 1, 1, Buffer.from('{}'))]),
     ],
   ])(
-    'an answer to a request %s that waits for its window is over when the client resets with code 0',
+    'a response to a request %s that waits for its window ends when the client resets with code 0',
     async (_, operation, request) => {
       const upstream = await httpUpstream((_request, response) => response.end(Buffer.alloc(60_000)))
       const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: 'none' } } })
@@ -354,7 +354,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   test.each<[string, string]>([
     ['a status that it has not', 'HTTP/1.1 999 A\r\n\r\n'],
     ['a control character', 'HTTP/1.1 200 OK\r\nX-A: a\x01b\r\n\r\n'],
-  ])('an answer with %s is 502', async (_, raw) => {
+  ])('a response with %s is 502', async (_, raw) => {
     const upstream = await rawUpstream((socket) => onRequest(socket, () => void socket.end(raw)))
     const { port, line } = await bootHttp2({ upstream: upstream.url })
 

@@ -10,7 +10,7 @@ test.each([
   ['an answer', get()],
   ['a refusal', get('/none')],
 ])(
-  'the last request that a connection may bring is told so with %s, and nothing behind it is served',
+  'the last request that a connection may carry is announced with %s, and nothing behind it is served',
   async (_, last) => {
     const upstream = await httpUpstream()
     const { port } = await bootGateway({ upstream: upstream.url, listen: { maxRequestsPerConnection: 3 } })

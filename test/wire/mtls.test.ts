@@ -59,7 +59,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'a client that resumes a session of %s is who began it',
+    'a client that resumes a session of %s is the client that began it',
     async (version) => {
       const { port } = await boot('required')
       const only = { minVersion: version, maxVersion: version }

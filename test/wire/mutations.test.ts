@@ -93,13 +93,13 @@ describe(`of ${fixed.length + drawn.length} request lines (seed ${seed}) only th
     expect(forwarded.length).toBeGreaterThanOrEqual(500)
   })
 
-  test('every systematic one has the status that the design names', async () => {
+  test('every systematic one has the status that the oracle names', async () => {
     const faults = await run('s', fixed)
 
     expect(faults.slice(0, 20), `${faults.length} faults`).toEqual([])
   })
 
-  test('every random one has the status that the design names', async () => {
+  test('every random one has the status that the oracle names', async () => {
     const faults = await run('r', drawn)
 
     expect(faults.slice(0, 20), `${faults.length} faults, MUTATION_SEED=${seed}`).toEqual([])

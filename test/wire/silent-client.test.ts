@@ -54,7 +54,7 @@ describe('a client that sends nothing of a request in time', () => {
   test.each([
     ['its first', ''],
     ['a further', get],
-  ])('is told 408 when it has sent a part of %s head', async (_, before) => {
+  ])('gets 408 when it has sent a part of %s head', async (_, before) => {
     const upstream = await httpUpstream()
     const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })
     const client = await rawClient(port)
@@ -74,7 +74,7 @@ describe('a client that sends nothing of a request in time', () => {
     test.each([
       ['nothing, and has its connection closed in order, when it has not sent a byte', '', ''],
       ['408 when it has sent a part of a head', 'GET /', 'HTTP/1.1 408'],
-    ])('is told %s', async (_, sent, told) => {
+    ])('gets %s', async (_, sent, told) => {
       const { port } = await bootTlsGateway(made.right, {}, { listen: { timeouts } })
       const { socket } = await tlsHandshake(port)
       let isInOrder = false

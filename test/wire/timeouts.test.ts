@@ -199,22 +199,25 @@ describe('a limit is for the side that is waited for', () => {
   test.each([
     ['read first', 'Content-Length: 5\r\n\r\n', 'abcde'],
     ['streamed', 'Transfer-Encoding: chunked\r\n\r\n', '5\r\nabcde\r\n0\r\n\r\n'],
-  ])('a slow upload, %s, counts neither for the head of the answer nor for the deadline', async (_, framing, body) => {
-    const upstream = await httpUpstream()
-    const { port } = await bootGateway({
-      upstream: upstream.url,
-      defaults: { timeouts: { ...none, headers: '300ms' }, deadline: '300ms' },
-    })
-    const client = await rawClient(port)
+  ])(
+    'a slow upload, %s, counts neither for the head of the response nor for the deadline',
+    async (_, framing, body) => {
+      const upstream = await httpUpstream()
+      const { port } = await bootGateway({
+        upstream: upstream.url,
+        defaults: { timeouts: { ...none, headers: '300ms' }, deadline: '300ms' },
+      })
+      const client = await rawClient(port)
 
-    client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
-    drip(client.socket, body, 700 / body.length)
-    const text = await client.until(isWholeResponse)
-    client.close()
+      client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
+      drip(client.socket, body, 700 / body.length)
+      const text = await client.until(isWholeResponse)
+      client.close()
 
-    expect(parseStatus(text)).toBe(200)
-    expect(upstream.requests[0]?.body.toString()).toBe('abcde')
-  })
+      expect(parseStatus(text)).toBe(200)
+      expect(upstream.requests[0]?.body.toString()).toBe('abcde')
+    },
+  )
 
   test.each([
     ['the deadline', { timeouts: none, deadline: '300ms' }],

@@ -20,7 +20,7 @@ describe('a gateway whose receiver', () => {
     ['hangs', 'hang'],
     ['drips', 'drip'],
     ['is not there', 'gone'],
-  ])('%s serves its clients, and ends when it is told to', async (_, how) => {
+  ])('%s serves its clients, and ends at SIGTERM', async (_, how) => {
     const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
     if (how !== 'gone') receiver.behave(how)
     const otlp = how === 'gone' ? `http://127.0.0.1:${await freePort()}/v1/traces` : receiver.url

@@ -28,7 +28,7 @@ describe('the transfer coding of an upstream', () => {
   )
 
   test.each(['chunked,', 'chunked;a=b', 'x', 'chunked, chunked', 'gzip, chunked'])(
-    '(%j) is a bad answer, and its framing no body',
+    '(%j) is a bad response, and its framing no body',
     async (coding) => {
       const bytes = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`
 

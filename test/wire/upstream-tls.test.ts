@@ -26,7 +26,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   })
   afterAll(() => setDefaultCACertificates(ordinary))
 
-  test.each(['127.0.0.1', 'localhost'])('with a right certificate answers (%s)', async (host) => {
+  test.each(['127.0.0.1', 'localhost'])('with a valid certificate serves (%s)', async (host) => {
     const { port } = await httpsUpstream(made.right)
     const booted = await bootGateway({ upstream: `https://${host}:${port}` })
 

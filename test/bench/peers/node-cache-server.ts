@@ -1,6 +1,6 @@
 /**
  * Serves the nine by Node's own server, and what was marked as storable from a Map with no policy at all: what a cache
- * that stands on this server cannot go below. No server for anything but the bench.
+ * that stands on this server cannot go below. A server for the bench only.
  */
 import { Agent, request as ask, createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { allOperations } from '../../../src/operations.ts'

@@ -1,7 +1,7 @@
 /**
  * Forwards the nine from Node's own HTTP server to bare sockets, with no policy, no limit and hardly a check: what a
  * gateway on this server cannot go below. It takes every response for a 200 with a Content-Length, and holds all of it.
- * No server for anything but the bench.
+ * A server for the bench only.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'

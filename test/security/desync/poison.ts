@@ -32,14 +32,14 @@ const make = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =
 /** A response that is given to the client whole. */
 export const sound = make
 
-/** One that is not given to it: what is wrong stands in its head. */
+/** A response that is not given to it: what is wrong stands in its head. */
 export const badHead = (name: string, bytes: string): Poison => make(name, bytes, { breaks: 'head' })
 
-/** One of which the client may be given a part. The connection ends behind it when it is too short. */
+/** A response of which the client may be given a part. The connection ends behind it when it is too short. */
 export const badBody = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =>
   make(name, bytes, { breaks: 'body', ...more })
 
-/** One that a reader may accept or reject. */
+/** A response that a reader may accept or reject. */
 export const undecided = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =>
   make(name, bytes, { breaks: 'undecided', ...more })
 

@@ -13,7 +13,7 @@ export const popular = 200
 export const languages = ['de', 'en', 'fr', 'it'] as const
 export type Language = (typeof languages)[number]
 
-/** One answer that there is to ask for. */
+/** One response that there is to ask for. */
 export interface Item {
   readonly nth: number
   readonly language: Language
