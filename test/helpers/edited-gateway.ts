@@ -41,7 +41,7 @@ export interface EditedGateway {
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const preload = new URL('heap-answers.ts', import.meta.url).href
+const preload = new URL('heap-reporter.ts', import.meta.url).href
 
 // How often /status is asked, and when that is given up, in milliseconds.
 const askEveryMs = 20

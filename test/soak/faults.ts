@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as does from '../lab/endpoint-behaviour.ts'
 import type { Disturbances } from './disturbances.ts'
-import { respondLarge } from './large-answers.ts'
+import { respondLarge } from './large-responses.ts'
 import type { Faulty } from './site.ts'
 import { type Ongoing, ongoing } from './traffic.ts'
 

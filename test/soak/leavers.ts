@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { allOperations } from '../../src/operations.ts'
-import { largeBytes } from './large-answers.ts'
+import { largeBytes } from './large-responses.ts'
 import { slowReader, slowWriter } from './slow-clients.ts'
 import { type Ongoing, ongoing } from './traffic.ts'
 

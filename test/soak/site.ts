@@ -2,7 +2,7 @@
 import type { Group } from '../../src/operations.ts'
 import { type LabEndpoint, openEndpoint } from '../lab/endpoint.ts'
 import { Ledger } from '../lab/ledger.ts'
-import { respondLarge } from './large-answers.ts'
+import { respondLarge } from './large-responses.ts'
 
 /** A group whose first endpoint goes wrong. */
 export interface Faulty {

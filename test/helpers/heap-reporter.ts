@@ -1,6 +1,6 @@
 /**
  * Answers every message with what the heap holds after two forced collections:
- * `node --expose-gc --import heap-answers.ts …`, with an IPC channel.
+ * `node --expose-gc --import heap-reporter.ts …`, with an IPC channel.
  */
 import type { Heap } from './edited-gateway.ts'
 
