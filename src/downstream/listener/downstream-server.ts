@@ -104,20 +104,20 @@ export const openDownstreamServer = async (
   // A reload changes neither: a module that is off is never loaded.
   const http2Sessions = listen.http2
     ? (await import('../http2/sessions.ts')).createHttp2Sessions({
-        ...{ handleRequest, getListenerConfig, clientErrors },
+        handleRequest,
+        getListenerConfig,
+        clientErrors,
         routeRequest: (request, response) => app.routing(request, response),
       })
     : null
   const tlsAcceptor =
     listen.tls &&
     (await import('../tls/tls-acceptor.ts')).createTlsAcceptor({
-      ...{
-        listen,
-        tls: listen.tls,
-        log,
-        ticketSecret,
-        protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
-      },
+      listen,
+      tls: listen.tls,
+      log,
+      ticketSecret,
+      protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
       onSecure(socket, raw) {
         sockets.delete(raw) // it closes with the TLS socket on it
         if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)

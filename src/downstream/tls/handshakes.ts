@@ -66,11 +66,11 @@ export const createHandshaker = (
 }
 
 /** Checks a client's certificate; null: it may come in. A resumed session is judged by what was found when it began. */
-const checkClientCertificate = (socket: TLSSocket, { clientCertificates: asked }: ListenTlsConfig): string | null => {
-  if (asked === 'none') return null
+const checkClientCertificate = (socket: TLSSocket, { clientCertificates }: ListenTlsConfig): string | null => {
+  if (clientCertificates === 'none') return null
   // Not `authorized`: Node says so of every resumed session of TLS 1.3, with or without a certificate.
   const certificate = socket.getPeerX509Certificate()
-  if (certificate === undefined) return asked === 'required' ? 'no certificate' : null
+  if (certificate === undefined) return clientCertificates === 'required' ? 'no certificate' : null
   // With TLS 1.3 a client that resumes gets a new ticket each time: one after the other, they would outlive the
   // certificate.
   if (certificate.validToDate.getTime() < epochMs()) return 'CERT_HAS_EXPIRED'
@@ -131,8 +131,8 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
   const [defaultOptions = shared] = all
   return {
     defaultOptions,
-    find(asked) {
-      const name = asked.toLowerCase()
+    find(serverName) {
+      const name = serverName.toLowerCase()
       // A wildcard stands for one label (RFC 9525 §6.3).
       return contextByName.get(name) ?? contextByName.get(name.replace(/^[^.]+/, '*'))
     },
