@@ -61,9 +61,9 @@ export const openAuthorizationServer = async (): Promise<AuthorizationServer> =>
     fields: Readonly<Record<string, string>>,
   ): Promise<string> => {
     const form = { grant_type: 'client_credentials', scope: 'leads.read', ...(resource === null ? {} : { resource }) }
-    const answer = await post('/token', client, form, fields)
-    if (answer.status !== 200) throw new Error(await answer.text())
-    return ((await answer.json()) as { access_token: string }).access_token
+    const response = await post('/token', client, form, fields)
+    if (response.status !== 200) throw new Error(await response.text())
+    return ((await response.json()) as { access_token: string }).access_token
   }
 
   return {

@@ -46,11 +46,11 @@ export const bootJwtGateway = async (
     ask,
     async expectRejected(shown, cause) {
       const before = gateway.lines.length
-      const answer = await ask(shown)
-      const body = await answer.text()
+      const response = await ask(shown)
+      const body = await response.text()
 
-      expect(answer.status).toBe(401)
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway", error="invalid_token"')
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway", error="invalid_token"')
       expect(JSON.parse(body)).toMatchObject({ code: 'unauthenticated' })
       expect(
         await gateway.line((line) => gateway.lines.indexOf(line) >= before && line.failure !== undefined),

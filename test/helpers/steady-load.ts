@@ -99,13 +99,13 @@ export const steadyLoad = (
   let stopped = false
   let notifyJudged = (): void => {}
 
-  const judge = (answer: RawResponse | null, asked: SentRequest, shownThen: number): void => {
+  const judge = (response: RawResponse | null, asked: SentRequest, shownThen: number): void => {
     const description = `${asked.echo.slice(1, 41)} at edit ${shownThen}`
-    if (answer === null) return void failed.push(`${description}: the connection ended`)
-    const server = Number(answer.body[0])
-    if (answer.status !== 200 || answer.body.slice(1) !== asked.echo)
-      return void failed.push(`${description}: ${answer.status} ${answer.body.slice(0, 200)}`)
-    if (closesConnection(answer) && !mayEnd) failed.push(`${description}: the connection is closed`)
+    if (response === null) return void failed.push(`${description}: the connection ended`)
+    const server = Number(response.body[0])
+    if (response.status !== 200 || response.body.slice(1) !== asked.echo)
+      return void failed.push(`${description}: ${response.status} ${response.body.slice(0, 200)}`)
+    if (closesConnection(response) && !mayEnd) failed.push(`${description}: the connection is closed`)
     if (edit.written > shownThen) return
     judged++
     if (server !== shownThen % 2) misrouted.push(`${description}: by ${server}`)
@@ -117,7 +117,7 @@ export const steadyLoad = (
     for (let n = first; !stopped; n++) {
       const asked = requests[n % requests.length] as SentRequest
       const [shownThen, interruptionsThen, sentAt] = [edit.shown, interruptions, performance.now()]
-      const onAnswer = (answer: RawResponse | null): void => judge(answer, asked, shownThen)
+      const onAnswer = (response: RawResponse | null): void => judge(response, asked, shownThen)
       sent++
       await lane.send([{ ...asked, onAnswer }]).catch((error) => failed.push(`${asked.echo}: ${error}`))
       if (interruptions === interruptionsThen && interruptions % 2 === 0) latenciesMs.push(performance.now() - sentAt)

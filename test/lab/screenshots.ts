@@ -86,7 +86,7 @@ let stopped = false
 const ask = async (path: string, init: RequestInit, perSecond: number): Promise<void> => {
   while (!stopped) {
     await fetch(base + path, init).then(
-      (answer) => answer.arrayBuffer(),
+      (response) => response.arrayBuffer(),
       () => {},
     )
     await sleep(1000 / (perSecond * (1 + 0.4 * Math.sin(now() / 61_000 + perSecond))))

@@ -8,8 +8,8 @@ import { httpUpstream } from '../helpers/upstream.ts'
 /** Asks with a Host of one's own choice. */
 const ask = (port: number, host: string, more: Readonly<Record<string, string>> = {}): Promise<string> =>
   new Promise((resolve, reject) => {
-    request({ port, path: '/market/insights', headers: { host, ...more } }, (answer) =>
-      resolve(buffer(answer).then(String)),
+    request({ port, path: '/market/insights', headers: { host, ...more } }, (response) =>
+      resolve(buffer(response).then(String)),
     )
       .on('error', reject)
       .end()

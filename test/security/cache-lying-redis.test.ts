@@ -11,9 +11,9 @@ import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 type Lies = (socket: Socket) => void
 
 const say =
-  (answer: string): Lies =>
+  (response: string): Lies =>
   (socket) =>
-    void socket.write(answer, 'latin1')
+    void socket.write(response, 'latin1')
 
 const text = (value: string): string => `$${value.length}\r\n${value}\r\n`
 const list = (...items: readonly string[]): string => `*${items.length}\r\n${items.join('')}`
@@ -88,8 +88,8 @@ test.each(rows)('a Redis that answers with %s changes no response', async (_, li
 
   const got = []
   for (let n = 1; n <= 8; n++) {
-    const answer = await fetch(`${live.url}/market/insights?n=${n}`)
-    got.push([answer.status, await answer.text()])
+    const response = await fetch(`${live.url}/market/insights?n=${n}`)
+    got.push([response.status, await response.text()])
   }
 
   expect(got).toEqual(Array.from({ length: 8 }, (__, i) => [200, `answer ${i + 1}`]))

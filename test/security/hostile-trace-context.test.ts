@@ -40,9 +40,9 @@ afterAll(async () => {
 })
 
 const sent = async (to: TestGateway | undefined, fields: readonly string[]) => {
-  const answer = await call(to?.port ?? 0, { fields })
+  const response = await call(to?.port ?? 0, { fields })
   const arrived = upstream.requests.at(-1)?.rawHeaders ?? []
-  return { status: answer.status, fields: arrived.filter((_, i) => /^trace/i.test(arrived[i - (i % 2)] ?? '')) }
+  return { status: response.status, fields: arrived.filter((_, i) => /^trace/i.test(arrived[i - (i % 2)] ?? '')) }
 }
 
 describe('whatever a client says of its trace', () => {

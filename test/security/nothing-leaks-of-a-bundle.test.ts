@@ -90,8 +90,8 @@ test('no credential that is in anything comes out in an archive, nor in a termin
   const ask = async (path: string, headers: Readonly<Record<string, string>>, method = 'GET'): Promise<number> => {
     const body = method === 'POST' ? { body: planted.body } : {}
     const fields = { 'X-Custom': planted.header, ...headers }
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: fields, ...body })
-    return answer.status
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: fields, ...body })
+    return response.status
   }
   const key = { 'X-Api-Key': `a.${planted.key}` }
   const responses = [

@@ -68,9 +68,9 @@ test('nothing of a token that is good or rejected comes out of a worker, of one 
   const texts: string[] = []
   const ask = async (bearer: string, path = '/market/insights'): Promise<number> => {
     const headers = { authorization: `Bearer ${bearer}` }
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
-    texts.push(JSON.stringify([...answer.headers]), await answer.text())
-    return answer.status
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
+    texts.push(JSON.stringify([...response.headers]), await response.text())
+    return response.status
   }
   const operator = async (path: string) => {
     const text = await (await fetch(`http://127.0.0.1:${adminPort}${path}`)).text()

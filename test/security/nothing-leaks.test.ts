@@ -93,12 +93,12 @@ test('no credential that is in anything comes out of anything', async () => {
     'X-Api-Key': `a.${planted.key}`,
   }
   const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}?${planted.query}&q`, { headers, ...init }).catch(
+    const response = await fetch(`http://127.0.0.1:${port}${path}?${planted.query}&q`, { headers, ...init }).catch(
       () => null,
     )
-    if (answer === null) return 0
-    texts.push(JSON.stringify([...answer.headers]), await answer.text())
-    return answer.status
+    if (response === null) return 0
+    texts.push(JSON.stringify([...response.headers]), await response.text())
+    return response.status
   }
   const raw = async (text: string): Promise<void> => {
     const client = await rawClient(port)
@@ -107,9 +107,9 @@ test('no credential that is in anything comes out of anything', async () => {
   }
   const operator = async (path: string, token: string, method = 'GET'): Promise<number> => {
     const init = { method, headers: { Authorization: `Bearer ${token}` } }
-    const answer = await fetch(`http://127.0.0.1:${adminPort}${path}`, init)
-    texts.push(await answer.text())
-    return answer.status
+    const response = await fetch(`http://127.0.0.1:${adminPort}${path}`, init)
+    texts.push(await response.text())
+    return response.status
   }
 
   const body = { method: 'POST', body: planted.body }

@@ -50,8 +50,8 @@ test.each([
   const { received } = await client.ended()
   const other = await call(booted.port, { target: '/market/insights' })
 
-  const told = received.includes(' 414 ') ? 431 : parseStatus(received) // as the packets fall
-  expect([told, other.status]).toEqual([status, 200])
+  const reported = received.includes(' 414 ') ? 431 : parseStatus(received) // as the packets fall
+  expect([reported, other.status]).toEqual([status, 200])
   expect(sent).toBeLessThan(64 * MiB) // or it was read for ever
   expect(upstream.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
 })

@@ -9,12 +9,12 @@ const path = '/market/insights'
 
 /** Asks so many times, one after another. */
 const ask = async (url: string, times: number, headers: Record<string, string> = {}): Promise<readonly Response[]> => {
-  const answers: Response[] = []
-  for (let n = 0; n < times; n++) answers.push(await fetch(url + path, { headers }))
-  return answers
+  const responses: Response[] = []
+  for (let n = 0; n < times; n++) responses.push(await fetch(url + path, { headers }))
+  return responses
 }
 
-const statuses = (answers: readonly Response[]): readonly number[] => answers.map(({ status }) => status)
+const statuses = (responses: readonly Response[]): readonly number[] => responses.map(({ status }) => status)
 
 test('over the limit is 429, with the time to wait and what is left', async () => {
   const upstream = await httpUpstream()

@@ -25,7 +25,7 @@ test('every request leaves a line, from whatever the response comes, with its ta
   const { port } = live.gateway.address
   const headers = (id: string) => ({ 'X-Request-Id': id, Authorization: 'planted-token', Cookie: 'a=planted-cookie' })
   const post = (path: string, id: string, body: string) =>
-    fetch(live.url + path, { method: 'POST', body, headers: headers(id) }).then((answer) => answer.text())
+    fetch(live.url + path, { method: 'POST', body, headers: headers(id) }).then((response) => response.text())
 
   await fetch(`${live.url}/market/insights?q=planted-query`, { headers: headers('id-1') }).then((each) => each.bytes())
   await post('/valuation/score', 'id-2', 'planted-body')

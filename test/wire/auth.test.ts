@@ -32,16 +32,16 @@ afterAll(async () => {
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
   fetch(`${gateway.url}${path}`, { headers })
 
-const received = async (answer: Response): Promise<readonly string[]> => (await answer.json()) as string[]
+const received = async (response: Response): Promise<readonly string[]> => (await response.json()) as string[]
 
 describe('a client with a key', () => {
   const shown = { 'X-Api-Key': `a.${secret('a')}` }
 
   test('may call what it is entitled to, and the upstream learns its id, and not its key', async () => {
-    const answer = await ask('/market/insights', shown)
-    const fields = await received(answer)
+    const response = await ask('/market/insights', shown)
+    const fields = await received(response)
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(fields[fields.indexOf('X-Client-Id') + 1]).toBe('bank-a')
     expect(fields.join()).not.toContain(secret('a'))
     expect(await gateway.line(({ operation }) => operation === 'market.insights')).toMatchObject({
@@ -51,10 +51,10 @@ describe('a client with a key', () => {
   })
 
   test('may not call other operations, and gets no reason', async () => {
-    const answer = await ask('/analysis/esg-grant', {})
+    const response = await ask('/analysis/esg-grant', {})
     const rejected = await fetch(`${gateway.url}/inventory/sync`, { method: 'POST', headers: shown })
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(rejected.status).toBe(403)
     expect(await rejected.json()).toMatchObject({ code: 'forbidden', title: 'Forbidden' })
     expect(await gateway.line(({ operation }) => operation === 'inventory.sync')).toMatchObject({
@@ -69,9 +69,9 @@ describe('a client with a key', () => {
     ['that is disabled', 'b', 'the client is disabled', 'client-disabled'],
     ['that comes from elsewhere', 'c', 'not from this address', 'wrong-address'],
   ])('%s may call nothing', async (_, letter, cause, reason) => {
-    const answer = await ask('/market/insights', { 'X-Api-Key': `${letter}.${secret(letter)}` })
+    const response = await ask('/market/insights', { 'X-Api-Key': `${letter}.${secret(letter)}` })
 
-    expect(answer.status).toBe(403)
+    expect(response.status).toBe(403)
     expect(await gateway.line((line) => line.cause === cause)).toMatchObject({ failure: 'forbidden', reason })
   })
 })
@@ -80,9 +80,9 @@ test.each([
   ['nothing', {}],
   ['a wrong key', { 'X-Api-Key': `a.${secret('b')}` }],
 ])('a client with %s gets a challenge', async (_, headers) => {
-  const answer = await ask('/market/insights', headers)
+  const response = await ask('/market/insights', headers)
 
-  expect(answer.status).toBe(401)
-  expect(answer.headers.get('WWW-Authenticate')).toBe('ApiKey realm="lender-gateway", field="X-Api-Key"')
-  expect(await answer.json()).toMatchObject({ code: 'unauthenticated' })
+  expect(response.status).toBe(401)
+  expect(response.headers.get('WWW-Authenticate')).toBe('ApiKey realm="lender-gateway", field="X-Api-Key"')
+  expect(await response.json()).toMatchObject({ code: 'unauthenticated' })
 })

@@ -36,9 +36,9 @@ describe('the body of a request', () => {
 
   /** Sends a body and finds what arrived, by a mark in the query. */
   const forward = async (mark: string, request: WireRequest) => {
-    const answer = await call(site.port, { ...request, target: `${request.target}?${mark}` })
+    const response = await call(site.port, { ...request, target: `${request.target}?${mark}` })
     const arrived = site.upstream.requests.find(({ url }) => url.endsWith(`?${mark}`))
-    return { status: answer.status, arrived }
+    return { status: response.status, arrived }
   }
 
   describe.each(nine)('%s', (id, method, target) => {
@@ -184,10 +184,10 @@ describe('a response without a body', () => {
       onRequest(socket, () => void socket.write(Buffer.from(bytes, 'latin1'))),
     )
     const booted = await openGateway({ upstream: upstream.url })
-    const answer = await call(booted.port, request)
+    const response = await call(booted.port, request)
     await booted.gateway.close()
     await upstream.close()
-    return answer
+    return response
   }
 
   test('of status 204 has neither length nor coding', async () => {
@@ -265,10 +265,10 @@ describe('interim responses', () => {
   const answered = async (bytes: string, version: '1.0' | '1.1', interim: 'drop' | 'relay' = 'relay') => {
     const upstream = await openRawUpstream((socket) => onRequest(socket, () => void socket.write(bytes)))
     const booted = await openGateway({ upstream: upstream.url, listen: { interim } })
-    const answer = await call(booted.port, { version })
+    const response = await call(booted.port, { version })
     await booted.gateway.close()
     await upstream.close()
-    return answer
+    return response
   }
 
   test('never reach an HTTP/1.1 client unless the listener relays them', async () => {

@@ -83,7 +83,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   }
 
   /** Waits until so many responses are in Redis: they are written in the background. */
-  const written = (answers: number): Promise<void> =>
+  const written = (responses: number): Promise<void> =>
     expect
       .poll(async () => {
         const keys = await client.keys(`test-${nth}:cache:*`)
@@ -92,7 +92,7 @@ describe.skipIf(program.missing)('with Redis', () => {
         )
         return held.filter(Boolean).length
       })
-      .toBe(answers)
+      .toBe(responses)
 
   test('what one gateway has fetched, another has not to', async () => {
     const [one, other] = [await boot(), await boot()]

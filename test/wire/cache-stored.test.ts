@@ -19,13 +19,13 @@ const boot = async (more = {}) => {
   }
   const live = await bootLiveGateway(settings)
   const get = async (target: string): Promise<string> => {
-    const answer = await fetch(live.url + target)
-    expect(answer.status).toBe(200)
-    return answer.text()
+    const response = await fetch(live.url + target)
+    expect(response.status).toBe(200)
+    return response.text()
   }
   const post = (made: string) =>
     fetch(`${live.url}/valuation/score?made=${encodeURIComponent(made)}`, { method: 'POST', body: '{}' }).then(
-      (answer) => answer.text(),
+      (response) => response.text(),
     )
   return { ...live, upstream, settings, get, post, asked: () => asked }
 }
@@ -168,8 +168,8 @@ test('with several workers, one drops what another has made invalid, and all are
   const { get, post, admin, url, asked } = await boot({ workers: 2 })
   // Each connection goes to the next worker, and fetch keeps its own open: so each asks by one of its own.
   const fresh = async (): Promise<void> => {
-    const answer = await fetch(`${url}/market/insights?a=1`, { headers: { connection: 'close' } })
-    await answer.text()
+    const response = await fetch(`${url}/market/insights?a=1`, { headers: { connection: 'close' } })
+    await response.text()
   }
   for (let nth = 0; nth < 4; nth++) await fresh()
   const stored = asked()

@@ -25,8 +25,8 @@ const targets = Array.from({ length: 10 }, (_, nth) => `/market/insights?${nth}`
 const askAll = (port: number): Promise<readonly WireResponse[]> =>
   Promise.all(targets.flatMap((target) => [0, 1, 2, 3].map(() => call(port, { target }))))
 
-const said = (answers: readonly WireResponse[]): readonly string[] =>
-  answers.map(({ status, body }) => `${status} ${body}`)
+const said = (responses: readonly WireResponse[]): readonly string[] =>
+  responses.map(({ status, body }) => `${status} ${body}`)
 
 test('an upstream that is killed during a request fails no client, neither those that wait nor those that come after', async () => {
   const { port, upstream, held, lines } = await boot(['Cache-Control', 'max-age=60', 'Age', '61'])

@@ -40,9 +40,9 @@ test('what an upstream cannot do at once is rejected at once, and nothing waits 
   const full = await limits(live)
   upstream.release()
 
-  for (const answer of excess) {
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
-    expect(await answer.json()).toMatchObject({ code: 'overloaded' })
+  for (const response of excess) {
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await response.json()).toMatchObject({ code: 'overloaded' })
   }
   expect(other.status).toBe(200)
   expect((await Promise.all(served)).map(({ status }) => status)).toEqual([200, 200])

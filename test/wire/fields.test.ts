@@ -26,12 +26,12 @@ interface Exchanged {
 }
 
 /** Boots a gateway before an upstream that answers with bytes of the test's choosing (latin1). */
-const rig = async (settings: (origin: string) => Settings = () => ({}), answer = plain): Promise<Rig> => {
+const rig = async (settings: (origin: string) => Settings = () => ({}), response = plain): Promise<Rig> => {
   const heads: string[] = []
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, (head) => {
       heads.push(head)
-      socket.write(Buffer.from(answer, 'latin1'))
+      socket.write(Buffer.from(response, 'latin1'))
     }),
   )
   const booted = await bootGateway({ upstream: upstream.url, ...settings(upstream.url) })
@@ -193,11 +193,11 @@ describe('the fields of a request', () => {
         const { arrived } = await send({ fields: ['X-Value', value] })
         expect(fieldValues(arrived, 'x-value')).toEqual([value])
       } else {
-        const answer = await exchangeRaw(
+        const response = await exchangeRaw(
           booted.port,
           `GET /market/insights HTTP/1.1\r\nHost: x\r\nX-Value: ${value}\r\n\r\n`,
         )
-        expect([byte, parseStatus(answer)]).toEqual([byte, 400])
+        expect([byte, parseStatus(response)]).toEqual([byte, 400])
       }
     }
   })
@@ -207,10 +207,10 @@ describe('the fields of a request', () => {
 
     for (let code = 0; code < 256; code++) {
       const byte = String.fromCharCode(code)
-      const answer = await exchangeRaw(booted.port, `GET /market/insights HTTP/1.1\r\nHost: x\r\nX${byte}: v\r\n\r\n`)
+      const response = await exchangeRaw(booted.port, `GET /market/insights HTTP/1.1\r\nHost: x\r\nX${byte}: v\r\n\r\n`)
       // The colon ends the name: what follows is the value. A blank before it is malformed (RFC 9112 §5.1).
       const legal = /[!#$%&'*+\-.^_`|~0-9A-Za-z:]/.test(byte)
-      expect([code, parseStatus(answer)]).toEqual([code, legal ? 200 : 400])
+      expect([code, parseStatus(response)]).toEqual([code, legal ? 200 : 400])
     }
   })
 
@@ -394,9 +394,9 @@ describe('the target', () => {
   test('is malformed with bytes that are not ASCII, which no URI has', async () => {
     const { booted } = await rig()
 
-    const answer = await call(booted.port, { target: '/market/insights?q=caf\xe9' })
+    const response = await call(booted.port, { target: '/market/insights?q=caf\xe9' })
 
-    expect(answer.status).toBe(400)
+    expect(response.status).toBe(400)
   })
 
   test('gets the path prefix of its endpoint', async () => {

@@ -477,9 +477,9 @@ describe(`of ${rows.length} ways to frame a request`, () => {
     const taken = parseResponses(received, methods)
     expect(taken.responses.map(({ status }) => status)).toEqual(statuses)
     expect(taken.rest).toBe('')
-    taken.responses.forEach((answer, i) => {
-      if (answer.status === 200) expect(headerValues(answer, 'x-request-id')).toHaveLength(1)
-      else expect(findProblemFault(answer, answer.status, methods[i])).toBeNull()
+    taken.responses.forEach((response, i) => {
+      if (response.status === 200) expect(headerValues(response, 'x-request-id')).toHaveLength(1)
+      else expect(findProblemFault(response, response.status, methods[i])).toBeNull()
     })
     const last = taken.responses.at(-1)
     if (last !== undefined)
@@ -572,7 +572,7 @@ describe('responses', () => {
     const { received } = await client.ended()
 
     const { responses, rest } = parseResponses(received, ['GET', 'CONNECT'])
-    expect(responses.map((answer) => [answer.status, answer.status === 200 ? answer.body.length : 0])).toEqual([
+    expect(responses.map((response) => [response.status, response.status === 200 ? response.body.length : 0])).toEqual([
       [200, body.length],
       [405, 0],
     ])

@@ -192,11 +192,11 @@ const exchange = async (port: number, agent: Agent, n: number, bodyMs: number, t
   const body = method === 'GET' ? '' : `${n}:`.padEnd(size, 'abcdefghijklmnopqrstuvwxyz'.slice(n % 26))
   const fail = (what: string): void => void tally.failures.push(`${method} ${target}: ${what}`)
   try {
-    const answer = await send({ port, agent, method, path: target }, body, n % 2 === 0, bodyMs)
-    const received = await text(answer)
-    if (answer.statusCode !== 200) return fail(`${answer.statusCode} ${received.slice(0, 200)}`)
+    const response = await send({ port, agent, method, path: target }, body, n % 2 === 0, bodyMs)
+    const received = await text(response)
+    if (response.statusCode !== 200) return fail(`${response.statusCode} ${received.slice(0, 200)}`)
     if (received !== `${method} ${target}\n${body}`) return fail(`${received.length} bytes: ${received.slice(0, 200)}`)
-    const by = answer.headers.via ?? ''
+    const by = response.headers.via ?? ''
     tally.by.set(by, (tally.by.get(by) ?? 0) + 1)
   } catch (error) {
     fail(String(error))

@@ -23,12 +23,12 @@ const codeIn = (body: Buffer): unknown => JSON.parse(body.toString()).code
 
 /** Returns what became of stream 1: a status that HPACK has in its table, or how it was ended. */
 const outcome = async (client: FrameClient): Promise<string> => {
-  const told = await client.frame(({ type, stream }) => (stream === 1 && (type === 1 || type === 3)) || type === 7)
-  if (told === undefined) return 'closed'
-  if (told.type === 7) return `goaway ${codeOf(told)}`
-  if (told.type === 3) return `reset ${codeOf(told)}`
-  const indexed = { 136: '200', 140: '400', 141: '404' }[told.payload[0] ?? 0]
-  return indexed ?? told.payload.toString('latin1')
+  const reaction = await client.frame(({ type, stream }) => (stream === 1 && (type === 1 || type === 3)) || type === 7)
+  if (reaction === undefined) return 'closed'
+  if (reaction.type === 7) return `goaway ${codeOf(reaction)}`
+  if (reaction.type === 3) return `reset ${codeOf(reaction)}`
+  const indexed = { 136: '200', 140: '400', 141: '404' }[reaction.payload[0] ?? 0]
+  return indexed ?? reaction.payload.toString('latin1')
 }
 
 const change = (name: string, value: string): string[] => {
@@ -219,9 +219,9 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const data = client.frames.filter(({ type }) => type === 0)
     expect(Buffer.concat(data.map(({ payload }) => payload)).toString()).toBe('no')
     expect(data.at(-1)?.flags).toBe(1)
-    const told = await line(({ msg }) => msg === 'exchange')
-    expect(told).toMatchObject({ status: 403 })
-    expect(told).not.toHaveProperty('failure')
+    const entry = await line(({ msg }) => msg === 'exchange')
+    expect(entry).toMatchObject({ status: 403 })
+    expect(entry).not.toHaveProperty('failure')
   })
 
   test('a body that comes too slowly is 408, and the connection goes on', async () => {
@@ -337,18 +337,18 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const headers = { ':path': '/valuation/score', ':method': 'POST', expect: '100-continue', 'content-length': '3' }
 
     const stream = session.request(headers)
-    const heard = readStreamResponse(stream)
+    const pending = readStreamResponse(stream)
     await once(stream, 'continue')
     stream.end('abc')
-    const answer = await heard
+    const response = await pending
 
-    expect(answer).toMatchObject({
+    expect(response).toMatchObject({
       status: 200,
       code: 0,
       interim: [{ ':status': 100 }, { ':status': 103, link: '<a>, <b>' }],
     })
-    expect(answer.body.toString()).toBe('a')
-    expect(fieldValues(answer.fields, 'trailer')).toEqual([])
+    expect(response.body.toString()).toBe('a')
+    expect(fieldValues(response.fields, 'trailer')).toEqual([])
   })
 
   test.each<[string, string]>([
@@ -358,9 +358,9 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const upstream = await rawUpstream((socket) => onRequest(socket, () => void socket.end(raw)))
     const { port, line } = await bootHttp2({ upstream: upstream.url })
 
-    const answer = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
+    const response = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
 
-    expect(answer.status).toBe(502)
+    expect(response.status).toBe(502)
     expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
   })
 
@@ -387,10 +387,10 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     )
     const { port } = await bootHttp2({ upstream: upstream.url })
 
-    const answer = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
+    const response = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
 
-    expect(answer).toMatchObject({ status, code: 0 })
-    expect(answer.body.length).toBe(0)
+    expect(response).toMatchObject({ status, code: 0 })
+    expect(response.body.length).toBe(0)
   })
 
   test('a gateway that stops says GOAWAY and finishes what is under way', async () => {

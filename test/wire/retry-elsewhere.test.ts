@@ -69,9 +69,9 @@ test('when all were tried, another attempt goes to one of them', async () => {
   const market = { endpoints: endpoints.map(({ url }) => url), outlier: 'none', retry: { ...plenty, attempts: 5 } }
   const booted = await bootGateway({ upstreams: { market } })
 
-  const answer = await call(booted.port)
+  const response = await call(booted.port)
 
-  expect(answer.status).toBe(503)
+  expect(response.status).toBe(503)
   expect(counts(endpoints).toSorted()).not.toContain(0)
   expect(counts(endpoints).reduce((sum, count) => sum + count, 0)).toBe(5)
 })
@@ -132,9 +132,9 @@ test('beside a drained endpoint, the one that takes work is tried again', async 
   const market = { endpoints: [{ url: drained.url, drain: true }, other.url], outlier: 'none', retry: plenty }
   const booted = await bootGateway({ upstreams: { market } })
 
-  const answer = await call(booted.port)
+  const response = await call(booted.port)
 
-  expect(answer.status).toBe(200)
+  expect(response.status).toBe(200)
   expect(counts([drained, other])).toEqual([0, 3])
 })
 

@@ -50,14 +50,14 @@ test.each([
     operations: { 'valuation.score': { idempotent: true } },
   })
 
-  const answer = await call(booted.port, {
+  const response = await call(booted.port, {
     method: 'POST',
     target: '/valuation/score',
     fields,
     body: Buffer.from('abc'),
   })
 
-  expect(answer.status).toBe(502)
+  expect(response.status).toBe(502)
   expect(heads).toBe(times)
 })
 
@@ -76,9 +76,9 @@ test.each([
     )
     const booted = await bootGateway({ upstream: upstream.url, listen: { interim }, defaults: { retry: {} } })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect([answer.status, heads]).toEqual([status, times])
+    expect([response.status, heads]).toEqual([status, times])
   },
 )
 
@@ -137,9 +137,9 @@ describe.skipIf(openssl.missing !== null)('a POST that could not be sent', () =>
     const body = pseudoRandomBytes(bytes)
     const framing = chunkBytes === undefined ? {} : { chunkBytes }
 
-    const answer = await call(booted.port, { method: 'POST', target: '/valuation/score', body, ...framing })
+    const response = await call(booted.port, { method: 'POST', target: '/valuation/score', body, ...framing })
 
-    expect([answer.status, answer.body.toString()]).toEqual([200, sha256(body)])
+    expect([response.status, response.body.toString()]).toEqual([200, sha256(body)])
     expect(upstream.accepted()).toBe(3)
   })
 })

@@ -54,10 +54,10 @@ test.each([
 ])('a client of a real authorization server is let in with %s', async (_, wanted, method) => {
   const token = await server.token(wanted)
 
-  const answer = await shows(token, '/leads/pipeline', 'bearer')
-  const fields = (await answer.json()) as readonly string[]
+  const response = await shows(token, '/leads/pipeline', 'bearer')
+  const fields = (await response.json()) as readonly string[]
 
-  expect(answer.status).toBe(200)
+  expect(response.status).toBe(200)
   expect(fields[fields.indexOf('X-Client-Id') + 1]).toBe('bank-a')
   expect(fields.join()).not.toContain(token)
   expect(await gateway.line(({ auth }) => auth === method)).toMatchObject({ clientId: 'bank-a', auth: method })
@@ -73,10 +73,10 @@ test('what is known of a token is not asked again', async () => {
 })
 
 test('a token that lacks a scope gets a challenge that names the required ones', async () => {
-  const answer = await shows(await server.token(resource), '/analysis/esg-grant')
+  const response = await shows(await server.token(resource), '/analysis/esg-grant')
 
-  expect(answer.status).toBe(403)
-  expect(answer.headers.get('www-authenticate')).toBe(
+  expect(response.status).toBe(403)
+  expect(response.headers.get('www-authenticate')).toBe(
     'Bearer realm="lender-gateway", error="insufficient_scope", scope="leads.read grants.read"',
   )
 })
@@ -86,17 +86,17 @@ test('a token that was ended is no good, nor is one that the server never made',
   await server.revoke(token)
 
   for (const wrong of [token, 'made-up', await server.token('https://other.example')]) {
-    const answer = await shows(wrong)
-    expect(answer.status).toBe(401)
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway", error="invalid_token"')
+    const response = await shows(wrong)
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway", error="invalid_token"')
   }
 })
 
 test('a client without a credential gets one challenge, without an error', async () => {
-  const answer = await fetch(`${gateway.url}/market/insights`)
+  const response = await fetch(`${gateway.url}/market/insights`)
 
-  expect(answer.status).toBe(401)
-  expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway"')
+  expect(response.status).toBe(401)
+  expect(response.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway"')
 })
 
 test('keys are rotated under load, and no client is rejected', async () => {
@@ -132,9 +132,9 @@ test('while the introspection server is down, only known tokens get in', async (
   onTestFinished(() => gone.gateway.close())
 
   for (const token of ['opaque', await server.token(resource)]) {
-    const answer = await fetch(`${gone.url}/market/insights`, { headers: { authorization: `Bearer ${token}` } })
-    expect(answer.status).toBe(503)
-    expect(answer.headers.get('retry-after')).toBe('1')
-    expect(await answer.json()).toMatchObject({ code: 'identity-unavailable' })
+    const response = await fetch(`${gone.url}/market/insights`, { headers: { authorization: `Bearer ${token}` } })
+    expect(response.status).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(await response.json()).toMatchObject({ code: 'identity-unavailable' })
   }
 })

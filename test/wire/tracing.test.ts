@@ -317,9 +317,9 @@ describe('Server-Timing', () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url, tracing: { serverTiming: true } })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect(receivedValues({ rawHeaders: answer.fields } as never, 'server-timing')).toEqual([
+    expect(receivedValues({ rawHeaders: response.fields } as never, 'server-timing')).toEqual([
       expect.stringMatching(timing),
     ])
     expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([])

@@ -30,12 +30,16 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     const { port } = await httpsUpstream(made.right)
     const booted = await bootGateway({ upstream: `https://${host}:${port}` })
 
-    const answer = await call(booted.port, { method: 'POST', target: '/valuation/score', body: Buffer.alloc(200_000) })
+    const response = await call(booted.port, {
+      method: 'POST',
+      target: '/valuation/score',
+      body: Buffer.alloc(200_000),
+    })
 
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     // RFC 6066 §3: an address is never indicated.
     const servername = host === 'localhost' ? 'localhost' : false
-    expect(JSON.parse(answer.body.toString())).toEqual({ servername, host: `${host}:${port}` })
+    expect(JSON.parse(response.body.toString())).toEqual({ servername, host: `${host}:${port}` })
   })
 
   const bad: readonly (readonly [string, (made: Certificates) => Pair, RegExp])[] = [
@@ -48,11 +52,11 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     const { port, requests } = await httpsUpstream(pick(made))
     const booted = await bootGateway({ upstream: `https://localhost:${port}` })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect(answer.status).toBe(502)
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
-    expect(answer.body.toString()).not.toMatch(cause)
+    expect(response.status).toBe(502)
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
+    expect(response.body.toString()).not.toMatch(cause)
     expect(requests()).toBe(0)
     const line = await booted.line(({ failure }) => failure === 'tls-failed')
     expect(JSON.stringify(line.cause)).toMatch(cause)
@@ -66,9 +70,9 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
       delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
     })
 
-    const answer = await call(booted.port)
+    const response = await call(booted.port)
 
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
     expect(requests()).toBe(0)
   })
 
@@ -91,8 +95,8 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     const analysis = await call(booted.port, { target: '/analysis/esg-grant', fields })
 
     expect(JSON.parse(market.body.toString())).toEqual({ servername: 'localhost', host: 'other.test' })
-    for (const answer of [leads, analysis])
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
+    for (const response of [leads, analysis])
+      expect(JSON.parse(response.body.toString())).toMatchObject({ code: 'tls-failed' })
     expect(wrong.requests()).toBe(0)
   })
 

@@ -14,7 +14,7 @@ const lines = makeDestination(log)
 const nine = new Map<string, string>(allOperations.map(({ id, method, path }) => [`${method} ${path}`, id]))
 
 /** Takes a response, latin1: all of it, and where its body begins. */
-type Take = (answer: string, bodyAt: number) => void
+type Take = (response: string, bodyAt: number) => void
 
 /** A connection to the upstream, with one response on its way. */
 class Upstream {
