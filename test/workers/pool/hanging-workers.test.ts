@@ -1,12 +1,14 @@
 /** Workers whose event loop stands still: SIGSTOP stops them, which to every other process is the same. */
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { sendPipelined } from '../../helpers/pipelined-client.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 import { isThere, kill, startWorkerGateway, type WorkerGateway } from '../worker-gateway.ts'
 
 const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+const script = fileURLToPath(new URL('short-timeouts.ts', import.meta.url))
 
 let gateway: WorkerGateway
 let upstream: TestUpstream
@@ -21,7 +23,7 @@ const settings = () => ({
 
 beforeAll(async () => {
   upstream = await openHttpUpstream((_, response) => void response.end('first'))
-  gateway = await startWorkerGateway(settings(), [fileURLToPath(new URL('short-timeouts.ts', import.meta.url))])
+  gateway = await startWorkerGateway(settings(), [script])
   pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
 })
 
@@ -215,19 +217,23 @@ test('when all workers hang the gateway is not ready, and responds to operators 
 })
 
 test('a worker that gives no sign of life is killed in the end, and another takes its place', async () => {
-  const pid = firstPid()
+  const impatient = await startWorkerGateway(settings(), [script], { HANG_MS: '1000' })
+  onTestFinished(() => impatient.stop())
+  const { workers } = await impatient.status()
+  const pid = workers[0]?.pid ?? 0
   kill(pid, 'SIGSTOP')
-  const clients = await Promise.all([rawClient(gateway.port), rawClient(gateway.port)])
+  const clients = await Promise.all([rawClient(impatient.port), rawClient(impatient.port)])
 
-  const ended = await gateway.line((line) => line.msg === 'worker ended' && line.pid === pid)
+  const ended = await impatient.line((line) => line.msg === 'worker ended' && line.pid === pid)
   const how = await Promise.race(clients.map((client) => client.ended().then(({ how }) => how)))
-  await expect.poll(states).toEqual(['serving', 'serving'])
-  pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
+  await expect
+    .poll(async () => (await impatient.status()).workers.map(({ state }) => state))
+    .toEqual(['serving', 'serving'])
 
   expect(ended).toMatchObject({
     worker: 1,
     signal: 'SIGKILL',
-    reason: 'hung: did not answer within 4s',
+    reason: 'hung: did not answer within 1s',
     nextStartMs: 0,
   })
   expect(how).toBe('end')

@@ -1,4 +1,7 @@
-/** Runs a gateway that waits less for its workers than by default: `node short-timeouts.ts FILE`. */
+/**
+ * Runs a gateway that waits less for its workers than by default: `node short-timeouts.ts FILE`. A worker that hangs
+ * is killed after `HANG_MS`, half a minute unless said.
+ */
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { startGateway } from '../../../src/gateway.ts'
 import { openLog } from '../../../src/observe/log.ts'
@@ -14,7 +17,14 @@ const gateway = await startGateway({
   log,
   droppedLines: dropped,
   forwardLines,
-  workerTimeouts: { startMs: 30_000, replyMs: 1000, reportMs: 300, connectionAckMs: 300, countMs: 4000, hangMs: 4000 },
+  workerTimeouts: {
+    startMs: 30_000,
+    replyMs: 1000,
+    reportMs: 300,
+    connectionAckMs: 300,
+    countMs: 4000,
+    hangMs: Number(process.env.HANG_MS ?? 30_000),
+  },
 })
 log.info({ port: gateway.address.port }, 'listening')
 log.info({ port: gateway.adminAddress.port }, 'admin listening')
