@@ -10,8 +10,8 @@ import type { Workload } from './workload.ts'
 
 /**
  * Limits what one connection carries a second. h2load's rate is each connection's own, its timer ticks no faster than
- * 100 times a second, and a request waits there for the one before it, unseen: so few that this happens only when an
- * answer takes 20 ms.
+ * 100 times a second, and a request waits there for the one before it, unseen: so few that this happens only when a
+ * response takes 20 ms.
  */
 const perConnection = 49
 

@@ -10,7 +10,7 @@ import type { Fields, Workload } from './workload.ts'
 
 /**
  * Lists what is wrong with a peer; empty when it serves the nine byte for byte, rejects what is not one of them, gives
- * the measured answers and writes one log line for each; none at all when it is to be quiet.
+ * the measured responses and writes one log line for each; none at all when it is to be quiet.
  */
 export const verify = async (
   peer: Running,

@@ -84,7 +84,7 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
   }
 }
 
-/** Starts nginx with the same answers. */
+/** Starts nginx with the same responses. */
 export const startNginx = async (
   path: string,
   folder: string,
