@@ -173,7 +173,7 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
       ['light', 390],
       ['dark', 360],
     ] as const) {
-      await page.emulateMedia({ colorScheme })
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }) // what fades in has no contrast yet
       await page.setViewportSize({ width, height: 800 })
       expect([colorScheme, width, await grave(page)]).toEqual([colorScheme, width, []])
     }
