@@ -3,7 +3,7 @@ import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
 import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
 import { ExternalValue, InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
-import { orNone } from './scalar-types.ts'
+import { orNone } from './scalar-kinds.ts'
 
 /**
  * The fields that frame a message or belong to one connection. The gateway sets them for each hop (RFC 9110 §7.6.1, RFC

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { annotate } from './annotations.ts'
 import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
-import { orNone } from './scalar-types.ts'
+import { orNone } from './scalar-kinds.ts'
 
 const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   expected: `${what} in PEM, or file: and a path`,

@@ -4,6 +4,7 @@ import { serverName } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { orNone } from '../schema/scalar-kinds.ts'
 import {
   boolean,
   choice,
@@ -11,7 +12,6 @@ import {
   integer,
   optionalInteger,
   optionalPercent,
-  orNone,
   percent,
 } from '../schema/scalar-types.ts'
 
