@@ -58,6 +58,10 @@ export const getFieldValues = (fields: HeaderFields, lower: string): string[] =>
   return values
 }
 
+/** Joins the lines of a field with a comma (RFC 9110 §5.3). */
+export const joinValues = (earlier: string | null, value: string): string =>
+  earlier === null ? value : `${earlier}, ${value}`
+
 /**
  * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a
  * comma. The usual `close` and `keep-alive` name no field, so the list is returned as it is.

@@ -4,7 +4,7 @@ import type { Provenance, ProvenanceMap } from '../../config/load/provenance.ts'
 import { nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import type { Operation } from '../../operations.ts'
-import { nullAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
+import { type AuthProvider, nullAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
 import { type LayerRow, layerTable } from '../../runtime/pipeline/layer-stack.ts'
 import { createEmptyCache } from '../../runtime/resources/cache-registry.ts'
 import { acquireClientLimits } from '../../runtime/resources/client-limits.ts'
@@ -90,33 +90,41 @@ export const collectOperationDetails = (
       setting(`operations.${id}.state`, operation.state),
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
     ],
-    layers: toExplainedLayers(
-      layerTable({
-        operation: described,
-        config,
-        retryBudget: null,
-        addressLimiter: null,
-        authProvider: nullAuthProvider,
-        clientLimits: acquireClientLimits(
-          config.clients,
-          config.limits,
-          new RateLimiterRegistry({ kind: 'primary' }, () => {}),
-        ),
-        processLoad: createProcessLoad(),
-        tracing: null,
-        requestMetrics: new RequestMetrics(),
-        auditSink: nullAuditSink,
-        caches: createEmptyCache(config),
-      }),
-      operation.state,
-      (key, value) =>
-        key === 'cache' && operation.cache !== null
-          ? setting(`operations.${id}.cache`, renderCache(subtree(tree, 'operations', id, 'cache')))
-          : setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
+    layers: toExplainedLayers(describeLayers(config, described), operation.state, (key, value) =>
+      key === 'cache' && operation.cache !== null
+        ? setting(`operations.${id}.cache`, renderCache(subtree(tree, 'operations', id, 'cache')))
+        : setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
     ),
     globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
   }
 }
+
+/**
+ * Lists the rows of the layers that a configuration composes for an operation. Nothing is connected or counted: only
+ * which layers there are, and what they say of themselves.
+ */
+export const describeLayers = (
+  config: Config,
+  operation: Operation,
+  authProvider: AuthProvider = nullAuthProvider,
+): readonly LayerRow[] =>
+  layerTable({
+    operation,
+    config,
+    retryBudget: null,
+    addressLimiter: null,
+    authProvider,
+    clientLimits: acquireClientLimits(
+      config.clients,
+      config.limits,
+      new RateLimiterRegistry({ kind: 'primary' }, () => {}),
+    ),
+    processLoad: createProcessLoad(),
+    tracing: null,
+    requestMetrics: new RequestMetrics(),
+    auditSink: nullAuditSink,
+    caches: createEmptyCache(config),
+  })
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 

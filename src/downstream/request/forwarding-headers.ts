@@ -1,5 +1,5 @@
 /** The fields by which proxies say who their client is: which are believed, and what the gateway adds. */
-import { fieldNameEquals, foldUnderscores } from '../../header-fields.ts'
+import { fieldNameEquals, foldUnderscores, joinValues } from '../../header-fields.ts'
 import type { Peer } from '../listener/peer.ts'
 
 /** What a trusted proxy says of its client. */
@@ -43,10 +43,6 @@ export const applyForwarded = (
   fields.push(name, value)
   return forwarded
 }
-
-/** Joins the lines of a field with a comma (RFC 9110 §5.3). */
-export const joinValues = (earlier: string | null, value: string): string =>
-  earlier === null ? value : `${earlier}, ${value}`
 
 /** Adds the gateway's own hop: Via (RFC 9110 §7.6.3) and X-Forwarded-*, each behind what a trusted proxy says. */
 export const addForwardingFields = (

@@ -1,11 +1,5 @@
-import { dropConnectionNominated, fieldNameEquals, isHopByHop } from '../../header-fields.ts'
-import {
-  applyForwarded,
-  emptyForwarded,
-  isAcceptedFromPeer,
-  isForwardedName,
-  joinValues,
-} from './forwarding-headers.ts'
+import { dropConnectionNominated, fieldNameEquals, isHopByHop, joinValues } from '../../header-fields.ts'
+import { applyForwarded, emptyForwarded, isAcceptedFromPeer, isForwardedName } from './forwarding-headers.ts'
 import { isValidRequestId } from './request-id.ts'
 
 /** A request's header section, read in one pass. Strings are latin1. */

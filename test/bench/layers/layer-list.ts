@@ -1,11 +1,6 @@
+import { describeLayers } from '../../../src/cli/explain/operation-details.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
-import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
-import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { createAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
-import { layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'
-import { createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
-import { acquireClientLimits } from '../../../src/runtime/resources/client-limits.ts'
-import { createProcessLoad } from '../../../src/runtime/resources/process-load.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
 import { get } from '../workload.ts'
@@ -21,23 +16,7 @@ export const readLayerList = (file: string): readonly string[] => {
     new TokenVerifiers(() => {}),
     new RateLimiterRegistry({ kind: 'alone' }, () => {}),
   )
-  const rows = layerTable({
-    operation,
-    config,
-    retryBudget: null,
-    addressLimiter: null,
-    authProvider: guard,
-    clientLimits: acquireClientLimits(
-      config.clients,
-      config.limits,
-      new RateLimiterRegistry({ kind: 'primary' }, () => {}),
-    ),
-    processLoad: createProcessLoad(),
-    tracing: null,
-    requestMetrics: new RequestMetrics(),
-    auditSink: nullAuditSink,
-    caches: createEmptyCache(config),
-  })
+  const rows = describeLayers(config, operation, guard)
   guard.release()
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)
 }

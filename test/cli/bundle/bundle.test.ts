@@ -19,20 +19,16 @@ const folder = (): string => {
 
 const whole = ['MANIFEST.txt', 'config.json', 'explain.txt', 'status.json', 'versions.json']
 
+/** Runs `bundle` against an admin listener; `file` is the configuration that it reads. */
+const runBundle = (admin: string, output: string, file = configFileWith('{}')) =>
+  runCommand(['bundle', '--config', file, '--admin', admin, '--output', output])
+
 describe('bundle', () => {
   test('holds the data of a gateway, readable for its owner alone', async () => {
     const live = await bootLiveGateway()
     const output = join(folder(), 'a.zip')
 
-    const { code, out, err } = await runCommand([
-      'bundle',
-      '--config',
-      live.file,
-      '--admin',
-      live.admin,
-      '--output',
-      output,
-    ])
+    const { code, out, err } = await runBundle(live.admin, output, live.file)
 
     const parts = unzip(output)
     expect({ code, err }).toEqual({ code: 0, err: '' })
@@ -133,15 +129,7 @@ describe('a missing part does not affect the others', () => {
     const file = configFileWith('upstreams: {}')
     const output = join(folder(), 'a.zip')
 
-    const { code, err } = await runCommand([
-      'bundle',
-      '--config',
-      file,
-      '--admin',
-      `http://127.0.0.1:${await freePort()}`,
-      '--output',
-      output,
-    ])
+    const { code, err } = await runBundle(`http://127.0.0.1:${await freePort()}`, output, file)
 
     const parts = unzip(output)
     expect(code).toBe(1)
@@ -177,15 +165,7 @@ describe('a missing part does not affect the others', () => {
     const admin = await scriptedAdmin(respond)
     const output = join(folder(), 'a.zip')
 
-    const { code, err } = await runCommand([
-      'bundle',
-      '--config',
-      configFileWith('{}'),
-      '--admin',
-      admin.url,
-      '--output',
-      output,
-    ])
+    const { code, err } = await runBundle(admin.url, output)
 
     expect(code).toBe(1)
     expect(err).toContain(why)
@@ -196,7 +176,7 @@ describe('a missing part does not affect the others', () => {
     const live = await bootLiveGateway({ metrics: 'none' })
     const output = join(folder(), 'a.zip')
 
-    const { code, err } = await runCommand(['bundle', '--config', live.file, '--admin', live.admin, '--output', output])
+    const { code, err } = await runBundle(live.admin, output, live.file)
 
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(unzip(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
@@ -207,7 +187,7 @@ describe('a missing part does not affect the others', () => {
     const live = await bootLiveGateway()
     const output = join(folder(), 'a.zip')
 
-    const { code, err } = await runCommand(['bundle', '--config', live.file, '--admin', live.url, '--output', output])
+    const { code, err } = await runBundle(live.url, output, live.file)
 
     expect(code).toBe(1)
     expect(err).toContain('is that the admin listener, and not the public one?')
@@ -217,15 +197,7 @@ describe('a missing part does not affect the others', () => {
     const admin = await scriptedAdmin(jsonResponse({ code: 'not-found', detail: 'one of /live is expected' }, 404))
     const output = join(folder(), 'a.zip')
 
-    const { code } = await runCommand([
-      'bundle',
-      '--config',
-      configFileWith('{}'),
-      '--admin',
-      admin.url,
-      '--output',
-      output,
-    ])
+    const { code } = await runBundle(admin.url, output)
 
     expect(code).toBe(0)
     expect(unzip(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
