@@ -31,7 +31,17 @@ const rooms: readonly (readonly string[])[] = [
   ['runtime/'],
   ['layers/', 'upstream/', 'config/'],
   ['shared/'],
-  ['version.ts', 'exchange.ts', 'failures/', 'clock.ts', 'units.ts', 'header-fields.ts', 'node-http.ts', 'observe/'],
+  [
+    'version.ts',
+    'exchange.ts',
+    'body.ts',
+    'failures/',
+    'clock.ts',
+    'units.ts',
+    'header-fields.ts',
+    'node-http.ts',
+    'observe/',
+  ],
   ['operations.ts'],
 ]
 

@@ -1,4 +1,5 @@
-import { Exchange, type ExchangeInit, type Handler, type ProxyResponse, type RequestBody } from '../../src/exchange.ts'
+import type { RequestBody } from '../../src/body.ts'
+import { Exchange, type ExchangeInit, type Handler, type ProxyResponse } from '../../src/exchange.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
 /** A request body that a test moves along by hand. */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { Exchange, Upload } from '../../src/exchange.ts'
+import type { Upload } from '../../src/body.ts'
+import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import type { Upstream } from '../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'

@@ -1,6 +1,6 @@
+import type { RequestBody, Upload } from '../../body.ts'
 import { CoalescedTimer } from '../../clock.ts'
 import type { ListenConfig } from '../../config/config.ts'
-import type { RequestBody, Upload } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { freeBuffer } from '../../shared/buffers.ts'
 import type { BodySource, DownstreamResponse } from '../codec.ts'

@@ -1,4 +1,4 @@
-import type { Upload } from '../../exchange.ts'
+import type { Upload } from '../../body.ts'
 import type { BodySource } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 

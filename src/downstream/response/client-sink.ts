@@ -1,4 +1,4 @@
-import type { BodySink, ResponseBody } from '../../exchange.ts'
+import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { freeBuffer } from '../../shared/buffers.ts'
 import type { ActiveRequest } from '../request/active-request.ts'

@@ -1,4 +1,4 @@
-import type { BodySink, ResponseBody } from '../../exchange.ts'
+import type { BodySink, ResponseBody } from '../../body.ts'
 
 /** The maximum that is written at once where all that is written is copied. */
 export const sliceBytes = 64 * 1024

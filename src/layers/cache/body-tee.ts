@@ -1,4 +1,5 @@
-import type { BodySink, Exchange, ProxyResponse, ResponseBody } from '../../exchange.ts'
+import type { BodySink, ResponseBody } from '../../body.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import { freeBuffer } from '../../shared/buffers.ts'

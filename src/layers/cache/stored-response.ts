@@ -1,4 +1,4 @@
-import type { BodySink, ResponseBody } from '../../exchange.ts'
+import type { BodySink, ResponseBody } from '../../body.ts'
 import type { StoredHead } from './policy/stored-head.ts'
 
 /** A stored response. It is replaced, never changed. */

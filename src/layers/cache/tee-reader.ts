@@ -1,4 +1,5 @@
-import type { BodySink, Exchange, ResponseBody } from '../../exchange.ts'
+import type { BodySink, ResponseBody } from '../../body.ts'
+import type { Exchange } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 
 /** The source of a reader: a body, as far as it has come. */

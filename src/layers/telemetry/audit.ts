@@ -1,6 +1,7 @@
 import { createHash, type Hash, hash } from 'node:crypto'
+import type { BodySink, RequestBody, ResponseBody } from '../../body.ts'
 import type { AuditConfig } from '../../config/config.ts'
-import type { BodySink, Handler, Layer, RequestBody, ResponseBody } from '../../exchange.ts'
+import type { Handler, Layer } from '../../exchange.ts'
 import { auditUnavailableError } from '../../failures/errors.ts'
 import type { BodyDigests } from '../../observe/audit/audit-line.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'

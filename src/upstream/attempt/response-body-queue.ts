@@ -1,4 +1,4 @@
-import type { BodySink, ResponseBody } from '../../exchange.ts'
+import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { concatAndFree } from '../../shared/buffers.ts'
 

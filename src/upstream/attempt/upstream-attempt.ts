@@ -1,5 +1,6 @@
+import type { Upload } from '../../body.ts'
 import { CoalescedTimer, now } from '../../clock.ts'
-import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse, Upload } from '../../exchange.ts'
+import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'

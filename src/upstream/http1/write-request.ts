@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Upload } from '../../exchange.ts'
+import type { Upload } from '../../body.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { fieldNameEquals, type HeaderFields, isHopByHop } from '../../header-fields.ts'
 import type { Operation } from '../../operations.ts'

@@ -1,4 +1,4 @@
-import type { ResponseBody } from '../../../src/exchange.ts'
+import type { ResponseBody } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 
 /** Creates a body that has completeBody. */

@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
-import type { Exchange, Handler, ProxyResponse, ResponseBody } from '../../../src/exchange.ts'
+import type { ResponseBody } from '../../../src/body.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { cacheLayer } from '../../../src/layers/cache/cache.ts'
 import { CacheStore } from '../../../src/layers/cache/cache-store.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { ResponseBody } from '../../../src/body.ts'
 import { sliceBody, sliceBytes } from '../../../src/downstream/response/sliced-body.ts'
-import type { ResponseBody } from '../../../src/exchange.ts'
 import { pseudoRandomBytes } from '../../helpers/wire.ts'
 
 const read = (body: ResponseBody, takes: number) => {

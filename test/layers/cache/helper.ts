@@ -1,4 +1,5 @@
-import type { BodySink, Exchange, Handler, Layer, ProxyResponse, ResponseBody } from '../../../src/exchange.ts'
+import type { BodySink, ResponseBody } from '../../../src/body.ts'
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../../src/exchange.ts'
 import type { GatewayError } from '../../../src/failures/errors.ts'
 import { cacheLayer } from '../../../src/layers/cache/cache.ts'
 import { CacheStore } from '../../../src/layers/cache/cache-store.ts'

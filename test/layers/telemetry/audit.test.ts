@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { ResponseBody } from '../../../src/body.ts'
 import type { AuditConfig } from '../../../src/config/config.ts'
-import type { ResponseBody } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { auditLayer } from '../../../src/layers/telemetry/audit.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BodySink } from '../../../src/exchange.ts'
+import type { BodySink } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 
