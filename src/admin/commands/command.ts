@@ -60,8 +60,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly responseShape: Decoder<object> | 'outcome'
   /** What the command line says of the gateway where it rejects the command: `does not accept it`. */
   readonly rejectedText: string
-  /** What the command line prints in place of an error's detail, by its code. */
-  readonly errorTexts?: ReadonlyMap<string, string>
+  /** The codes of errors of a reload or a rollback that the command line prints by their detail alone. */
+  readonly plainErrors?: readonly string[]
   /** Where the overview has a link to its page. */
   readonly links: CommandLinks
 }

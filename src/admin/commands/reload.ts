@@ -86,8 +86,9 @@ const rollbackCommand: Command<object, object, ReloadCommandResult> = {
   query: () => ({}),
   isSerialized: false,
   plan: () => ({}),
-  async confirmation({ reloader: { running, previous, file } }) {
-    if (previous === null) return nothingToRollBack
+  async confirmation({ reloader }) {
+    const { running, previous, file } = reloader
+    if (previous === null) return nothingToRollBack(reloader)
     const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
     const changes = diffConfigs(running, previous)
     const groups = await getChangedGroups(changes)
@@ -110,7 +111,7 @@ const rollbackCommand: Command<object, object, ReloadCommandResult> = {
   },
   async run({ reloader }) {
     const outcome = await reloader.rollback()
-    return outcome === null ? nothingToRollBack : toReloadResult(outcome)
+    return outcome === null ? nothingToRollBack(reloader) : toReloadResult(outcome)
   },
   event: null,
   successText: (result) => appliedText(result),
@@ -120,9 +121,7 @@ const rollbackCommand: Command<object, object, ReloadCommandResult> = {
       : `rolled back: ${from} → ${to}; the file is left alone, and reload takes it again`,
   responseShape: 'outcome',
   rejectedText: 'refuses it',
-  errorTexts: new Map([
-    ['nothing-to-roll-back', 'nothing to roll back: what runs is the first configuration since the start'],
-  ]),
+  plainErrors: ['nothing-to-roll-back'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
   },
@@ -178,11 +177,15 @@ const preflightNotice = ({ config, state }: Reloader): HtmlValue =>
 
 const forceWarning = html`<strong>What it brings is not tried:</strong> a group whose endpoints are not there answers its clients with errors from then on.`
 
-const nothingToRollBack: AdminError = {
+const nothingToRollBack = ({ isFirst }: Reloader): AdminError => ({
   status: 409,
   code: 'nothing-to-roll-back',
-  detail: 'the configuration that runs is the first one of this process',
-}
+  detail: `nothing to roll back: ${
+    isFirst
+      ? 'what runs is the first configuration since the start'
+      : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
+  }`,
+})
 
 const configurationRejected = {
   status: 422,

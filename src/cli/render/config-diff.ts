@@ -1,7 +1,7 @@
 import { type ReloadResponse, reloadRejectionShape, reloadResponseShape } from '../../admin/api/config-responses.ts'
 import type { Command } from '../../admin/commands/command.ts'
 import { formatProblem, formatProblems } from '../../config/problem.ts'
-import { getMember } from '../../shared/decode.ts'
+import { asObject, asText, getMember } from '../../shared/decode.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 import type { AdminResponse } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
@@ -18,8 +18,8 @@ export const renderReloadOutcome = (target: AdminTarget, command: Command, { bod
 
 /** Renders why a reload or a rollback was rejected, and prints on stderr what runs on. */
 export const renderReloadRejection = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
-  const known = command.errorTexts?.get(`${getMember(body, 'code')}`)
-  if (known !== undefined) return `${known}\n`
+  if (command.plainErrors?.includes(`${getMember(body, 'code')}`))
+    return `${decodeResponse(target, body, asObject({ detail: asText })).detail}\n`
   const { hash, problems, nextTry } = decodeResponse(target, body, reloadRejectionShape)
   const retryNote = nextTry === null ? '' : ', and it is tried again and again while the file says so'
   process.stderr.write(`lender-gateway: ${targetUrl(target)} ${command.rejectedText}; ${hash} runs on${retryNote}\n`)

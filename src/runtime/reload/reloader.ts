@@ -98,6 +98,11 @@ export class Reloader {
     return previous.config.hash === this.config.hash ? null : { ...previous, warnings } // only credentials had changed
   }
 
+  /** Whether no other configuration has run since the start. */
+  get isFirst(): boolean {
+    return this.#previous === null
+  }
+
   /** The files that were last read, whatever came of it. */
   get sources(): LoadResult['sources'] {
     return this.#sources

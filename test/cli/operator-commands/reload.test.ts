@@ -171,11 +171,12 @@ market
     })
   })
 
-  test('exits with 1 when there is nothing to go back to', async () => {
-    expect(await run('rollback', { code: 'nothing-to-roll-back', status: 409 }, 409)).toEqual({
-      code: 1,
-      err: '',
-      out: 'nothing to roll back: what runs is the first configuration since the start\n',
-    })
+  test.each([
+    'nothing to roll back: what runs is the first configuration since the start',
+    'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
+  ])('exits with 1 when there is nothing to go back to, and prints why: %s', async (detail) => {
+    const body = { code: 'nothing-to-roll-back', detail, status: 409 }
+
+    expect(await run('rollback', body, 409)).toEqual({ code: 1, err: '', out: `${detail}\n` })
   })
 })

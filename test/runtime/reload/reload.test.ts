@@ -193,6 +193,24 @@ describe('POST /rollback', () => {
     const { status: code, body } = await fetchAdmin(`${live.admin}/rollback`, 'POST')
 
     expect(code).toBe(409)
-    expect(body).toMatchObject({ code: 'nothing-to-roll-back' })
+    expect(body).toMatchObject({
+      code: 'nothing-to-roll-back',
+      detail: 'nothing to roll back: what runs is the first configuration since the start',
+    })
+  })
+
+  test('is a conflict when the one before differs only in what is kept, and says so', async () => {
+    const as = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
+    const [old, fresh] = ['a-token-of-an-operator', 'another-token-of-an-operator']
+    const live = await bootLiveGateway({ admin: { token: old } })
+    live.edit({ admin: { token: fresh } })
+    await live.gateway.reload('request')
+
+    const { status: code, body } = await fetchAdmin(`${live.admin}/rollback`, 'POST', as(fresh))
+
+    expect([code, body.code]).toEqual([409, 'nothing-to-roll-back'])
+    expect(body.detail).toBe(
+      'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
+    )
   })
 })

@@ -164,9 +164,13 @@ describe('a rollback', () => {
 
     expect(reloader.previous).toBeNull()
     expect(await reloader.rollback()).toBeNull()
+    expect(reloader.isFirst).toBe(false)
   })
 
   test('has nowhere to go at first', async () => {
-    expect(await createReloader(broken).reloader.rollback()).toBeNull()
+    const { reloader } = createReloader(broken)
+
+    expect(await reloader.rollback()).toBeNull()
+    expect(reloader.isFirst).toBe(true)
   })
 })
