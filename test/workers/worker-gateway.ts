@@ -33,6 +33,9 @@ export interface ShownStatus {
   readonly config: { readonly hash: string }
   readonly workers: readonly ShownWorker[]
   readonly operations: Readonly<Record<string, unknown>>
+  readonly tokens: {
+    readonly jwt: { readonly keys: number; readonly lastSuccess: string | null } | null
+  }
   readonly log: { readonly level: string; readonly dropped: number }
 }
 

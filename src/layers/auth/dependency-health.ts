@@ -32,6 +32,11 @@ export class DependencyHealth {
     if (this.error !== null && this.#lastSuccess - this.#lastFailure >= this.#recoveryMs) this.#change(null)
   }
 
+  /** Records a good response that another process got. Whether this one can reach the server stays as it was. */
+  recordPeerSuccess(at: number): void {
+    this.#lastSuccess = Math.max(this.#lastSuccess ?? 0, at)
+  }
+
   recordFailure(error: string): void {
     this.#lastFailure = epochMs()
     if (this.error === null) this.#change(error)

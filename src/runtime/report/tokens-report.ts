@@ -29,13 +29,18 @@ export const collectTokensReport = ({ authProvider }: Snapshot): TokensReport =>
 }
 
 /**
- * Merges the reports of several workers, each of which fetches and introspects for itself: the worst state wins. The
- * primary keeps the replay window for all.
+ * Merges the reports of several workers, each of which fetches and introspects for itself: the worst state wins, and a
+ * worker without keys before one that cannot fetch newer ones. The primary keeps the replay window for all.
  */
 export const mergeTokensReports = (primary: TokensReport, workers: readonly TokensReport[]): TokensReport => ({
-  jwt: worstWorker(pluck(workers, 'jwt'), isFailing) ?? primary.jwt,
+  jwt: mergeIssuerKeys(pluck(workers, 'jwt')) ?? primary.jwt,
   introspection: worstWorker(pluck(workers, 'introspection'), isFailing) ?? primary.introspection,
   proofs: primary.proofs,
 })
+
+const mergeIssuerKeys = (workers: readonly WithWhere<IssuerKeysState>[]): TokensReport['jwt'] =>
+  worstWorker(workers, workers.some(hasNoKeys) ? hasNoKeys : isFailing)
+
+const hasNoKeys = ({ keys }: IssuerKeysState): boolean => keys === 0
 
 const isFailing = ({ error }: DependencyHealthState): boolean => error !== null

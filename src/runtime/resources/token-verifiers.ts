@@ -2,7 +2,13 @@ import type { IntrospectionConfig, JwtConfig } from '../../config/config.ts'
 import type { GetClaims } from '../../layers/auth/claims.ts'
 import type { DependencyHealthState } from '../../layers/auth/dependency-health.ts'
 import { Introspector, introspect } from '../../layers/auth/introspection.ts'
-import { type IssuerKeys, type IssuerKeysState, JwksCache, staticIssuerKeys } from '../../layers/auth/jwt/jwks-cache.ts'
+import {
+  type FetchedJwks,
+  type IssuerKeys,
+  type IssuerKeysState,
+  JwksCache,
+  staticIssuerKeys,
+} from '../../layers/auth/jwt/jwks-cache.ts'
 import { jwtVerifier } from '../../layers/auth/jwt/jwt-verifier.ts'
 import { createHttpClient } from '../../shared/http-client.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
@@ -18,6 +24,11 @@ export interface TokenVerifierLease<State> {
   release(): void
 }
 
+/** The last keys that were fetched from a URL: plain data, 256 KiB at most, which one process hands to others. */
+export interface KeysHandover extends FetchedJwks {
+  readonly url: string
+}
+
 interface OpenIntrospector<State> {
   readonly getClaims: GetClaims
   state(): State
@@ -30,12 +41,27 @@ interface OpenIntrospector<State> {
  */
 export class TokenVerifiers {
   readonly #logEvent: LogEvent
+  readonly #onKeysFetched: (keys: KeysHandover) => void
+  /** Those of `#keys` that are fetched, by URL. */
+  readonly #jwksCaches = new Map<string, JwksCache>()
   readonly #keys = new RefCountedMap<IssuerKeys>()
   readonly #verifiers = new RefCountedMap<GetClaims>()
   readonly #introspectors = new RefCountedMap<OpenIntrospector<DependencyHealthState>>()
 
-  constructor(logEvent: LogEvent) {
+  /** `onKeysFetched` is called with the keys that this process has fetched. */
+  constructor(logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) {
     this.#logEvent = logEvent
+    this.#onKeysFetched = onKeysFetched
+  }
+
+  /** The last keys of each URL that is in use. */
+  get keysToHandOver(): readonly KeysHandover[] {
+    return [...this.#jwksCaches].flatMap(([url, { fetched }]) => (fetched === null ? [] : [{ url, ...fetched }]))
+  }
+
+  /** Adopts keys that another process has fetched. Keys of a URL that is not in use are dropped. */
+  adoptKeys({ url, ...fetched }: KeysHandover): void {
+    this.#jwksCaches.get(url)?.adopt(fetched)
   }
 
   /** Opens the verifier of JWTs, or acquires the open one. */
@@ -65,14 +91,20 @@ export class TokenVerifiers {
     if ('text' in jwks) return staticIssuerKeys(jwks.text)
     const url = new URL(jwks.url)
     const fetcher = createJwksFetcher(url)
-    return new JwksCache({
+    const cache = new JwksCache({
       fetch: () => fetcher.fetchJwks(),
       onChange: (reason) => {
         if (reason === null) this.#logEvent('info', 'keys of the issuer are fetched again', { from: url.origin })
         else this.#logEvent('warn', 'keys of the issuer cannot be fetched', { from: url.origin, reason })
       },
-      onClose: () => fetcher.close(),
+      onFetched: (fetched) => this.#onKeysFetched({ url: jwks.url, ...fetched }),
+      onClose: () => {
+        this.#jwksCaches.delete(jwks.url)
+        fetcher.close()
+      },
     })
+    this.#jwksCaches.set(jwks.url, cache)
+    return cache
   }
 
   #openIntrospector(config: IntrospectionConfig): OpenIntrospector<DependencyHealthState> {

@@ -14,7 +14,7 @@ import {
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import { CacheRegistry, type PurgeResult } from '../resources/cache-registry.ts'
 import { SharedCacheRegistry } from '../resources/shared-cache-registry.ts'
-import { TokenVerifiers } from '../resources/token-verifiers.ts'
+import { type KeysHandover, TokenVerifiers } from '../resources/token-verifiers.ts'
 import { preloadTracing, TracerRegistry } from '../resources/tracer-registry.ts'
 import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
 import { CurrentSnapshot } from './current-snapshot.ts'
@@ -27,6 +27,10 @@ export interface DataPlaneDeps {
   readonly onVerdict?: OnHealthVerdict
   /** What the probes of another process have found. */
   readonly initialVerdicts?: readonly HealthVerdict[]
+  /** The keys of issuers that other processes have fetched. */
+  readonly initialKeys?: readonly KeysHandover[]
+  /** Called with the keys of an issuer that this process has fetched. */
+  readonly onKeysFetched?: (keys: KeysHandover) => void
   /** The role of this process where several count together; by default it is alone. */
   readonly limiterRole?: LimiterRole
   /** The name of the process; by default `gateway`. */
@@ -57,6 +61,8 @@ export class DataPlane {
       logEvent,
       onVerdict,
       initialVerdicts = [],
+      initialKeys = [],
+      onKeysFetched,
       processName = 'gateway',
       limiterRole = { kind: 'alone' },
       log,
@@ -71,7 +77,7 @@ export class DataPlane {
         if (isShared) logEvent('info', 'limits are shared', {})
         else logEvent('warn', 'limits are not shared', { reason })
       }),
-      tokenVerifiers: new TokenVerifiers(logEvent),
+      tokenVerifiers: new TokenVerifiers(logEvent, onKeysFetched),
       caches: new CacheRegistry(
         logEvent,
         onInvalidated,
@@ -84,6 +90,7 @@ export class DataPlane {
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
+    for (const keys of initialKeys) this.adoptKeys(keys)
   }
 
   /** The endpoints that probes find down. */
@@ -94,6 +101,16 @@ export class DataPlane {
   /** Applies what the probes of another process found. */
   applyVerdict(verdict: HealthVerdict): void {
     this.#shared.endpoints.applyVerdict(verdict)
+  }
+
+  /** The last keys of issuers, for a process that begins to serve. */
+  get keysToHandOver(): readonly KeysHandover[] {
+    return this.#shared.tokenVerifiers.keysToHandOver
+  }
+
+  /** Adopts the keys of an issuer that another process has fetched. */
+  adoptKeys(keys: KeysHandover): void {
+    this.#shared.tokenVerifiers.adoptKeys(keys)
   }
 
   /** Consumes one token of a limit for each key, for another process. Null: that limit is not known here. */

@@ -48,6 +48,8 @@ export const startWorkerRuntime = async (
     logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
     onVerdict: null, // the primary probes
     initialVerdicts: verdicts,
+    initialKeys: init.issuerKeys,
+    onKeysFetched: (keys) => send({ type: 'issuerKeys', keys }),
     limiterRole: { kind: 'worker', workerCount: init.workers, timeoutMs: init.countMs, askPrimary: consumeRemotely },
     processName: `worker-${worker}`,
     log,
@@ -133,6 +135,8 @@ export const startWorkerRuntime = async (
         return void enqueue(async () => dataPlane.applyVerdict(notification.verdict))
       case 'invalidate':
         return dataPlane.invalidate(notification.targets)
+      case 'issuerKeys':
+        return dataPlane.adoptKeys(notification.keys)
       case 'drain':
         return server.drain()
       case 'auditState':

@@ -3,6 +3,7 @@ import { deserializeClients, serializeClients } from '../../config/load/serializ
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { Override, OverridesView } from '../../runtime/overrides.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
+import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
 import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
@@ -30,6 +31,8 @@ export interface WorkerInit {
   readonly countMs: number
   readonly state: SerializedSnapshotInput
   readonly verdicts: readonly HealthVerdict[]
+  /** The last keys of issuers: an issuer that is down just now has none for a worker that starts. */
+  readonly issuerKeys: readonly KeysHandover[]
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
   /** The secret of TLS session tickets: one for all workers, so that a client resumes with any of them. */
@@ -81,6 +84,8 @@ export type WorkerNotification =
   | { readonly type: 'drain' }
   /** These have become invalid: another worker has reported it. */
   | { readonly type: 'invalidate'; readonly targets: readonly InvalidationTarget[] }
+  /** Another process has fetched these keys of an issuer. */
+  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
   /** The audit log cannot be written, or can be again. */
   | { readonly type: 'auditState'; readonly failing: boolean }
   /** The outcomes of a batch that the worker had counted. */
@@ -108,6 +113,8 @@ export type MessageToPrimary =
   | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
   /** These have become invalid, and other workers may have stored them. */
   | { readonly type: 'invalidated'; readonly targets: readonly InvalidationTarget[] }
+  /** It has fetched these keys of an issuer. */
+  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
   /** Consume one token of a limit for each key: the reply is `outcomes`. */
   | { readonly type: 'consume'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }

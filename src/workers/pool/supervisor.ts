@@ -7,7 +7,10 @@ import type { ExitStatus, WorkerProcess } from './worker-process.ts'
 import { type SlotCallbacks, WorkerSlot } from './worker-slot.ts'
 
 interface WorkerSupervisorOptions
-  extends Pick<SlotCallbacks, 'createInit' | 'startMs' | 'hangMs' | 'onConsume' | 'onAuditLines' | 'onInvalidated'> {
+  extends Pick<
+    SlotCallbacks,
+    'createInit' | 'startMs' | 'hangMs' | 'onConsume' | 'onAuditLines' | 'onInvalidated' | 'onKeysFetched'
+  > {
   readonly size: number
   readonly distributor: ConnectionDistributor
   readonly tracker: ConnectionTracker<WorkerProcess>

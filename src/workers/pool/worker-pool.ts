@@ -104,6 +104,7 @@ class WorkerPool implements ProxyServer {
     this.#dataPlane = new DataPlane(state, {
       logEvent: (level, event, fields) => log[level](fields, event),
       onVerdict: (verdict) => this.#notifyWorkers({ type: 'verdict', verdict }),
+      onKeysFetched: (keys) => this.#notifyWorkers({ type: 'issuerKeys', keys }),
       limiterRole: { kind: 'primary' },
       processName: 'primary',
     })
@@ -129,6 +130,7 @@ class WorkerPool implements ProxyServer {
         countMs: timeouts.countMs,
         state: this.#state,
         verdicts: this.#dataPlane.verdicts,
+        issuerKeys: this.#dataPlane.keysToHandOver,
         pseudonym,
         ticketSecret,
         draining: this.#draining,
@@ -137,6 +139,10 @@ class WorkerPool implements ProxyServer {
       onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
       onAuditLines: (lines, lost) => auditLog.recordFromWorker(lines, lost),
       onInvalidated: (targets, by) => this.#notifyWorkers({ type: 'invalidate', targets }, by),
+      onKeysFetched: (keys, by) => {
+        this.#dataPlane.adoptKeys(keys)
+        this.#notifyWorkers({ type: 'issuerKeys', keys }, by)
+      },
       onExit: (worker) => this.#stats.onExit(worker),
     })
     auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'auditState', failing })

@@ -131,6 +131,18 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     })
   })
 
+  test('a worker without keys is shown, also while its first fetch is under way', async () => {
+    const { jwt } = troubled.tokens
+    const without = { ...jwt, keys: 0, lastSuccess: null, where: 'in 1 of 2 workers' }
+    const show = (shown: object) =>
+      runStatus({ ...troubled, tokens: { jwt: shown, introspection: null, proofs: null } }).then(({ out }) =>
+        out.split('\n').find((line) => line.startsWith('jwt ')),
+      )
+
+    expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never had')
+    expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never had; CANNOT BE ASKED in 1 of 2 workers since /)
+  })
+
   test.each([
     ['rollback', 'DIFFERS from what runs: it was rolled back; reload takes it again'],
     ['file', 'DIFFERS from what runs: it was not read yet; reload reads it now'],

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { JwtConfig } from '../../../src/config/config.ts'
 import { mergeTokensReports, type TokensReport } from '../../../src/runtime/report/tokens-report.ts'
-import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
+import { type KeysHandover, TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import { audience, issuer, jwks, signingKey, signToken } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
@@ -64,6 +64,40 @@ test('of several workers the worst state is reported, and in how many it is so',
     report({ ...well, since: 3 }),
   )
   expect(mergeTokensReports(report(well), [])).toEqual(report(well))
+})
+
+test('of several workers one without keys is reported before all that fail, and in how many it is so', () => {
+  const ill = { source: 'url', keys: 2, error: 'gone', since: 3, lastSuccess: 2, where: null } as const
+  const without = { ...ill, keys: 0, since: 7, lastSuccess: null }
+  const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
+
+  expect(mergeTokensReports(report(ill), [report(ill), report(without)])).toEqual(
+    report({ ...without, where: 'in 1 of 2 workers' }),
+  )
+})
+
+test('the keys of a URL are handed over as they were fetched, and adopted only where that URL is in use', async () => {
+  const server = await httpUpstream((_, response) => void response.end(jwks(key)))
+  const handedOver: KeysHandover[] = []
+  const fetching = new TokenVerifiers(
+    () => {},
+    (keys) => handedOver.push(keys),
+  )
+  const lease = fetching.acquireJwt(jwtConfig(server.url))
+  await lease.getClaims(signToken(key))
+  await server.close()
+  const verifiers = new TokenVerifiers(() => {})
+  const other = verifiers.acquireJwt(jwtConfig(`${server.url}/other`))
+  const same = verifiers.acquireJwt(jwtConfig(server.url))
+
+  for (const keys of fetching.keysToHandOver) verifiers.adoptKeys(keys)
+
+  expect(await same.getClaims(signToken(key))).toMatchObject({ client_id: 'bank-a' })
+  await expect(other.getClaims(signToken(key))).rejects.toThrow('cannot be had')
+  expect(handedOver).toEqual([{ url: server.url, text: jwks(key), fetchedAt: lease.state().lastSuccess }])
+  expect(fetching.keysToHandOver).toEqual(handedOver)
+  for (const each of [lease, other, same]) each.release()
+  expect(fetching.keysToHandOver).toEqual([])
 })
 
 test('the replay window of several workers is the one of the primary', () => {

@@ -35,6 +35,7 @@ test('connections that it was about to be sent are returned when it ends, before
     onConsume: () => null,
     onAuditLines: () => {},
     onInvalidated: () => {},
+    onKeysFetched: () => {},
     onConnectionReturned: (socket: Socket) => void returned.push(socket),
     onDisconnect: () => void returned.push('gone'),
     onExit: () => ended.resolve(),

@@ -42,6 +42,7 @@ const createSlot = (): WorkerSlot =>
       onConsume: none,
       onAuditLines: none,
       onInvalidated: none,
+      onKeysFetched: none,
       onConnectionReturned: none,
       onConnectionsClosed: none,
       onDisconnect: none,

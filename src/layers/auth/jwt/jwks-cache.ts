@@ -32,12 +32,21 @@ export interface IssuerKeysState extends DependencyHealthState {
   readonly keys: number
 }
 
+/** A JWK Set as it was fetched: plain data, for other processes. */
+export interface FetchedJwks {
+  readonly text: string
+  /** Milliseconds since the epoch. */
+  readonly fetchedAt: number
+}
+
 /** The dependencies of a JWKS cache. */
 export interface JwksCacheOptions {
   /** Fetches the text of the set. */
   readonly fetch: () => Promise<string>
   /** Called with the error when fetching begins to fail, and with null when it succeeds again. */
   readonly onChange: (error: string | null) => void
+  /** Called with each set that this cache has fetched, also one without keys. */
+  readonly onFetched?: (set: FetchedJwks) => void
   /** Called when the cache stops fetching. */
   readonly onClose?: () => void
   readonly random?: () => number
@@ -49,6 +58,8 @@ export interface JwksCacheOptions {
  */
 export class JwksCache implements IssuerKeys {
   current: JwkSet | null = null
+  /** The text of `current`, and its age. */
+  #fetched: FetchedJwks | null = null
   readonly #options: JwksCacheOptions
   readonly #health: DependencyHealth
   #running: Promise<void> | null = null
@@ -82,6 +93,20 @@ export class JwksCache implements IssuerKeys {
     if (this.#health.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
   }
 
+  /** The newest set as it was fetched, here or elsewhere. Null: none yet. */
+  get fetched(): FetchedJwks | null {
+    return this.#fetched
+  }
+
+  /**
+   * Adopts a set that another process has fetched, unless the set here is newer: a key that the issuer has withdrawn
+   * does not come back. The set keeps its age, and the fetches of this cache go on as before.
+   */
+  adopt(set: FetchedJwks): void {
+    if (this.#fetched !== null && this.#fetched.fetchedAt >= set.fetchedAt) return
+    if (this.#accept(set) === null) this.#health.recordPeerSuccess(set.fetchedAt)
+  }
+
   state(): IssuerKeysState {
     return { source: 'url', keys: this.current?.size ?? 0, ...this.#health.state() }
   }
@@ -102,7 +127,12 @@ export class JwksCache implements IssuerKeys {
   async #run(): Promise<void> {
     this.#stop()
     const error = await this.#options.fetch().then(
-      (text) => this.#accept(text),
+      (text) => {
+        const set = { text, fetchedAt: epochMs() }
+        const unusable = this.#accept(set)
+        if (this.#fetched === set) this.#options.onFetched?.(set)
+        return unusable
+      },
       (thrown: unknown) => errorMessage(thrown),
     )
     if (this.#isClosed) return
@@ -113,12 +143,13 @@ export class JwksCache implements IssuerKeys {
   }
 
   /**
-   * Accepts a fetched set; returns null, or why it is of no use. An empty set is taken at its word: the keys before it
+   * Accepts a set; returns null, or why it is of no use. An empty set is taken at its word: the keys before it
    * are no longer good.
    */
-  #accept(text: string): string | null {
+  #accept(set: FetchedJwks): string | null {
     try {
-      this.current = parseJwkSet(text, this.current)
+      if (this.current === null || this.#fetched?.text !== set.text) this.current = parseJwkSet(set.text, this.current)
+      this.#fetched = set
       return this.current.size === 0 ? 'it holds no key that can be used' : null
     } catch (thrown) {
       return errorMessage(thrown)

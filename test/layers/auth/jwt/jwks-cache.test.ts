@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { CredentialRejected, VerifierUnavailable } from '../../../../src/layers/auth/errors.ts'
-import { JwksCache } from '../../../../src/layers/auth/jwt/jwks-cache.ts'
+import { type FetchedJwks, JwksCache } from '../../../../src/layers/auth/jwt/jwks-cache.ts'
 import { jwtVerifier } from '../../../../src/layers/auth/jwt/jwt-verifier.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../../helpers/tokens.ts'
 
@@ -20,6 +20,7 @@ const minute = 60_000
 const openCache = (text: string | null = jwks(first)) => {
   const server = { text, requests: 0, delay: async (): Promise<void> => {} }
   const changes: (string | null)[] = []
+  const fetched: FetchedJwks[] = []
   const keys = new JwksCache({
     fetch: async () => {
       server.requests++
@@ -29,6 +30,7 @@ const openCache = (text: string | null = jwks(first)) => {
       return response
     },
     onChange: (error) => changes.push(error),
+    onFetched: (set) => fetched.push(set),
     random: () => 0.5,
   })
   const getClaims = jwtVerifier(keys, {
@@ -38,7 +40,7 @@ const openCache = (text: string | null = jwks(first)) => {
     types: ['at+jwt'],
     clockTolerance: 0,
   })
-  return { server, changes, keys, getClaims }
+  return { server, changes, fetched, keys, getClaims }
 }
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
@@ -197,6 +199,42 @@ test('while unknown keys flood in, a new one of the issuer is known within a sec
 
   expect(waitedMs).toBeLessThanOrEqual(1000)
   expect(await getClaims(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
+  keys.close()
+})
+
+test('keys that another process has fetched are good at once, while the issuer is down, and keep their age', async () => {
+  const { changes, fetched, keys, getClaims } = openCache(null)
+  await expect(getClaims(goodFor(first, minute))).rejects.toThrow(VerifierUnavailable)
+  const fetchedAt = Date.now() - 10 * minute
+
+  keys.adopt({ text: jwks(first), fetchedAt })
+
+  expect(await getClaims(goodFor(first, minute))).toMatchObject({ client_id: 'bank-a' })
+  await expect(getClaims(goodFor(second, minute))).rejects.toThrow(VerifierUnavailable)
+  expect(keys.state()).toMatchObject({ keys: 1, error: 'connect ECONNREFUSED', lastSuccess: fetchedAt })
+  expect(keys.fetched).toEqual({ text: jwks(first), fetchedAt })
+  expect(changes).toEqual(['connect ECONNREFUSED'])
+  // Only what a process has fetched itself is handed on.
+  expect(fetched).toEqual([])
+  keys.close()
+})
+
+test('of the sets that several processes have fetched the newest counts, so a withdrawn key does not come back', async () => {
+  const { server, fetched, keys, getClaims } = openCache()
+  const token = goodFor(first, 60 * minute)
+  await getClaims(token)
+  const fetchedAt = Date.now()
+  server.text = null
+  await pass(minute)
+
+  keys.adopt({ text: jwks(second), fetchedAt: fetchedAt + 1 })
+  keys.adopt({ text: jwks(first), fetchedAt })
+
+  expect(await getClaims(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
+  await expect(getClaims(token)).rejects.toThrow(VerifierUnavailable)
+  keys.adopt({ text: '{"keys":[]}', fetchedAt: fetchedAt + 2 })
+  expect(keys.state()).toMatchObject({ keys: 0, lastSuccess: fetchedAt + 1 })
+  expect(fetched).toEqual([{ text: jwks(first), fetchedAt }])
   keys.close()
 })
 
