@@ -11,14 +11,17 @@ export interface InvalidationOptions {
 }
 
 /**
+ * Removes what named resources are stored as. Returns what the response waits for: that no gateway finds it in Redis
+ * any more, or that Redis has taken long enough. Null: it waits for nothing. The promise never rejects.
+ */
+export type Invalidate = (targets: readonly InvalidationTarget[]) => Promise<void> | null
+
+/**
  * Removes what a successful unsafe request has made invalid (RFC 9111 §4.4), before its response goes out: a client
- * that asks again after the response gets no outdated one.
+ * that asks again after the response gets no outdated one. What other gateways share of it is waited for.
  */
 export const cacheInvalidationLayer =
-  (
-    { publicUrl, basePath }: InvalidationOptions,
-    onInvalidated: (targets: readonly InvalidationTarget[]) => void,
-  ): Layer =>
+  ({ publicUrl, basePath }: InvalidationOptions, invalidate: Invalidate): Layer =>
   (next) =>
   (exchange) =>
     next(exchange).then((response) => {
@@ -26,10 +29,17 @@ export const cacheInvalidationLayer =
         const { path } = exchange.operation
         const origin = publicUrl === null ? requestOrigin(exchange) : new URL(publicUrl).origin
         const targets = invalidationTargets(response, { origin, basePath, path, query: exchange.query })
-        if (targets.length > 0) onInvalidated(targets)
+        const shared = targets.length > 0 ? invalidate(targets) : null
+        if (shared !== null) return shared.then(() => passOn(exchange, response))
       }
       return response
     })
+
+/** Returns the response, unless the exchange has ended while it waited: its body is cut then. */
+const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse => {
+  if (aborted !== null) throw aborted
+  return response
+}
 
 const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined

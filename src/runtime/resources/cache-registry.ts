@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Config } from '../../config/config.ts'
 import { CacheStore, type PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { CacheEvents } from '../../layers/cache/fetch-context.ts'
-import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
+import type { Invalidate, InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { CachePartition } from '../../layers/cache/partition.ts'
 import type { SharedTier } from '../../layers/cache/shared-tier.ts'
 import { allOperations, type Operation, type OperationId } from '../../operations.ts'
@@ -20,8 +20,8 @@ export interface CacheLease {
   readonly isUsed: boolean
   /** The events of the cache that no client sees. */
   readonly events: CacheEvents
-  /** Removes what has become invalid, here and in the other processes that serve. */
-  invalidate(targets: readonly InvalidationTarget[]): void
+  /** Removes what has become invalid: here, in the other processes that serve, and in Redis, which is waited for. */
+  readonly invalidate: Invalidate
   /** Returns how full it is. */
   state(): { readonly bytes: number; readonly maxBytes: number; readonly evictions: number }
   /** Returns the state of the shared tier. Null: there is none. */
@@ -96,8 +96,9 @@ export class CacheRegistry {
       isUsed: cached.length > 0,
       events: this.#events,
       invalidate: (targets) => {
-        this.invalidate(targets)
+        const shared = this.invalidate(targets)
         this.#notifyPeers(targets)
+        return shared
       },
       state: () => this.#store,
       activate: () => this.#store.setMaxBytes(maxBytes),
@@ -114,10 +115,13 @@ export class CacheRegistry {
     return { removed, isSharedPurged: (await this.#sharedCaches?.purge(scope)) ?? true }
   }
 
-  /** Removes what an unsafe request has made invalid (RFC 9111 §4.4). */
-  invalidate(targets: readonly InvalidationTarget[]): void {
+  /**
+   * Removes what an unsafe request has made invalid (RFC 9111 §4.4), here and in Redis. Returns what {@link Invalidate}
+   * does.
+   */
+  invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
     for (const { operation, query } of targets) this.#store.invalidate(operation, query)
-    this.#sharedCaches?.invalidate(targets)
+    return this.#sharedCaches?.invalidate(targets) ?? null
   }
 }
 

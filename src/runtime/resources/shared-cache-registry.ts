@@ -61,22 +61,24 @@ export class SharedCacheRegistry {
   }
 
   /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */
-  purge(scope: PurgeScope): Promise<boolean> {
-    return this.#renewGenerations((prefix) => purgedGenerationKeys(prefix, scope))
+  async purge(scope: PurgeScope): Promise<boolean> {
+    const purged = await Promise.all(
+      [...this.#stores].map((store) => store.renewGenerations(purgedGenerationKeys(store.prefix, scope))),
+    )
+    return purged.every((isPurged) => isPurged)
   }
 
   /**
-   * Makes sure that no gateway finds what has become invalid. Where Redis cannot be told now, it is told when it can
-   * be.
+   * Makes sure that no gateway finds what has become invalid. Resolves when every Redis knows, or has had the time that
+   * a lookup has. Null: no Redis can be told now. What it was not told, it is told when it can be.
    */
-  invalidate(targets: readonly InvalidationTarget[]): void {
-    void this.#renewGenerations((prefix) =>
-      targets.map(({ operation, query }) => queryGenerationKey(prefix, operation, query)),
-    )
-  }
-
-  async #renewGenerations(toKeys: (prefix: string) => readonly string[]): Promise<boolean> {
-    const renewed = await Promise.all([...this.#stores].map((store) => store.renewGenerations(toKeys(store.prefix))))
-    return renewed.every((isRenewed) => isRenewed)
+  invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
+    let told: Promise<unknown> | null = null
+    for (const store of this.#stores) {
+      const keys = targets.map(({ operation, query }) => queryGenerationKey(store.prefix, operation, query))
+      const renewed = store.renewGenerationsInTime(keys)
+      if (renewed !== null) told = told === null ? renewed : Promise.all([told, renewed])
+    }
+    return told === null ? null : told.then(() => {})
   }
 }

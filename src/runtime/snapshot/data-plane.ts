@@ -125,7 +125,7 @@ export class DataPlane {
 
   /** Removes what has become invalid in another process. */
   invalidate(targets: readonly InvalidationTarget[]): void {
-    this.#shared.caches.invalidate(targets)
+    void this.#shared.caches.invalidate(targets)
   }
 
   /** Builds the snapshot that may follow the current one: to be swapped in, or retired. */

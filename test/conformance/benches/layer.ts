@@ -77,8 +77,9 @@ class LayerSession implements Session {
     return handle
   }
 
-  #remove(targets: readonly InvalidationTarget[]): void {
+  #remove(targets: readonly InvalidationTarget[]): null {
     for (const { operation, query } of targets) this.#parts.get(operation)?.invalidate(query)
+    return null
   }
 
   async settle(): Promise<void> {

@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { invalidationTargets } from '../../../src/layers/cache/invalidation.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { cacheInvalidationLayer, type Invalidate, invalidationTargets } from '../../../src/layers/cache/invalidation.ts'
+import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 
 const uri = { origin: 'https://gateway.example', basePath: '', path: '/inventory/sync', query: '?a' }
 const insights = { operation: 'market.insights', query: '' }
@@ -77,4 +79,54 @@ test('both fields count, and a target that both name counts once', () => {
 
 test('a response that names nothing invalidates nothing', () => {
   expect(invalidationTargets({ status: 200, fields: ['Date', 'x'] }, uri)).toEqual([])
+})
+
+describe('the response', () => {
+  const response = { ...fakeResponse(201), fields: ['Location', '/market/insights'] }
+  const exchange = () => fakeExchange({ operation: 'inventory.sync' })
+  const post = (invalidate: Invalidate, to = exchange(), got = response) =>
+    cacheInvalidationLayer({ publicUrl: null, basePath: '' }, invalidate)(() => Promise.resolve(got))(to)
+
+  /** Counts the turns of the microtask queue until a promise is settled. */
+  const turnsUntil = async (promise: Promise<unknown>): Promise<number> => {
+    let isSettled = false
+    promise.finally(() => {
+      isSettled = true
+    })
+    let turns = 0
+    for (; !isSettled; turns++) await Promise.resolve()
+    return turns
+  }
+
+  test('waits until other gateways no longer find what it names', async () => {
+    const told = Promise.withResolvers<void>()
+    const onResponse = vi.fn()
+    const posted = post(() => told.promise).then(onResponse)
+    await new Promise(setImmediate)
+    expect(onResponse).not.toHaveBeenCalled()
+
+    told.resolve()
+    await posted
+
+    expect(onResponse).toHaveBeenCalledExactlyOnceWith(response)
+  })
+
+  test('waits for nothing where no gateway shares, not for a turn of the microtask queue', async () => {
+    const namesNothing = await turnsUntil(post(() => null, exchange(), { ...fakeResponse(201), fields: [] }))
+
+    expect(await turnsUntil(post(() => null))).toBe(namesNothing)
+    expect(await turnsUntil(post(() => Promise.resolve()))).toBeGreaterThan(namesNothing)
+  })
+
+  test('does not go out when the exchange has ended meanwhile', async () => {
+    const told = Promise.withResolvers<void>()
+    const ended = exchange()
+    const posted = post(() => told.promise, ended)
+    const reason = new GatewayError('client-gone')
+
+    ended.abort(reason)
+    told.resolve()
+
+    await expect(posted).rejects.toBe(reason)
+  })
 })

@@ -2,12 +2,15 @@
 const maxPending = 10_000
 const batchSize = 500
 
+/** Sends purges; resolves with whether Redis acknowledged them within `waitMs`, or a time of its own. Never rejects. */
+type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
+
 /**
  * The purges that Redis has not acknowledged. While Redis is down its entries stay, and when it is back they must not
  * be believed before it has the purges.
  */
 export class PendingPurges {
-  readonly #send: (keys: readonly string[]) => Promise<boolean>
+  readonly #send: SendPurges
   readonly #all: readonly string[]
   /** By key, the number of its last purge: a purge that is repeated while it is sent stays pending. */
   readonly #keys = new Map<string, number>()
@@ -15,7 +18,7 @@ export class PendingPurges {
   #sending = 0
 
   /** `all`: keys of which each response has at least one. */
-  constructor(all: readonly string[], send: (keys: readonly string[]) => Promise<boolean>) {
+  constructor(all: readonly string[], send: SendPurges) {
     this.#all = all
     this.#send = send
   }
@@ -27,20 +30,20 @@ export class PendingPurges {
     return keys.some((key) => this.#keys.has(key))
   }
 
-  /** Adds purges, and sends them; resolves with whether Redis acknowledged them. */
-  add(keys: readonly string[]): Promise<boolean> {
+  /** Adds purges, and sends them; resolves with whether Redis acknowledged them in time. */
+  add(keys: readonly string[], waitMs?: number): Promise<boolean> {
     for (const key of keys) this.#keys.set(key, ++this.#last)
     if (this.#keys.size > maxPending) {
       this.#keys.clear()
       for (const key of this.#all) this.#keys.set(key, ++this.#last)
     }
-    return this.#sendAll(keys)
+    return this.#sendAll(keys, waitMs)
   }
 
-  async #sendAll(keys: readonly string[]): Promise<boolean> {
+  async #sendAll(keys: readonly string[], waitMs?: number): Promise<boolean> {
     const when = new Map(keys.map((key) => [key, this.#keys.get(key)]))
     this.#sending++
-    const isAcknowledged = await this.#send(keys)
+    const isAcknowledged = await this.#send(keys, waitMs)
     this.#sending--
     if (isAcknowledged) for (const [key, last] of when) if (this.#keys.get(key) === last) this.#keys.delete(key)
     return isAcknowledged

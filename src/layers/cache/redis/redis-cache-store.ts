@@ -53,7 +53,7 @@ const maxNamesLength = 4096
 const maxQueuedBytes = 16 * 1024 * 1024
 const maxQueuedWrites = 1000
 
-// No request waits for these.
+// No request waits for these, but for an operator's purge.
 const backgroundTimeoutMs = 1000
 
 /** The counts of a Redis that gateways store in. Those of several workers add up, and /status shows each. */
@@ -73,7 +73,7 @@ type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 
 /**
  * The Redis in which several gateways store, for all operations of this one. Nothing here rejects, and no request waits
- * for a write.
+ * for a response to be written.
  */
 export class RedisCacheStore {
   readonly prefix: string
@@ -87,8 +87,9 @@ export class RedisCacheStore {
   constructor(link: Link, prefix: string) {
     this.link = link
     this.prefix = prefix
-    this.#pendingPurges = new PendingPurges(purgedGenerationKeys(prefix, { operation: null, client: null }), (keys) =>
-      this.#sendRenewal(keys),
+    this.#pendingPurges = new PendingPurges(
+      purgedGenerationKeys(prefix, { operation: null, client: null }),
+      (keys, waitMs) => this.#sendRenewal(keys, waitMs),
     )
   }
 
@@ -126,6 +127,16 @@ export class RedisCacheStore {
     return this.#pendingPurges.add(keys)
   }
 
+  /**
+   * Ends generations as {@link renewGenerations} does, while a request waits: no longer than for a lookup. Null: Redis
+   * is not available, and there is nothing to wait for.
+   */
+  renewGenerationsInTime(keys: readonly string[]): Promise<boolean> | null {
+    const { isShared, timeoutMs } = this.link
+    const renewed = this.#pendingPurges.add(keys, timeoutMs)
+    return isShared ? renewed : null
+  }
+
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
@@ -137,10 +148,10 @@ export class RedisCacheStore {
     this.#isWriting = false
   }
 
-  async #sendRenewal(keys: readonly string[]): Promise<boolean> {
+  async #sendRenewal(keys: readonly string[], waitMs = backgroundTimeoutMs): Promise<boolean> {
     if (!this.link.isShared) return false
     const scriptArgs = { keys, args: [newGeneration(), generationMs] }
-    return (await this.link.run(renewScript, scriptArgs, backgroundTimeoutMs)) !== null
+    return (await this.link.run(renewScript, scriptArgs, waitMs)) !== null
   }
 }
 

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { RedisCacheStore } from '../../../../src/layers/cache/redis/redis-cache-store.ts'
+import { ManagedRedis } from '../../../../src/shared/redis/managed-redis.ts'
+import type { RedisConnection } from '../../../../src/shared/redis/redis-connection.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Lets so much time pass, and everything that happens meanwhile. */
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+/** Opens a store in a Redis that a test silences; its time-out is 20 ms. */
+const openStore = async () => {
+  const redis = { isSilent: false, ran: 0 }
+  const run: RedisConnection['run'] = () => {
+    redis.ran++
+    return redis.isSilent ? new Promise(() => {}) : new Promise((resolve) => setTimeout(resolve, 5, 1))
+  }
+  const link = new ManagedRedis({
+    connect: () => Promise.resolve({ run, consume: () => Promise.resolve(1), destroy: () => {} }),
+    timeoutMs: 20,
+    probeKey: 'probe',
+    onChange: () => {},
+  })
+  await pass(0)
+  return { redis, link, store: new RedisCacheStore(link, 'test') }
+}
+
+/** Ends a generation while a request waits, and notes what came of it. */
+const endInTime = (store: RedisCacheStore) => {
+  const outcome: { isRenewed: boolean | 'pending' | null } = { isRenewed: 'pending' }
+  const renewed = store.renewGenerationsInTime(['key'])
+  if (renewed === null) outcome.isRenewed = null
+  renewed?.then((isRenewed) => {
+    outcome.isRenewed = isRenewed
+  })
+  return outcome
+}
+
+test('a request waits until Redis knows that a generation has ended', async () => {
+  const { link, store } = await openStore()
+  const outcome = endInTime(store)
+
+  await pass(4)
+  expect(outcome.isRenewed).toBe('pending')
+  await pass(1)
+  expect(outcome.isRenewed).toBe(true)
+  link.close()
+})
+
+test('it waits for a silent Redis as long as for a lookup, and no longer', async () => {
+  const { redis, link, store } = await openStore()
+  redis.isSilent = true
+  const outcome = endInTime(store)
+
+  await pass(19)
+  expect(outcome.isRenewed).toBe('pending')
+  await pass(2) // a timer never fires early
+  expect(outcome.isRenewed).toBe(false)
+  link.close()
+})
+
+test('five such waits in a row, and none waits any more', async () => {
+  const { redis, link, store } = await openStore()
+  redis.isSilent = true
+  for (let n = 0; n < 5; n++) {
+    endInTime(store)
+    await pass(21)
+  }
+  const ranBefore = redis.ran
+
+  expect(endInTime(store).isRenewed).toBeNull()
+  expect(redis.ran).toBe(ranBefore)
+  link.close()
+})
