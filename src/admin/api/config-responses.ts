@@ -46,6 +46,7 @@ export const reloadResponseShape = asObject({
   to: asText,
   changes: asList(changeShape),
   warnings: asList(problemShape),
+  switchedOff: asNullable(asList(asText)),
 })
 
 /** The result of a reload or a rollback that was not rejected. */

@@ -77,6 +77,8 @@ export interface CommandConfirmation {
   readonly what: HtmlValue
   /** For how long, which can be chosen; null: it is not for a time. */
   readonly ttlMs: number | null
+  /** What the form gives beside the arguments of the page. */
+  readonly args?: Readonly<Record<string, string>>
   readonly button: string
 }
 

@@ -1,5 +1,6 @@
 import type { ConfigChange } from '../../config/diff/diff-reports.ts'
-import type { ReloadOutcome } from '../../runtime/reload/reload-history.ts'
+import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
+import type { ReloadOutcome, UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { AdminError } from '../admin-error.ts'
 import { formatTime } from '../format-time.ts'
@@ -8,13 +9,12 @@ import { badRequest, flagArgument, type RawArguments, type ValuesOf } from './ar
 import type { Command, CommandGroup } from './command.ts'
 import { actionHref, paragraphs, pluralize } from './phrases.ts'
 
-const args = {
-  force: flagArgument({
-    usage: '--force',
-    help: 'take it although no endpoint that it brings to a group can be reached',
-    expected: 'true, or to be left out; nothing was read',
-  }),
-}
+const forceArgument = (help: string) => ({
+  force: flagArgument({ usage: '--force', help, expected: 'true, or to be left out; nothing was done' }),
+})
+
+const args = forceArgument('take it although no endpoint that it brings to a group can be reached')
+const rollbackArgs = forceArgument('go back although this switches off authentication, the audit log or a verification')
 
 interface ReloadCommandResult extends Exclude<ReloadOutcome, { result: 'refused' }> {
   readonly groups: readonly string[]
@@ -25,12 +25,14 @@ const maxShownChanges = 20
 // Skipping a safeguard takes these very words: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
-const parseForce = (query: string): RawArguments | AdminError => {
-  if (query === '') return {}
-  return forceQueries.has(query)
-    ? { force: 'true' }
-    : badRequest('/reload takes ?force or ?force=true and nothing else; nothing was read')
-}
+const parseForce =
+  (path: string) =>
+  (query: string): RawArguments | AdminError => {
+    if (query === '') return {}
+    return forceQueries.has(query)
+      ? { force: 'true' }
+      : badRequest(`${path} takes ?force or ?force=true and nothing else; nothing was done`)
+  }
 
 /** Reads the file again; by force without checking that its new endpoints are reached. */
 const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, ReloadCommandResult> = {
@@ -38,7 +40,7 @@ const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, Reloa
   page: 'reload',
   method: 'POST',
   path: '/reload',
-  query: parseForce,
+  query: parseForce('/reload'),
   isSerialized: false,
   plan: (_, values) => values,
   async confirmation({ reloader }, { force }) {
@@ -78,40 +80,48 @@ export const reloadCommands: CommandGroup = {
 }
 
 /** Returns to the configuration before this one. */
-const rollbackCommand: Command<object, object, ReloadCommandResult> = {
+const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof rollbackArgs>, ReloadCommandResult> = {
   choice: 'rollback',
   page: 'rollback',
   method: 'POST',
   path: '/rollback',
-  query: () => ({}),
+  query: parseForce('/rollback'),
   isSerialized: false,
-  plan: () => ({}),
+  plan: (_, values) => values,
   async confirmation({ reloader }) {
     const { running, previous, file } = reloader
     if (previous === null) return nothingToRollBack(reloader)
     const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
     const changes = diffConfigs(running, previous)
+    const lost = findLostProtections(running.config, previous.config)
     const groups = await getChangedGroups(changes)
     const more = changes.length - maxShownChanges
     return {
       title: 'Roll back the configuration?',
       what: [
         paragraphs(
+          lost.length > 0 && html`<strong>This switches off what is on now: ${lost.join(', ')}.</strong>`,
           html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
         ),
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
         paragraphs(
           html`${file} is left alone, so it says something else than what runs. It is taken again when it changes, or at a reload.`,
-          'Who may come in stays as it is now: clients, certificates of clients, and this listener.',
+          'Clients, certificates, keys and tokens stay as they are now.',
         ),
       ],
       ttlMs: null,
-      button: 'Roll back',
+      ...(lost.length > 0
+        ? {
+            args: { force: 'true' },
+            button: `Roll back and switch off ${lost.length > 1 ? `these ${lost.length}` : lost[0]}`,
+          }
+        : { button: 'Roll back' }),
     }
   },
-  async run({ reloader }) {
-    const outcome = await reloader.rollback()
-    return outcome === null ? nothingToRollBack(reloader) : toReloadResult(outcome)
+  async run({ reloader }, { force }) {
+    const outcome = await reloader.rollback(force)
+    if (outcome === null) return nothingToRollBack(reloader)
+    return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
   },
   event: null,
   successText: (result) => appliedText(result),
@@ -121,7 +131,7 @@ const rollbackCommand: Command<object, object, ReloadCommandResult> = {
       : `rolled back: ${from} → ${to}; the file is left alone, and reload takes it again`,
   responseShape: 'outcome',
   rejectedText: 'refuses it',
-  plainErrors: ['nothing-to-roll-back'],
+  plainErrors: ['nothing-to-roll-back', 'switches-off'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
   },
@@ -132,11 +142,11 @@ export const rollbackCommands: CommandGroup = {
   name: 'rollback',
   description: 'Have a running gateway go back to the configuration that it ran before.',
   choice: null,
-  args: {},
+  args: rollbackArgs,
   help: 'The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.',
   exitCodes:
-    '0 the configuration before runs again, 1 there is none or it cannot be put into effect, 2 it could not be asked',
-  examples: ['rollback', 'rollback --format json'],
+    '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
+  examples: ['rollback', 'rollback --force', 'rollback --format json'],
   commands: [rollbackCommand],
 }
 
@@ -152,10 +162,12 @@ const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResu
 const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
-const appliedText = ({ result, from, to, changes, groups }: ReloadCommandResult): string =>
+const appliedText = ({ result, from, to, changes, groups, switchedOff }: ReloadCommandResult): string =>
   result === 'unchanged'
     ? `Nothing has changed: the file says what runs already (${to}).`
-    : `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.`
+    : `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.${
+        switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
+      }`
 
 const changesText = (changes: readonly ConfigChange[], groups: readonly string[]): string =>
   `${pluralize(changes.length, 'change')}${groups.length === 0 ? '' : ` in ${groups.join(', ')}`}`
@@ -185,6 +197,13 @@ const nothingToRollBack = ({ isFirst }: Reloader): AdminError => ({
       ? 'what runs is the first configuration since the start'
       : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
   }`,
+})
+
+const switchesOffError = ({ switchesOff }: UnforcedRollback): AdminError => ({
+  status: 409,
+  code: 'switches-off',
+  detail: `the rollback would switch off what is on now: ${switchesOff.join(', ')}; nothing has changed. To do so on purpose: lender-gateway rollback --force, or POST /rollback?force`,
+  extensions: { switchesOff },
 })
 
 const configurationRejected = {

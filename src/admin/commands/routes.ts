@@ -115,10 +115,10 @@ const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 *
 const confirmPage = (
   page: string,
   query: Readonly<Record<string, string>>,
-  { title, what, ttlMs, button }: CommandConfirmation,
+  { title, what, ttlMs, args, button }: CommandConfirmation,
   principal: Principal,
 ): Html => {
-  const fields = ttlMs === null ? query : { ...query, ttl: formatDuration(ttlMs) }
+  const fields = { ...query, ...args, ...(ttlMs === null ? {} : { ttl: formatDuration(ttlMs) }) }
   return renderLayout({
     title,
     beside: logoutForm(principal),

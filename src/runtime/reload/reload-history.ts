@@ -14,8 +14,10 @@ export type ReloadOutcome =
       readonly to: string
       readonly changes: readonly ConfigChange[]
       readonly warnings: readonly ConfigProblem[]
-      /** Whether new endpoints and keys were not to be tried first. */
+      /** Whether new endpoints and keys were not to be tried first, or a rollback was to switch off what is on. */
       readonly forced: boolean
+      /** The keys of protections that were on, and are off now: `auth`, `audit`. */
+      readonly switchedOff: readonly string[]
     }
   | {
       readonly result: 'refused'
@@ -24,6 +26,13 @@ export type ReloadOutcome =
       /** The next try, when the file is sound but a new endpoint or key was not reached. */
       readonly held: DeferredEdit | null
     }
+
+/** A rollback that changes nothing, because it would switch protections off and was not forced. */
+export interface UnforcedRollback {
+  readonly result: 'unforced'
+  /** Their keys. */
+  readonly switchesOff: readonly string[]
+}
 
 /** A reload as it is remembered. */
 export interface ReloadEntry {

@@ -20,11 +20,15 @@ export const logReload = (
 ): void => {
   const { result } = outcome
   if (result === 'refused') recordAdminEvent('reload', { trigger, result, config: outcome.hash })
-  else recordAdminEvent('reload', { trigger, result, from: outcome.from, config: outcome.to, forced: outcome.forced })
+  else {
+    const off = outcome.switchedOff.length > 0 ? { switchedOff: outcome.switchedOff.join(', ') } : {}
+    const { from, to: config, forced } = outcome
+    recordAdminEvent('reload', { trigger, result, from, config, forced, ...off })
+  }
   if (outcome.result === 'unchanged') return log.info({ trigger, config: outcome.to }, 'configuration unchanged')
   if (outcome.result === 'refused') return logRejection(log, trigger, outcome)
-  const { from, to, changes, warnings, forced } = outcome
-  const how = forced ? { trigger, forced } : { trigger }
+  const { from, to, changes, warnings, forced, switchedOff } = outcome
+  const how = { trigger, ...(forced ? { forced } : {}), ...(switchedOff.length > 0 ? { switchedOff } : {}) }
   log.info({ ...how, from, to, groups: changedGroups(changes), changes }, 'configuration applied')
   logWarnings(log, warnings)
 }

@@ -6,7 +6,8 @@ import type { LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
-import { ReloadHistory, type ReloadOutcome, type ReloadTrigger } from './reload-history.ts'
+import { findLostProtections } from './lost-protections.ts'
+import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
 import { withCurrentCredentials } from './rollback-credentials.ts'
 
@@ -142,14 +143,18 @@ export class Reloader {
   }
 
   /**
-   * Puts the previous configuration back into effect. Null: there is none. The file is not read until it changes, or on
-   * request.
+   * Puts the previous configuration back into effect; one that would switch a protection off, with `force` alone. Null:
+   * there is none. The file is not read until it changes, or on request.
    */
-  rollback(): Promise<ReloadOutcome | null> {
+  rollback(force = false): Promise<ReloadOutcome | UnforcedRollback | null> {
     return this.#enqueue(async () => {
       this.#deferred.cancel()
       const { previous } = this
-      return previous === null ? null : this.#apply('rollback', previous)
+      if (previous === null) return null
+      const switchesOff = findLostProtections(this.config, previous.config)
+      return switchesOff.length > 0 && !force
+        ? { result: 'unforced', switchesOff }
+        : this.#apply('rollback', previous, force)
     })
   }
 
@@ -232,6 +237,7 @@ export class Reloader {
       changes: same ? [] : diffConfigs(previous, this.#running),
       warnings,
       forced,
+      switchedOff: findLostProtections(previous.config, config),
     })
   }
 

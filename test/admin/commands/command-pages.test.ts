@@ -72,9 +72,9 @@ describe('a page says what would happen, and nothing does', () => {
   })
 
   test.each([
-    ['reload?force=0', 400, 'Force is expected to be true, or to be left out; nothing was read.'],
+    ['reload?force=0', 400, 'Force is expected to be true, or to be left out; nothing was done.'],
     ['rollback', 409, 'Nothing to roll back: what runs is the first configuration since the start.'],
-    ['rollback?to=x', 400, '"to" is not expected: rollback takes nothing.'],
+    ['rollback?to=x', 400, '"to" is not expected: rollback takes force, each once at most.'],
     ['drain', 400, 'Group is expected to be one of valuation'],
     ['drain?group=market&url=http://other', 400, `Url is expected to be one of ${url}, http://127.0.0.1:2`],
     [`drain?group=market&url=${url}&ttl=5`, 400, 'Ttl is expected to be a duration from 1s to 24h'],

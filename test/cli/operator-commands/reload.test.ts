@@ -172,11 +172,32 @@ market
   })
 
   test.each([
-    'nothing to roll back: what runs is the first configuration since the start',
-    'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
-  ])('exits with 1 when there is nothing to go back to, and prints why: %s', async (detail) => {
-    const body = { code: 'nothing-to-roll-back', detail, status: 409 }
+    [
+      'there is nothing to go back to',
+      'nothing-to-roll-back',
+      'nothing to roll back: what runs is the first configuration since the start',
+    ],
+    [
+      'only what is kept differs',
+      'nothing-to-roll-back',
+      'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
+    ],
+    ['it would switch something off', 'switches-off', 'the rollback would switch off what is on now: auth'],
+  ])('exits with 1 and the words of the gateway when %s', async (_, code, detail) => {
+    expect(await run('rollback', { code, detail, status: 409 }, 409)).toEqual({ code: 1, err: '', out: `${detail}\n` })
+  })
 
-    expect(await run('rollback', body, 409)).toEqual({ code: 1, err: '', out: `${detail}\n` })
+  test('--force requests it all the same, and prints what is off', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ...applied, forced: true, switchedOff: ['auth'], changes: [] }))
+
+    const { code, out } = await runCommand(['rollback', '--force', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the file is left alone, and reload takes it again
+switched off: auth
+`,
+    })
+    expect(admin.received).toMatchObject([{ request: 'POST /rollback?force' }])
   })
 })

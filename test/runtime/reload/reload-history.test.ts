@@ -2,7 +2,15 @@ import { expect, test } from 'vitest'
 import type { ReloadOutcome } from '../../../src/runtime/reload/reload-history.ts'
 import { ReloadHistory } from '../../../src/runtime/reload/reload-history.ts'
 
-const rollback: ReloadOutcome = { result: 'unchanged', from: 'a', to: 'a', changes: [], warnings: [], forced: false }
+const rollback: ReloadOutcome = {
+  result: 'unchanged',
+  from: 'a',
+  to: 'a',
+  changes: [],
+  warnings: [],
+  forced: false,
+  switchedOff: [],
+}
 const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], tries: 1, nextTryAt: 0, known }
   return { result: 'refused', hash: 'a', problems: [], held }

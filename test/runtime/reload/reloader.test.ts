@@ -116,6 +116,18 @@ describe('all or nothing', () => {
   })
 })
 
+test('an edit that switches a protection off is applied, and the outcome names it', async () => {
+  const { reloader } = createReloader(loaded(`auth: { methods: [apiKey] }\n${sandbox}`), loaded(sandbox))
+
+  const on = await reloader.reload('file')
+  const off = await reloader.reload('file')
+
+  expect([on, off]).toMatchObject([
+    { result: 'applied', switchedOff: [] },
+    { result: 'applied', switchedOff: ['auth'] },
+  ])
+})
+
 test('the warnings of what runs are kept: a rejected edit changes nothing about them, and a rollback restores its own', async () => {
   const doubtful = `{ endpoints: [http://a.internal, http://a.internal] }`
   const { reloader } = createReloader(loaded(withRisk(` ${doubtful}`)), broken)
@@ -172,5 +184,19 @@ describe('a rollback', () => {
 
     expect(await reloader.rollback()).toBeNull()
     expect(reloader.isFirst).toBe(true)
+  })
+
+  test('that would switch a protection off changes nothing, unless by force', async () => {
+    const { reloader, applied, outcomes } = createReloader(loaded(`auth: { methods: [apiKey] }\n${sandbox}`))
+    await reloader.reload('file')
+
+    const unforced = await reloader.rollback()
+    const counts = [applied.length, outcomes.length]
+    const forced = await reloader.rollback(true)
+
+    expect(unforced).toEqual({ result: 'unforced', switchesOff: ['auth'] })
+    expect(counts).toEqual([1, 1])
+    expect(forced).toMatchObject({ result: 'applied', forced: true, switchedOff: ['auth'] })
+    expect(reloader.config.auth).toBeNull()
   })
 })
