@@ -26,7 +26,7 @@ describe.skipIf(program.missing)('with a Redis that gateways share', () => {
     const link = await slowLink({ to: redis.port, delayMs: 10 })
     onTestFinished(() => link.close())
     const stage = await openSharedStage(redis.url)
-    const gateways = [await stage.boot(more, `redis://127.0.0.1:${link.port}`), await stage.boot(more)] as const
+    const gateways = [await stage.boot(more, `redis://127.0.0.1:${link.port}`), await stage.boot()] as const
 
     expect(await postAndAskElsewhere(stage, gateways, repetitions)).toEqual({ 'version 1': repetitions })
   })
@@ -43,6 +43,22 @@ describe.skipIf(program.missing)('with a Redis that gateways share', () => {
     expect(await gateway.line(({ msg }) => msg === 'cache is not shared')).toMatchObject({
       reason: 'no answer within 20ms',
     })
+  })
+
+  test('back again, it is told what a POST removed meanwhile, though the gateway looks nothing up', async () => {
+    const stage = await openSharedStage(redis.url, '200ms')
+    const gateway = await stage.boot()
+    await stage.ask(gateway, 'GET', '/market/insights?a=1')
+    await stage.written(1)
+    const [[key = '', before] = []] = Object.entries(await stage.generations())
+    redis.freeze()
+    await Promise.all([1, 2, 3, 4, 5].map((n) => stage.ask(gateway, 'POST', `/valuation/score?n=${n}`)))
+    await gateway.line(({ msg }) => msg === 'cache is not shared')
+
+    await stage.ask(gateway, 'POST', '/valuation/score?a=1')
+    redis.thaw()
+
+    await expect.poll(async () => (await stage.generations())[key]).not.toBe(before)
   })
 
   test('gone, it is not waited for', async () => {

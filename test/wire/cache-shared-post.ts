@@ -17,6 +17,8 @@ export interface SharedStage {
   ask(gateway: LiveGateway, method: 'GET' | 'POST', target: string): Promise<{ status?: number; body: string }>
   /** Waits until so many responses are in Redis: they are written in the background. */
   written(responses: number): Promise<void>
+  /** Reads the generation of each query that Redis knows, by key. */
+  generations(): Promise<Record<string, string | null>>
 }
 
 /**
@@ -57,6 +59,10 @@ export const openSharedStage = async (redisUrl: string, timeout = '1s'): Promise
       const sent = request(url + target, { agent, method, headers }).end(method === 'POST' ? '{}' : undefined)
       const [response] = (await once(sent, 'response')) as [IncomingMessage]
       return { status: response.statusCode ?? 0, body: await text(response) }
+    },
+    async generations() {
+      const keys = await watching.keys('*:cache:of:*:query:*')
+      return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await watching.get(key)] as const)))
     },
     async written(responses) {
       // Beside each response stand the generations: of its operation and client, and one of each query.

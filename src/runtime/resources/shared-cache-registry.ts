@@ -36,8 +36,10 @@ export class SharedCacheRegistry {
 
   constructor(logEvent: LogEvent) {
     this.#links = new RedisRegistry((isShared, reason) => {
-      if (isShared) logEvent('info', 'cache is shared', {})
-      else logEvent('warn', 'cache is not shared', { reason })
+      if (!isShared) return logEvent('warn', 'cache is not shared', { reason })
+      logEvent('info', 'cache is shared', {})
+      // Not only at the next lookup: other gateways look up too.
+      for (const store of this.#stores) store.resendRenewals()
     })
   }
 

@@ -23,11 +23,18 @@ export class PendingPurges {
     this.#send = send
   }
 
-  /** Tells whether one of these keys is pending; if so, the pending purges are sent again. */
+  /** Tells whether one of these keys is pending; if any is, the pending purges are sent again. */
   has(keys: readonly string[]): boolean {
     if (this.#keys.size === 0) return false
-    if (this.#sending === 0) void this.#sendAll([...this.#keys.keys()].slice(0, batchSize))
+    if (this.#sending === 0) void this.resend()
     return keys.some((key) => this.#keys.has(key))
+  }
+
+  /** Sends the pending purges again, until Redis does not acknowledge some. */
+  async resend(): Promise<void> {
+    const keys = [...this.#keys.keys()]
+    for (let at = 0; at < keys.length; at += batchSize)
+      if (!(await this.#sendAll(keys.slice(at, at + batchSize)))) return
   }
 
   /** Adds purges, and sends them; resolves with whether Redis acknowledged them in time. */

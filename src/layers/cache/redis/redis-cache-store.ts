@@ -137,6 +137,11 @@ export class RedisCacheStore {
     return isShared ? renewed : null
   }
 
+  /** Tells Redis of the generations that have ended while it was not available. */
+  resendRenewals(): void {
+    void this.#pendingPurges.resend()
+  }
+
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {

@@ -48,6 +48,23 @@ test('a purge that is repeated while it is sent stays pending', async () => {
   expect(await second).toBe(false)
 })
 
+test('many pending purges are sent again in batches, as long as Redis acknowledges them', async () => {
+  const keys = Array.from({ length: 1200 }, (_, n) => `key ${n}`)
+  const redis = { isAvailable: false, batches: [] as number[] }
+  const purges = new PendingPurges(['all'], async (sent) => {
+    redis.batches.push(sent.length)
+    return redis.isAvailable
+  })
+  await purges.add(keys)
+
+  await purges.resend()
+  redis.isAvailable = true
+  await purges.resend()
+
+  expect(redis.batches).toEqual([1200, 500, 500, 500, 200])
+  expect(purges.has(keys)).toBe(false)
+})
+
 test('more purges than can be remembered cover everything', async () => {
   const { redis, purges } = scripted(false)
   const added = purges.add(Array.from({ length: 10_001 }, (_, n) => `key ${n}`))
