@@ -33,6 +33,7 @@ export interface ShownStatus {
   readonly config: { readonly hash: string }
   readonly workers: readonly ShownWorker[]
   readonly operations: Readonly<Record<string, unknown>>
+  readonly upstreams: Readonly<Record<string, { readonly endpoints: readonly { readonly state: string }[] }>>
   readonly tokens: {
     readonly jwt: { readonly keys: number; readonly lastSuccess: string | null } | null
   }

@@ -25,7 +25,7 @@ export const ttlArgument: Argument<number> = {
 /**
  * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
  * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
- * override before is restored.
+ * override before is restored. Rejects with `WorkersNotAnsweringError` as the change does.
  */
 export const applyOverride = async <Key extends string, State extends string>(
   { reloader, draining }: AdminContext,
@@ -55,7 +55,8 @@ export const stoppingError: AdminError = {
 /** The help of commands that hold for a time. */
 export const overrideHelp = {
   help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
-  exitCodes: '0 done, 1 the gateway does not accept the order, 2 it could not be asked',
+  exitCodes:
+    '0 done, 1 the gateway does not accept the order or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
 }
 
 /** How the response of such a command is read and printed. */

@@ -15,6 +15,7 @@ import {
 import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
+import { workersNotAnswering } from './workers-not-answering.ts'
 
 const args = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),
@@ -65,15 +66,18 @@ const stateCommand = (state: EndpointOverrideState) =>
       return rejection ?? { group, target, endpoints, ttlMs: isReset ? null : ttl }
     },
     async run(context, { group, target: { url }, ttlMs }) {
+      // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
+      // which is rejected leaves every drain as it was.
+      if (state === 'ready') {
+        const { unanswered } = await context.runEverywhere('uneject', { group, url })
+        if (unanswered > 0) return stillEjected(unanswered)
+      }
       const applied = await applyOverride(context, context.overrides.endpoints, {
         key: toEndpointKey(group, url),
         state,
         ttlMs,
       })
-      if (isAdminError(applied)) return applied
-      // The operator is believed: an ejected endpoint is let in again at once.
-      if (state === 'ready') await context.runEverywhere('uneject', { group, url })
-      return { group, url, state, until: applied.until }
+      return isAdminError(applied) ? applied : { group, url, state, until: applied.until }
     },
     event: 'endpoint order',
     fields: ({ url: endpoint, ...rest }) => ({ endpoint, ...rest }),
@@ -208,6 +212,11 @@ const listUrls = (endpoints: readonly EndpointState[]): string => {
   const more = endpoints.length - urls.length
   return [...urls, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
+
+const stillEjected = (unanswered: number): AdminError =>
+  workersNotAnswering(
+    `${unanswered} of the workers did not answer: an ejection may go on in them, a drain goes on in all, and it is not tried again; ask again when they answer, or are replaced`,
+  )
 
 const tooManyOverrides: AdminError = {
   status: 409,

@@ -6,6 +6,7 @@ import { html } from '../page/html.ts'
 import { choiceArgument, optionalArgument, parseFields, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, pluralize } from './phrases.ts'
+import { workersNotAnswering } from './workers-not-answering.ts'
 
 const args = {
   operation: optionalArgument(
@@ -88,11 +89,10 @@ gateways keeps what it has.`,
   commands: [purgeCommand],
 }
 
-const workersUnavailable = (removed: number, unanswered: number): AdminError => ({
-  status: 503,
-  code: 'workers-not-answering',
-  detail: `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
-})
+const workersUnavailable = (removed: number, unanswered: number): AdminError =>
+  workersNotAnswering(
+    `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
+  )
 
 const redisUnavailable = (removed: number): AdminError => ({
   status: 503,

@@ -12,6 +12,7 @@ import { type Arguments, parseArguments, parseFields, parseJsonBody, type RawArg
 import type { Command, CommandConfirmation } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
+import { toAdminError } from './workers-not-answering.ts'
 
 /**
  * Registers the commands: for scripts a method, a path and JSON; for people a page that says what would happen, whose
@@ -87,7 +88,7 @@ const runCommand = async (
 ): Promise<object> => {
   const execute = async (): Promise<object> => {
     const plan = await makePlan(context, command, args, raw)
-    return isAdminError(plan) ? plan : command.run(context, plan)
+    return isAdminError(plan) ? plan : command.run(context, plan).catch(toAdminError)
   }
   const result = await (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
   if (isAdminError(result) || command.event === null) return result

@@ -6,6 +6,9 @@ import { formatDuration } from '../../units.ts'
  */
 export class PeerGoneError extends Error {}
 
+/** The error that the called process has not replied in time. It may run the call all the same, later. */
+export class ReplyTimeoutError extends Error {}
+
 interface PendingCall {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
@@ -23,14 +26,14 @@ export class PendingCalls {
   }
 
   /**
-   * Calls with `send`, which gets a number for the reply. Rejects with the error that is replied, when the reply is
-   * late, or with {@link PeerGoneError}.
+   * Calls with `send`, which gets a number for the reply. Rejects with the error that is replied, with
+   * {@link ReplyTimeoutError} or with {@link PeerGoneError}.
    */
   call(send: (id: number) => void, timeoutMs: number): Promise<unknown> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const timer = setTimeout(() => {
-      reject(new Error(`did not answer within ${formatDuration(timeoutMs)}`))
+      reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs)}`))
       this.#onTimeout()
     }, timeoutMs)
     this.#pending.set(id, { resolve, reject })

@@ -1,6 +1,7 @@
+import { WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
 import type { HealthVerdict } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { SerializedSnapshotInput } from '../ipc/messages.ts'
-import { PeerGoneError } from '../ipc/rpc.ts'
+import { PeerGoneError, ReplyTimeoutError } from '../ipc/rpc.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-slot.ts'
 import type { WorkerTimeouts } from './worker-timeouts.ts'
@@ -18,8 +19,9 @@ export interface PreparedChange {
 let lastId = 0
 
 /**
- * Makes every worker prepare a state. Rejects when one of them cannot, or does not reply in time; nothing has changed
- * then. A worker that ends meanwhile does not count: its successor begins with what is in effect.
+ * Makes every worker prepare a state. Rejects when one of them cannot, and with {@link WorkersNotAnsweringError} when
+ * the only reason is that some have not replied in time; nothing has changed then. A worker that ends meanwhile does
+ * not count: its successor begins with what is in effect.
  */
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
@@ -31,17 +33,19 @@ export const prepareAll = async (
   const discard = (): void => {
     for (const worker of participants) worker.send({ type: 'discard', prepared: id })
   }
-  const rejections = await Promise.all(
+  const replies = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
-      const reason = await failureReason(worker.call('prepare', { prepared: id, state }, replyMs))
-      return reason === null ? null : `worker ${number} (process ${worker.pid}) ${reason}`
+      const failure = await getFailure(worker.call('prepare', { prepared: id, state }, replyMs))
+      return failure && { ...failure, reason: `worker ${number} (process ${worker.pid}) ${failure.reason}` }
     }),
   )
-  const rejection = rejections.find((reason) => reason !== null)
-  if (rejection !== undefined) {
+  const failures = replies.filter((failure) => failure !== null)
+  if (failures.length > 0) {
     discard()
-    throw new Error(rejection)
+    const unable = failures.find(({ isLate }) => !isLate)
+    if (unable !== undefined) throw new Error(unable.reason)
+    throw new WorkersNotAnsweringError(failures.map(({ reason }) => reason).join(', '))
   }
 
   const commitOn = async (
@@ -52,10 +56,10 @@ export const prepareAll = async (
     // A worker that was still starting has not prepared it, and the state that it was started with has been replaced.
     const prepared = participants.has(worker)
       ? null
-      : failureReason(worker.call('prepare', { prepared: id, state }, timeoutMs))
-    const committed = failureReason(worker.call('commit', { prepared: id, verdicts }, timeoutMs))
-    const reason = (await prepared) ?? (await committed)
-    if (reason !== null) worker.kill(`could not follow a reload: ${reason}`)
+      : getFailure(worker.call('prepare', { prepared: id, state }, timeoutMs))
+    const committed = getFailure(worker.call('commit', { prepared: id, verdicts }, timeoutMs))
+    const failure = (await prepared) ?? (await committed)
+    if (failure !== null) worker.kill(`could not follow a reload: ${failure.reason}`)
   }
   return {
     async commit(verdicts) {
@@ -72,13 +76,20 @@ export const prepareAll = async (
   }
 }
 
+interface CallFailure {
+  readonly reason: string
+  /** Whether there was no reply in time. */
+  readonly isLate: boolean
+}
+
 /** Waits for a reply, and returns why there is none. Null: there is one, or the worker has ended. */
-const failureReason = async (reply: Promise<unknown>): Promise<string | null> => {
+const getFailure = async (reply: Promise<unknown>): Promise<CallFailure | null> => {
   try {
     await reply
     return null
   } catch (error) {
     if (error instanceof PeerGoneError) return null
-    return error instanceof Error ? error.message : String(error)
+    const reason = error instanceof Error ? error.message : String(error)
+    return { reason, isLate: error instanceof ReplyTimeoutError }
   }
 }

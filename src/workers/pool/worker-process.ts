@@ -15,7 +15,7 @@ import type {
   WorkerInit,
   WorkerNotification,
 } from '../ipc/messages.ts'
-import { PeerGoneError, PendingCalls } from '../ipc/rpc.ts'
+import { PeerGoneError, PendingCalls, type ReplyTimeoutError } from '../ipc/rpc.ts'
 
 /** The exit status of a process. */
 export interface ExitStatus {
@@ -104,7 +104,7 @@ export class WorkerProcess {
   }
 
   /**
-   * Calls it. Rejects with the error that it replies, with {@link PeerGoneError}, or when it has not replied in time.
+   * Calls it. Rejects with the error that it replies, with {@link PeerGoneError} or with {@link ReplyTimeoutError}.
    */
   async call<Type extends keyof WorkerCallParams>(
     type: Type,

@@ -51,6 +51,15 @@ describe('operation', () => {
     expect(err).toContain('ttl is expected to be a duration from 1s to 24h')
   })
 
+  test('ends with 1 where a worker does not respond, and prints what is in effect', async () => {
+    const detail = 'worker 1 did not answer: it is in effect in no worker, and is not tried again'
+    const admin = await scriptedAdmin(jsonResponse({ code: 'workers-not-answering', detail }, 503))
+
+    const result = await runCommand(['operation', 'refuse', 'market.insights', '--admin', admin.url])
+
+    expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} does not accept it: ${detail}\n` })
+  })
+
   test.each([
     ['an unknown operation', ['refuse', 'market.insight']],
     ['an unknown state', ['stop', 'market.insights']],

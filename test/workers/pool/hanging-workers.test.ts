@@ -17,6 +17,7 @@ let pids: readonly number[] = []
 const settings = () => ({
   workers: 2,
   upstream: upstream.url,
+  upstreams: { leads: { endpoints: [upstream.url, `${upstream.url}/b`] } },
   listen: { maxConnections: 20 },
   log: { buffer: '64KiB' },
 })
@@ -93,13 +94,17 @@ test('an override that one worker cannot prepare is applied by none, not even by
 
   kill(second, 'SIGKILL')
   await gateway.line((line) => line.msg === 'worker ended' && line.pid === second)
-  const { status } = await response
+  const { status, body } = await response
   kill(firstPid(), 'SIGCONT')
   await expect.poll(states).toEqual(['serving', 'serving'])
   const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
   pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
 
-  expect(status).not.toBe(200)
+  expect(status).toBe(503)
+  expect(JSON.parse(body)).toMatchObject({
+    code: 'workers-not-answering',
+    detail: `worker 1 (process ${firstPid()}) did not answer within 1s: it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced`,
+  })
   expect(responses.map(parseStatus)).toEqual([200, 200])
 })
 
@@ -116,7 +121,7 @@ test('an override that is set again while the first is being rejected is in effe
   const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
   const shown = Object.keys((await gateway.status()).operations)
 
-  expect([status, second]).toEqual([500, 200])
+  expect([status, second]).toEqual([503, 200])
   expect(responses.map(parseStatus)).toEqual([503, 503])
   expect(shown).toEqual(['market.insights'])
   await gateway.ask('POST', '/operations/serve', override)
@@ -134,9 +139,33 @@ test('an override that one worker cannot prepare leaves the one before it', asyn
   const shown = Object.keys((await gateway.status()).operations)
   await gateway.ask('POST', '/operations/serve', override)
 
-  expect([status, ...responses.map(parseStatus)]).toEqual([500, 503, 503])
+  expect([status, ...responses.map(parseStatus)]).toEqual([503, 503, 503])
   expect(shown).toEqual(['market.insights'])
 })
+
+test.each([
+  ['drain', 'it is in effect in no worker'],
+  ['ready', '1 of the workers did not answer: an ejection may go on in them, a drain goes on in all'],
+])(
+  'a command to %s an endpoint that one worker does not reply to is not in effect, and the response says so',
+  async (state, detail) => {
+    const endpoint = JSON.stringify({ group: 'leads', url: `${upstream.url}/b` })
+    if (state === 'ready') await gateway.ask('POST', '/endpoints/drain', endpoint)
+    const shownStates = async () => (await gateway.status()).upstreams.leads?.endpoints.map((each) => each.state)
+    const before = await shownStates()
+
+    kill(firstPid(), 'SIGSTOP')
+    const { status, body } = await gateway.ask('POST', `/endpoints/${state}`, endpoint)
+    kill(firstPid(), 'SIGCONT')
+    await expect.poll(states).toEqual(['serving', 'serving'])
+
+    expect(status).toBe(503)
+    expect(JSON.parse(body)).toMatchObject({ code: 'workers-not-answering', detail: expect.stringContaining(detail) })
+    expect(await shownStates()).toEqual(before)
+    expect((await gateway.ask('POST', `/endpoints/${state}`, endpoint)).status).toBe(200)
+    await gateway.ask('POST', '/endpoints/ready', endpoint)
+  },
+)
 
 test('an override that expires while one worker hangs ends as soon as all reply', async () => {
   const override = JSON.stringify({ operation: 'market.insights', ttl: '1s' })

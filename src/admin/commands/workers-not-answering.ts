@@ -1,0 +1,19 @@
+import { WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
+import type { AdminError } from '../admin-error.ts'
+
+/**
+ * Makes the error of a command that not all workers have replied to. `detail` says what is in effect, and what to do.
+ */
+export const workersNotAnswering = (detail: string): AdminError => ({
+  status: 503,
+  code: 'workers-not-answering',
+  detail,
+})
+
+/** Translates the error of a change that workers have not replied to; rethrows any other. */
+export const toAdminError = (error: unknown): AdminError => {
+  if (!(error instanceof WorkersNotAnsweringError)) throw error
+  return workersNotAnswering(
+    `${error.message}: it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced`,
+  )
+}
