@@ -100,7 +100,8 @@ export class Exchange {
   fields: HeaderFields
   /** The Host that the client asked for. */
   readonly authority: string
-  readonly body: RequestBody
+  /** The request's body. A layer that has read it puts another one with the same bytes in its place. */
+  body: RequestBody
   /** Relays an interim response (102, 103); null when the client cannot take one. */
   readonly onInterim: ((status: number, fields: HeaderFields) => void) | null
   /** The client that was authenticated; null: not yet, or no layer authenticates. */

@@ -135,10 +135,6 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   app.get('/overview', async () => getOverview(context))
   app.get('/refused', async () => getRecentErrors(context))
   app.get('/config', async () => context.reloader.running.report)
-  app.get('/openapi.json', async () => {
-    const { createOpenApiDocument } = await import('./openapi/openapi-document.ts')
-    return createOpenApiDocument(context.reloader.config, null)
-  })
   registerCommands(app, context, log)
   registerMetricsRoute(app, context)
   registerLogin(app, context, log, sessions)

@@ -9,7 +9,6 @@ import {
   createTopCommand,
 } from './commands/client-commands.ts'
 import { createExplainCommand } from './commands/explain.ts'
-import { createOpenApiCommand } from './commands/openapi.ts'
 import { createServeCommand } from './commands/serve.ts'
 
 // The built-in commands, which change nothing in a running gateway. In the help they stand around the operator
@@ -22,7 +21,6 @@ const trailingCommands = () => [
   createAuditCommand(),
   createCheckCommand(),
   createExplainCommand(),
-  createOpenApiCommand(),
   createSchemaCommand(),
   createHashKeyCommand(),
 ]

@@ -2,8 +2,17 @@ import { createHash } from 'node:crypto'
 import type { Config } from './config.ts'
 
 /** Hashes a configuration. Of the clients it takes the digest: which files they stand in makes no difference. */
-export const hashConfig = ({ clients, clientsSource: { digest }, ...rest }: Omit<Config, 'hash'>): string =>
-  hashValue({ ...rest, clients: clients.length === 0 ? clients : digest })
+export const hashConfig = ({
+  clients,
+  clientsSource: { digest },
+  compiledContract,
+  ...rest
+}: Omit<Config, 'hash'>): string =>
+  hashValue({
+    ...rest,
+    clients: clients.length === 0 ? clients : digest,
+    ...(compiledContract === null ? {} : { compiledContract: compiledContract.digest }),
+  })
 
 /** Hashes a value to 12 hex digits. The order of keys makes no difference. */
 export const hashValue = (settings: unknown): string =>

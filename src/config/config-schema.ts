@@ -9,6 +9,7 @@ import { auditSchema } from './sections/audit.ts'
 import { authSchema } from './sections/auth.ts'
 import { cacheSchema } from './sections/cache.ts'
 import { clientsSchema } from './sections/clients.ts'
+import { contractSchema } from './sections/contract.ts'
 import { limitsSchema } from './sections/limits.ts'
 import { listenSchema } from './sections/listen.ts'
 import { operationsSchema } from './sections/operations.ts'
@@ -131,6 +132,7 @@ export const configSchema = z
     admin: adminSchema.prefault({}),
     audit: auditSchema.prefault('none'),
     cache: cacheSchema.prefault({}),
+    contract: contractSchema.prefault('none'),
     metrics: metricsSchema.prefault(true),
     log: logSchema.prefault({}),
     tracing: tracingSchema.prefault('none'),

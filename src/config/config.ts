@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import type { CompiledContract, ContractMode } from '../contract/compiled-contract.ts'
 import type { Group, OperationId } from '../operations.ts'
 import type { ParsedConfig } from './config-schema.ts'
 import type { upstreamPolicySchema } from './sections/upstreams.ts'
@@ -21,6 +22,8 @@ export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clien
   readonly hash: string
   readonly clients: readonly ClientConfig[]
   readonly clientsSource: ClientsSource
+  /** The contract that `contract.file` states; null: there is none. */
+  readonly compiledContract: CompiledContract | null
   readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
   readonly operations: Readonly<Record<OperationId, OperationConfig>>
 }
@@ -49,6 +52,8 @@ export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concur
   readonly maxBody: ParsedFile['defaults']['maxBody']
   /** The authentication that it requires; null: none. */
   readonly auth: OperationAuthConfig | null
+  /** How requests and responses are held to the contract; `off` without one. */
+  readonly contract: { readonly request: ContractMode; readonly response: ContractMode }
 }
 
 /** The authentication that one operation requires. */
@@ -91,6 +96,8 @@ export type MtlsConfig = AuthConfig['mtls']
 export type AdminConfig = Config['admin']
 /** The record of every exchange and every operator command. */
 export type AuditConfig = NonNullable<Config['audit']>
+/** What requests and responses have to look like. */
+export type ContractConfig = NonNullable<Config['contract']>
 /** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
 export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
 /** The log on standard output. */

@@ -1,3 +1,4 @@
+import type { Violation } from '../contract/compiled-contract.ts'
 import { type FailureKind, failureTable } from './kinds.ts'
 import type { FailureReason, ReasonFor } from './reasons.ts'
 
@@ -18,6 +19,7 @@ interface FailureOptions<K extends FailureKind> {
   readonly reason?: ReasonFor<K> | null
   readonly cause?: unknown
   readonly fields?: readonly string[]
+  readonly violations?: readonly Violation[]
 }
 
 /** A kind with its options: a reason of another kind does not compile. */
@@ -28,13 +30,14 @@ type GatewayErrorArgs =
 /**
  * The error that ends an exchange, of one kind of {@link failureTable}. `reason` says more where a kind has several, in
  * one of a fixed set of words; `cause` says all, in any words. Both are for operators and never reach a client.
- * `fields` is a flat list of header fields (name, value, …) that the response carries: `Allow`, `Retry-After`. It has
- * no stack; its cause has one.
+ * `fields` is a flat list of header fields (name, value, …) that the response carries: `Allow`, `Retry-After`.
+ * `violations` reach the client: where its request breaks the contract. The error has no stack; its cause has one.
  */
 export class GatewayError extends StacklessError {
   readonly kind: FailureKind
   readonly reason: FailureReason | null
   readonly fields: readonly string[]
+  readonly violations: readonly Violation[]
 
   constructor(...[kind, options = {}]: GatewayErrorArgs) {
     super(kind, options.cause === undefined ? undefined : { cause: options.cause })
@@ -42,6 +45,7 @@ export class GatewayError extends StacklessError {
     this.kind = kind
     this.reason = options.reason ?? null
     this.fields = options.fields ?? []
+    this.violations = options.violations ?? []
   }
 
   get status(): number {

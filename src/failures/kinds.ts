@@ -45,6 +45,11 @@ const mayBeProcessed = `${lookAtUpstream}; the request may have been processed`
  */
 export const failureTable = {
   'bad-request': clientFailure(400, 'the request is malformed', 'mend the request'),
+  'invalid-request': clientFailure(
+    400,
+    'the request breaks the contract of the operation',
+    'see `errors`, which name each place',
+  ),
   'not-found': clientFailure(
     404,
     'the path is none of the nine',
@@ -65,6 +70,11 @@ export const failureTable = {
   unauthenticated: clientFailure(401, 'the client did not prove who it is', 'send a credential that is good'),
   forbidden: clientFailure(403, 'the client may not do this', 'the operator looks at its entry under `clients`'),
   'content-too-large': clientFailure(413, 'the body is larger than maxBody', 'send less'),
+  'unsupported-media-type': clientFailure(
+    415,
+    'the body has a type that the contract of the operation does not have',
+    'see `errors` for the types',
+  ),
   'header-too-large': clientFailure(431, 'the header fields are larger than listen.maxHeaders', 'send fewer'),
   'uri-too-long': clientFailure(414, 'the target is longer than listen.maxTarget', 'shorten the query'),
   'request-timeout': clientFailure(408, 'the request came too slowly', 'send faster'),
@@ -127,6 +137,12 @@ export const failureTable = {
     mayBeProcessed,
   ),
   'bad-answer': upstreamFailure(502, 'replayable', 'the answer of the endpoint is malformed', mayBeProcessed),
+  'invalid-response': upstreamFailure(
+    502,
+    'never',
+    'the response of the endpoint breaks the contract of the operation',
+    mayBeProcessed,
+  ),
   'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation', mayBeProcessed),
   // The client takes a stored response only (RFC 9111 §5.2.1.7).
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is', 'ask without'),

@@ -5,7 +5,3 @@
 export class WorkersNotAnsweringError extends Error {
   override readonly name = 'WorkersNotAnsweringError'
 }
-
-/** What an operator is told beside the message. */
-export const notAnsweringHint =
-  'it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced'

@@ -124,6 +124,7 @@ export const describeLayers = (
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches: createEmptyCache(config),
+    contract: null,
   })
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }

@@ -40,7 +40,12 @@ export const reportConfig = (config: Config): ConfigReport => {
   )
   // Clients that the report leaves out are one value with a digest, like a secret: a change still shows.
   const clients = showsClients(config) ? {} : { clients: config.clientsSource.digest.slice(0, 12) }
-  return { hash: config.hash, config: redacted(tree), digests: { ...Object.fromEntries(digests), ...clients } }
+  const contract = config.compiledContract && { 'contract.file': config.compiledContract.digest.slice(0, 12) }
+  return {
+    hash: config.hash,
+    config: redacted(tree),
+    digests: { ...Object.fromEntries(digests), ...clients, ...contract },
+  }
 }
 
 /** Settings that need a restart, by key path: the value as the file writes it, for a map its path; null: not set. */

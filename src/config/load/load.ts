@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
 import type { Config } from '../config.ts'
 import { configSchema } from '../config-schema.ts'
+import { type LoadedContract, loadContract } from '../contract/load-contract.ts'
 import { deepFreeze } from '../deep-freeze.ts'
 import type { ConfigReport } from '../diff/diff-reports.ts'
 import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '../diff/report.ts'
@@ -102,8 +103,14 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
   const problems = locateInFiles(dropCascadingIssues(issues, secrets.tree), source, file, included)
   if (!result.success || problems.length > 0) return reject(problems, sources)
-  const config = resolveConfig(result.data, { clients: clients?.clients ?? [], parts: included?.parts ?? [] })
-  const warnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
+  const contractFile = result.data.contract?.file
+  const contract = contractFile === undefined ? noContract : loadContract(dirname(file), contractFile)
+  sources.push(...contract.sources)
+  if (contract.problems.length > 0) return reject(contract.problems, sources)
+  const listedClients = { clients: clients?.clients ?? [], parts: included?.parts ?? [] }
+  const config = resolveConfig(result.data, listedClients, contract.contract)
+  const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
+  const warnings = [...ownWarnings, ...contract.warnings]
   const adminOfFileAlone = text.includes('${') ? parseAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
   const statedAdminPort = adminOfFileAlone.isGuessed ? null : adminOfFileAlone.admin.port
   const report = reportConfig(config)
@@ -111,6 +118,8 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   const provenance = collectProvenance(source.locateStated)
   return { ok: true, config, report, restartOnly, provenance, warnings, sources, statedAdminPort }
 }
+
+const noContract: LoadedContract = { contract: null, problems: [], warnings: [], sources: [] }
 
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>
   typeof tree === 'object' && tree !== null ? { ...tree, clients } : tree

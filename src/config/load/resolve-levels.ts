@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
 import type {
   ClientConfig,
@@ -29,12 +30,14 @@ interface ListedClients {
 export function resolveConfig(
   parsed: ParsedConfig,
   { clients, parts }: ListedClients = { clients: [], parts: [] },
+  compiledContract: CompiledContract | null = null,
 ): Config {
   const { version: _, defaults, upstreams, operations, ...sections } = parsed
   const settings: Omit<Config, 'hash'> = {
     ...sections,
     clients,
     clientsSource: { parts, digest: clientsDigest(clients) },
+    compiledContract,
     upstreams: byGroup((group) => resolveUpstream(upstreams[group], defaults)),
     operations: byOperation(({ id, group }) => resolveOperation(operations[id], upstreams[group], parsed)),
   }
@@ -75,7 +78,7 @@ const requirePath = (given: z.output<typeof healthCheckSchema> | null): HealthCh
 const resolveOperation = (
   given: ParsedOperation | undefined,
   upstream: ParsedUpstream,
-  { defaults, auth }: ParsedConfig,
+  { defaults, auth, contract }: ParsedConfig,
 ): OperationConfig => ({
   state: given?.state ?? 'serve',
   deadline: firstStated(given?.deadline, upstream.deadline, defaults.deadline),
@@ -84,6 +87,10 @@ const resolveOperation = (
   auth: resolveOperationAuth(given?.auth, auth),
   idempotent: given?.idempotent ?? false,
   cache: given?.cache ?? null,
+  contract: {
+    request: contract === null ? 'off' : (given?.contract?.request ?? contract.request),
+    response: contract === null ? 'off' : (given?.contract?.response ?? contract.response),
+  },
 })
 
 /** Resolves the authentication that an operation requires, with that of all operations as its default; null: none. */

@@ -3,6 +3,7 @@ import type { OperationId } from '../../operations.ts'
 import { boolean, choice, forbiddenKey } from '../schema/scalar-types.ts'
 import { operationAuthSchema } from './auth.ts'
 import { operationCacheSchema } from './cache.ts'
+import { operationContractSchema } from './contract.ts'
 import { concurrencySchema } from './limits.ts'
 import { deadlineSchema, maxBodySchema } from './upstreams.ts'
 
@@ -12,6 +13,7 @@ const commonKeys = {
   maxBody: maxBodySchema.optional(),
   concurrency: concurrencySchema.prefault('none'),
   auth: operationAuthSchema.optional(),
+  contract: operationContractSchema.optional(),
   idempotent: boolean('May be retried when the request carries an Idempotency-Key').prefault(false),
 }
 

@@ -1,4 +1,5 @@
 import { epochMs, now } from '../../clock.ts'
+import type { Violation } from '../../contract/compiled-contract.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { type FailureKind, failureTable, reasonPhrase } from '../../failures/kinds.ts'
 import type { HeaderFields } from '../../header-fields.ts'
@@ -12,10 +13,14 @@ const maxDiscardBytes = 64 * 1024
 const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
 
 /** Renders the body of an error (RFC 9457): what happened, never why. `requestId` is null when ids are switched off. */
-const renderProblem = (kind: FailureKind, requestId: string | null): string => {
+const renderProblem = (kind: FailureKind, requestId: string | null, violations: readonly Violation[] = []): string => {
   const { status } = failureTable[kind]
   const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
-  return JSON.stringify(requestId === null ? body : { ...body, requestId })
+  return JSON.stringify({
+    ...body,
+    ...(requestId === null ? {} : { requestId }),
+    ...(violations.length === 0 ? {} : { errors: violations }),
+  })
 }
 
 /** Sends an error of the gateway's own, or cuts the response off when one had begun. */
@@ -26,8 +31,9 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   if (response.headersSent) return activeRequest.reset(error)
 
   const requestIdField = snapshot.config.requestId.header
-  // ASCII: an id is a valid token
-  const body = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId)
+  const text = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId, error.violations)
+  // An id is ASCII, and so is all else but names of the contract.
+  const body = error.violations.length === 0 ? text : Buffer.from(text).toString('latin1')
   const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
   if (requestIdField !== null) fields.push(requestIdField, activeRequest.requestId)
   fields.push(...(activeRequest.exchange?.addedResponseFields ?? []))

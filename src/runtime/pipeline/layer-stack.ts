@@ -8,6 +8,7 @@ import type {
   TracingConfig,
   UpstreamConfig,
 } from '../../config/config.ts'
+import type { ContractMode } from '../../contract/compiled-contract.ts'
 import { compose, type Handler, type Layer } from '../../exchange.ts'
 import { foldUnderscores } from '../../header-fields.ts'
 import { bodyLimitLayer, clientConcurrencyLimitLayer, concurrencyLimitLayer } from '../../layers/admission/limits.ts'
@@ -18,6 +19,9 @@ import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheLayer } from '../../layers/cache/cache.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
+import type { ContractLayerOptions } from '../../layers/contract/contract-options.ts'
+import { enforceRequestLayer, reportRequestLayer } from '../../layers/contract/request-contract.ts'
+import { enforceResponseLayer, reportResponseLayer } from '../../layers/contract/response-contract.ts'
 import { deadlineLayer } from '../../layers/resilience/deadline.ts'
 import { RetryBudget, retryLayer } from '../../layers/resilience/retry.ts'
 import { auditLayer } from '../../layers/telemetry/audit.ts'
@@ -73,7 +77,12 @@ export interface LayerStackOptions {
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
   readonly auditSink: AuditSink
   readonly caches: CacheLease
+  /** The validators of the contract. Null: nothing is held to one, or the handler serves no traffic. */
+  readonly contract: ContractResources | null
 }
+
+/** What the layers of the contract share in a process. */
+export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'pendingBytes'>
 
 /**
  * Lists the layers around an upstream, the outermost first. The order of this list is the behaviour: a request passes
@@ -131,6 +140,9 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
 
     // Serve the request: from the cache, or from the upstream in time.
     row('body-limit', 'maxBody', own.maxBody, formatSize, bodyLimitLayer),
+    row('request-contract', 'contract.request', heldTo(own.contract.request), String, (mode) =>
+      createRequestContractLayer(options, mode),
+    ),
     operation.method === 'GET'
       ? row(
           'cache',
@@ -147,6 +159,10 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
           () => cacheInvalidationLayer(config.listen, caches.invalidate),
         ),
     row('deadline', 'deadline', own.deadline, formatDuration, deadlineLayer),
+    // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
+    row('response-contract', 'contract.response', heldTo(own.contract.response), String, (mode) =>
+      createResponseContractLayer(options, mode),
+    ),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
       retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
         safe: operation.method === 'GET',
@@ -187,6 +203,33 @@ const createCacheLayer = (
   const { credentials } = config.cache
   return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id))
 }
+
+/** Returns the mode in which messages are held to the contract; null: they are not. */
+const heldTo = (mode: ContractMode): Exclude<ContractMode, 'off'> | null => (mode === 'off' ? null : mode)
+
+const createRequestContractLayer = (options: LayerStackOptions, mode: Exclude<ContractMode, 'off'>): Layer | null => {
+  const layerOptions = toContractLayerOptions(options)
+  const contract = options.config.compiledContract?.operations[options.operation.id]
+  if (layerOptions === null || contract === undefined) return null
+  return (mode === 'enforce' ? enforceRequestLayer : reportRequestLayer)(contract.request, layerOptions)
+}
+
+const createResponseContractLayer = (options: LayerStackOptions, mode: Exclude<ContractMode, 'off'>): Layer | null => {
+  const layerOptions = toContractLayerOptions(options)
+  const contract = options.config.compiledContract?.operations[options.operation.id]
+  if (layerOptions === null || contract === undefined || contract.responses.length === 0) return null
+  return (mode === 'enforce' ? enforceResponseLayer : reportResponseLayer)(contract.responses, layerOptions)
+}
+
+const toContractLayerOptions = ({ contract, config }: LayerStackOptions): ContractLayerOptions | null =>
+  contract === null || config.contract === null
+    ? null
+    : {
+        ...contract,
+        maxBytes: config.contract.maxBody,
+        sample: config.contract.sample,
+        requestIdField: config.requestId.header?.toLowerCase() ?? null,
+      }
 
 const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string => (clients ? 'clients: true' : 'true')
 

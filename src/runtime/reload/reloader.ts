@@ -5,7 +5,6 @@ import { findRestartRequired } from '../../config/diff/restart-required.ts'
 import type { LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
-import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
 import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
@@ -221,8 +220,7 @@ export class Reloader {
     try {
       if (!same) await this.#options.apply(config)
     } catch (error) {
-      const unanswered = error instanceof WorkersNotAnsweringError ? error.message : null
-      return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)
+      return this.#reject(trigger, [applyFailedProblem(this.file, error)])
     }
     this.#deferred.cancel()
     this.#lastRejection = null
@@ -243,15 +241,10 @@ export class Reloader {
     })
   }
 
-  #reject(
-    trigger: ReloadTrigger,
-    problems: readonly ConfigProblem[],
-    held: DeferredEdit | null = null,
-    unanswered: string | null = null,
-  ): ReloadOutcome {
+  #reject(trigger: ReloadTrigger, problems: readonly ConfigProblem[], held: DeferredEdit | null = null): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
     this.#lastRejection = { at: epochMs(), problems }
-    return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
+    return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held })
   }
 
   #record(trigger: ReloadTrigger, outcome: ReloadOutcome): ReloadOutcome {

@@ -129,7 +129,10 @@ export class CacheRegistry {
  * Serialises everything that decides what a response is. How endpoints share the work, and in which order they are
  * tried, does not.
  */
-const responseFingerprint = ({ operations, upstreams, auth }: Config, { id, group }: Operation): string => {
+const responseFingerprint = (
+  { operations, upstreams, auth, compiledContract }: Config,
+  { id, group }: Operation,
+): string => {
   const { endpoints, host, request, response, tls } = upstreams[group]
   const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
   const identitySettings = auth === null ? null : [auth.identityField, auth.credentials]
@@ -137,6 +140,7 @@ const responseFingerprint = ({ operations, upstreams, auth }: Config, { id, grou
     id,
     operations[id].cache,
     operations[id].auth,
+    operations[id].contract.response === 'enforce' ? compiledContract?.digest : null,
     origins,
     host,
     request,

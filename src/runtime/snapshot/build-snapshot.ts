@@ -16,6 +16,7 @@ import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
 import { receivesTraffic } from '../reload/new-endpoints.ts'
 import type { CacheRegistry } from '../resources/cache-registry.ts'
 import { acquireClientLimits } from '../resources/client-limits.ts'
+import type { ContractValidatorsCache } from '../resources/contract-validators.ts'
 import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
 import { acquireAddressLimiter } from '../resources/rate-limits.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
@@ -37,6 +38,7 @@ export interface SharedResources {
   readonly limiters: RateLimiterRegistry
   readonly tokenVerifiers: TokenVerifiers
   readonly caches: CacheRegistry
+  readonly contractValidators: ContractValidatorsCache
   readonly auditSink: AuditSink
   readonly telemetry: ProcessTelemetry
   /** Null: this process serves no clients. */
@@ -58,6 +60,7 @@ export const buildSnapshot = (
     limiters,
     tokenVerifiers,
     caches: cacheRegistry,
+    contractValidators,
     auditSink,
     telemetry,
     tracers,
@@ -71,6 +74,7 @@ export const buildSnapshot = (
   const addressLimit = acquireAddressLimiter(config.limits, limiters)
   const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
   const caches = cacheRegistry.acquire(config)
+  const validators = contractValidators.get(config)
   const release = async (): Promise<void> => {
     caches.release()
     clientLimits.release()
@@ -109,6 +113,7 @@ export const buildSnapshot = (
         requestMetrics: telemetry.requestMetrics,
         auditSink,
         caches,
+        contract: validators && { validators, ...telemetry.contract },
       }
       return composeLayers(options, upstreams[group].send, overrides.operations.get(id))
     })

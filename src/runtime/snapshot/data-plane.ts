@@ -13,6 +13,7 @@ import {
 } from '../../upstream/endpoints/endpoint-registry.ts'
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import { CacheRegistry, type PurgeResult } from '../resources/cache-registry.ts'
+import { ContractValidatorsCache } from '../resources/contract-validators.ts'
 import { SharedCacheRegistry } from '../resources/shared-cache-registry.ts'
 import { type KeysHandover, TokenVerifiers } from '../resources/token-verifiers.ts'
 import { preloadTracing, TracerRegistry } from '../resources/tracer-registry.ts'
@@ -83,6 +84,7 @@ export class DataPlane {
         onInvalidated,
         limiterRole.kind === 'primary' ? null : new SharedCacheRegistry(logEvent),
       ),
+      contractValidators: new ContractValidatorsCache(),
       auditSink,
       telemetry,
       tracers: limiterRole.kind === 'primary' ? null : new TracerRegistry(telemetry.requestMetrics.spans, logEvent),

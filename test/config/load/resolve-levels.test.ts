@@ -43,6 +43,8 @@ test('every key but upstreams has a default', () => {
     reload: { watch: true, poll: 5000, preflight: 'connect' },
     shutdown: { wait: 5000, deadline: 25_000 },
     tracing: null,
+    contract: null,
+    compiledContract: null,
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
   expect(Object.keys(upstreams)).toEqual(groups)
@@ -82,6 +84,7 @@ test('every key but upstreams has a default', () => {
     concurrency: null,
     idempotent: false,
     cache: null,
+    contract: { request: 'off', response: 'off' },
   })
 })
 
@@ -255,8 +258,9 @@ describe('precedence', () => {
   test('every value of the configuration has a provenance', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, log, reload, shutdown; for each group
-    // 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself among them; 7 for each operation.
+    // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, contract, log, reload, shutdown. For
+    // each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself among them. 9 for each
+    // operation.
     const global = [
       'allowSandbox',
       'workers',
@@ -282,7 +286,8 @@ describe('precedence', () => {
         6 +
         2 +
         (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
-        7 * allOperations.length,
+        6 +
+        9 * allOperations.length,
     )
   })
 })

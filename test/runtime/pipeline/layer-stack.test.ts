@@ -99,6 +99,7 @@ const stackOptions = ({
     auth: null,
     idempotent: false,
     cache: null,
+    contract: { request: 'off' as const, response: 'off' as const },
     ...own,
   }
   const upstream = { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null }
@@ -123,6 +124,7 @@ const stackOptions = ({
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches,
+    contract: null,
   }
 }
 
@@ -236,8 +238,10 @@ describe('the table', () => {
       { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
       { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
+      { name: 'request-contract', key: 'contract.request', setting: 'none', layer: null },
       { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
+      { name: 'response-contract', key: 'contract.response', setting: 'none', layer: null },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
     ])
   })
@@ -288,8 +292,10 @@ describe('the table', () => {
       { name: 'client-concurrency', setting: 'none', layer: null },
       { name: 'client-limit', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
+      { name: 'request-contract', setting: 'none', layer: null },
       { name: 'cache', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
+      { name: 'response-contract', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },
     ])
   })

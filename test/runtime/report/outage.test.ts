@@ -11,6 +11,7 @@ import { Overrides } from '../../../src/runtime/overrides.ts'
 import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.ts'
 import { collectReport } from '../../../src/runtime/report/status-report.ts'
 import { CacheRegistry } from '../../../src/runtime/resources/cache-registry.ts'
+import { ContractValidatorsCache } from '../../../src/runtime/resources/contract-validators.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import { buildSnapshot } from '../../../src/runtime/snapshot/build-snapshot.ts'
 import { CurrentSnapshot } from '../../../src/runtime/snapshot/current-snapshot.ts'
@@ -61,6 +62,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
     tokenVerifiers: new TokenVerifiers(() => {}),
     caches: new CacheRegistry(() => {}),
+    contractValidators: new ContractValidatorsCache(),
     telemetry,
     tracers: null,
     auditSink: nullAuditSink,

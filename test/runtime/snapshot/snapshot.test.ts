@@ -9,6 +9,7 @@ import { Overrides } from '../../../src/runtime/overrides.ts'
 import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.ts'
 import { CacheRegistry, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
+import { ContractValidatorsCache } from '../../../src/runtime/resources/contract-validators.ts'
 import { createProcessLoad } from '../../../src/runtime/resources/process-load.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import type { SnapshotInput } from '../../../src/runtime/snapshot/build-snapshot.ts'
@@ -94,6 +95,7 @@ const inputOf = (config: Config): SnapshotInput => ({ config, overrides: new Ove
 const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
   limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
+  contractValidators: new ContractValidatorsCache(),
   tokenVerifiers: new TokenVerifiers(() => {}),
   caches: new CacheRegistry(() => {}),
   telemetry: createProcessTelemetry(null, 'gateway'),

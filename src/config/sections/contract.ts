@@ -1,0 +1,41 @@
+import * as z from 'zod'
+import { contractModes } from '../../contract/compiled-contract.ts'
+import { optionalPolicy } from '../schema/inheritance.ts'
+import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { choice, percent, size } from '../schema/scalar-types.ts'
+
+const file = scalar<string>(
+  {
+    expected: 'the path of an OpenAPI document such as contract.yaml',
+    parse: (value) => {
+      if (typeof value !== 'string' || value === '') return new InvalidScalar('wrong type')
+      return value.includes('\0') || value.endsWith('/') ? new InvalidScalar('not the name of a file') : value
+    },
+    json: { type: 'string', minLength: 1 },
+  },
+  'The OpenAPI document, 3.1 or 3.0; a relative path starts at the folder of this file',
+)
+
+const modeSchema = (description: string) => choice(description, contractModes)
+
+const requestMode = modeSchema('Whether requests are checked: not at all, counted, or rejected with 400')
+const responseMode = modeSchema('Whether responses are checked: not at all, counted, or replaced by 502')
+
+/** The schema of `contract`; null: there is none. */
+export const contractSchema = optionalPolicy(
+  z
+    .strictObject({
+      file,
+      request: requestMode.prefault('report'),
+      response: responseMode.prefault('report'),
+      sample: percent('The share of messages that is checked in report mode', { min: 0 }).prefault('100%'),
+      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * 1024 ** 2 }).prefault('1MiB'),
+    })
+    .meta({ description: 'What requests and responses of the nine have to look like' }),
+  '{ file: contract.yaml }',
+)
+
+/** The schema of `contract` of one operation. */
+export const operationContractSchema = z
+  .strictObject({ request: requestMode.optional(), response: responseMode.optional() })
+  .meta({ description: 'How this operation is held to the contract' })

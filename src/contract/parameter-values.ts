@@ -1,0 +1,118 @@
+import { getFieldValues, type HeaderFields } from '../header-fields.ts'
+import type { JsonType, ParameterContract } from './compiled-contract.ts'
+import { parseStrictJson } from './strict-json.ts'
+
+/** The value of a parameter, or the rule that its text breaks. Absent: the message does not have it. */
+export type ParameterValue =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'fault'; readonly rule: 'encoding' | 'duplicate-parameter' | 'json' }
+
+const absent: ParameterValue = { kind: 'absent' }
+
+/** The parameters of a query: raw values by decoded name, in order. Null: a percent-encoding is broken. */
+export type QueryParameters = ReadonlyMap<string, readonly string[]>
+
+/** Splits a raw query, with its `?`, at `&`. Names are decoded; values stay raw, since their separators count first. */
+export const parseQuery = (query: string): QueryParameters | null => {
+  const parameters = new Map<string, string[]>()
+  for (const pair of query.slice(1).split('&')) {
+    if (pair === '') continue
+    const at = pair.indexOf('=')
+    const name = decode(at === -1 ? pair : pair.slice(0, at))
+    if (name === null) return null
+    const values = parameters.get(name)
+    const value = at === -1 ? '' : pair.slice(at + 1)
+    if (values === undefined) parameters.set(name, [value])
+    else values.push(value)
+  }
+  return parameters
+}
+
+/** Reads a parameter of the query as its style says (OpenAPI 3.1 §4.8.12.2). */
+export const readQueryParameter = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
+  const { name, style, explode, types, memberTypes } = parameter
+  if (style === 'deepObject') return readMembers(memberTypes, (member) => parameters.get(`${name}[${member}]`))
+  if (explode && types.includes('object')) return readMembers(memberTypes, (member) => parameters.get(member))
+  const values = parameters.get(name)
+  if (values === undefined) return absent
+  if (explode && types.includes('array')) return decodeItems(parameter, values)
+  const [value = ''] = values
+  if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
+  if (types.includes('array')) return decodeItems(parameter, value === '' ? [] : value.split(separators[style]))
+  const text = decode(value)
+  return text === null ? { kind: 'fault', rule: 'encoding' } : readText(parameter, text)
+}
+
+const separators = {
+  form: ',',
+  simple: ',',
+  spaceDelimited: /%20|\+| /,
+  pipeDelimited: /\||%7C/i,
+  deepObject: ',',
+  json: ',',
+} as const
+
+/** Reads a field of the header, in the style `simple`. */
+export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
+  const values = getFieldValues(fields, parameter.name)
+  if (values.length === 0) return absent
+  const { types, itemTypes } = parameter
+  if (types.includes('array')) {
+    const items = values.join(',').split(',')
+    return { kind: 'value', value: items.map((item) => toTyped(item.trim(), itemTypes)) }
+  }
+  return readText(parameter, values.join(', '))
+}
+
+const readText = ({ style, types }: ParameterContract, text: string): ParameterValue => {
+  if (style !== 'json') return { kind: 'value', value: toTyped(text, types) }
+  const parsed = parseStrictJson(Buffer.from(text))
+  return 'fault' in parsed ? { kind: 'fault', rule: 'json' } : { kind: 'value', value: parsed.value }
+}
+
+const decodeItems = ({ itemTypes }: ParameterContract, raw: readonly string[]): ParameterValue => {
+  const items: unknown[] = []
+  for (const item of raw) {
+    const text = decode(item)
+    if (text === null) return { kind: 'fault', rule: 'encoding' }
+    items.push(toTyped(text, itemTypes))
+  }
+  return { kind: 'value', value: items }
+}
+
+const readMembers = (
+  memberTypes: ParameterContract['memberTypes'],
+  valuesOf: (member: string) => readonly string[] | undefined,
+): ParameterValue => {
+  const members: [string, unknown][] = []
+  for (const [member, types] of Object.entries(memberTypes)) {
+    const values = valuesOf(member)
+    if (values === undefined) continue
+    if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
+    const text = decode(values[0] ?? '')
+    if (text === null) return { kind: 'fault', rule: 'encoding' }
+    members.push([member, toTyped(text, types)])
+  }
+  return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
+}
+
+/** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
+const toTyped = (text: string, types: readonly JsonType[]): unknown => {
+  if (types.length === 0 || types.includes('string')) return text
+  if ((types.includes('integer') || types.includes('number')) && jsonNumber.test(text)) return Number(text)
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'
+  return types.includes('null') && text === '' ? null : text
+}
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Decodes a part of a query, with `+` for a space; null: its percent-encoding is broken. */
+const decode = (raw: string): string | null => {
+  if (!raw.includes('%') && !raw.includes('+')) return raw
+  try {
+    return decodeURIComponent(raw.replaceAll('+', ' '))
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,63 @@
+import { isUtf8 } from 'node:buffer'
+
+/** Why a text is not JSON that every reader understands alike. */
+export type JsonFault = 'not-utf8' | 'not-json' | 'duplicate-member' | 'too-deep'
+
+/** The outcome of parsing: a value, or what is wrong. */
+export type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
+
+// No message of these operations is deeper; validators of recursive schemas take stack for each level.
+const maxDepth = 100
+
+/**
+ * Parses JSON strictly. Names that stand twice in an object are a fault: parsers differ in which of the two they take
+ * (RFC 8259 §4), so the upstream could read another value than the one that was checked.
+ */
+export const parseStrictJson = (bytes: Buffer): JsonResult => {
+  if (!isUtf8(bytes)) return { fault: 'not-utf8' }
+  const members = countMembers(bytes)
+  if (members < 0) return { fault: 'too-deep' }
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return { fault: 'not-json' }
+  }
+  return countOwnMembers(value) === members ? { value } : { fault: 'duplicate-member' }
+}
+
+/** Counts the members of all objects in a text by their colons, which stand outside of strings; −1: it is too deep. */
+const countMembers = (bytes: Buffer): number => {
+  let members = 0
+  let depth = 0
+  const { length } = bytes
+  for (let i = 0; i < length; i++) {
+    const byte = bytes[i] as number
+    if (byte === quote) {
+      for (i++; i < length && bytes[i] !== quote; i++) if (bytes[i] === backslash) i++
+    } else if (byte === colon) members++
+    else if (byte === openBrace || byte === openBracket) {
+      if (++depth > maxDepth) return -1
+    } else if (byte === closeBrace || byte === closeBracket) depth--
+  }
+  return members
+}
+
+const [quote, backslash, colon] = [0x22, 0x5c, 0x3a]
+const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+/** Counts the members that remain after parsing: of two with one name there is one. */
+const countOwnMembers = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  let members = 0
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object') members += countOwnMembers(item)
+    return members
+  }
+  for (const name of Object.keys(value)) {
+    members++
+    const member = (value as Readonly<Record<string, unknown>>)[name]
+    if (typeof member === 'object') members += countOwnMembers(member)
+  }
+  return members
+}

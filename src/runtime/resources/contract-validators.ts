@@ -1,0 +1,23 @@
+import type { Config } from '../../config/config.ts'
+import type { CompiledContract } from '../../contract/compiled-contract.ts'
+import { type ContractValidators, createValidators } from '../../contract/validators.ts'
+
+/** The validators of the contract that runs. One for each process: an edit of something else keeps them. */
+export class ContractValidatorsCache {
+  #last: { readonly digest: string; readonly validators: ContractValidators } | null = null
+
+  /** Returns the validators of a contract; null: nothing is held to it. */
+  get({ compiledContract, operations }: Config): ContractValidators | null {
+    const isUsed = Object.values(operations).some(
+      ({ contract: { request, response } }) => request !== 'off' || response !== 'off',
+    )
+    if (compiledContract === null || !isUsed) return null
+    return this.#open(compiledContract)
+  }
+
+  #open(contract: CompiledContract): ContractValidators {
+    if (this.#last?.digest !== contract.digest)
+      this.#last = { digest: contract.digest, validators: createValidators(contract) }
+    return this.#last.validators
+  }
+}
