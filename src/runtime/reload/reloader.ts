@@ -89,14 +89,14 @@ export class Reloader {
   }
 
   /**
-   * The configuration that a rollback would apply: the one before, with the credentials of today. Null: there is none
-   * that differs.
+   * The configuration that a rollback would apply: the last one that differs in more than credentials, with those of
+   * today. Null: there is none.
    */
   get previous(): AppliedConfig | null {
     if (this.#previous === null) return null
+    if (this.#differsOnlyInCredentials(this.#previous)) return null
     const { warnings } = this.#previous
-    const previous = withCurrentCredentials(this.#running, this.#previous)
-    return previous.config.hash === this.config.hash ? null : { ...previous, warnings } // only credentials had changed
+    return { ...withCurrentCredentials(this.#running, this.#previous), warnings }
   }
 
   /** Whether no other configuration has run since the start. */
@@ -226,7 +226,8 @@ export class Reloader {
     this.#lastRejection = null
     this.#running = same ? { ...previous, warnings } : { config, report, warnings }
     if (!same) {
-      this.#previous = previous
+      // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
+      if (this.#previous === null || !this.#differsOnlyInCredentials(previous)) this.#previous = previous
       this.#loadedAt = epochMs()
       this.#loadedBy = trigger
     }
@@ -239,6 +240,10 @@ export class Reloader {
       forced,
       switchedOff: findLostProtections(previous.config, config),
     })
+  }
+
+  #differsOnlyInCredentials(earlier: ReportedConfig): boolean {
+    return withCurrentCredentials(this.#running, earlier).config.hash === this.config.hash
   }
 
   #reject(trigger: ReloadTrigger, problems: readonly ConfigProblem[], held: DeferredEdit | null = null): ReloadOutcome {

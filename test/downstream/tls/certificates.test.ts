@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../../helpers/certificates.ts'
+import { fetchAdmin } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
 import { requestOverTls, tlsHandshake } from '../../helpers/tls-client.ts'
@@ -130,6 +132,23 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     expect(serials.size).toBe(2)
     expect(after.serial).not.toBe(kept)
     expect(response).toMatch(/^HTTP\/1\.1 200/)
+  })
+
+  test('a rollback goes past a renewal to the edit before it, and keeps the renewed certificate', async () => {
+    const { port, admin, edit, write, reload } = await bootTlsGateway(made.right)
+    const tls = { certificates: [{ certificate: 'file:tls.crt', key: 'file:tls.key' }] }
+    edit({ listen: { tls }, limits: { concurrency: 3 } })
+    await reload()
+    write(made.renewed)
+    await reload()
+
+    const { status, body } = await fetchAdmin(`${admin}/rollback`, 'POST')
+
+    const { socket } = await tlsHandshake(port, {})
+    const shown = socket.getPeerX509Certificate()?.fingerprint256
+    socket.destroy()
+    expect([status, body.changes]).toMatchObject([200, [{ path: 'limits.concurrency', from: 3, to: 10_000 }]])
+    expect(shown).toBe(new X509Certificate(made.renewed.cert).fingerprint256)
   })
 
   test('a key of another certificate is rejected, with its place, and the previous pair is still shown', async () => {

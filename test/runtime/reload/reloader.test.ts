@@ -179,6 +179,36 @@ describe('a rollback', () => {
     expect(reloader.isFirst).toBe(false)
   })
 
+  test('goes past edits of credentials alone, to what ran before them, and keeps the credentials', async () => {
+    const rerouted = withRisk(' http://new.internal')
+    const { reloader } = createReloader(
+      loaded(rerouted),
+      loaded(`admin: { token: a-token-of-an-operator }\n${rerouted}`),
+      loaded(`admin: { token: another-token-of-an-operator }\n${rerouted}`),
+    )
+    for (let edit = 0; edit < 3; edit++) await reloader.reload('file')
+
+    const outcome = await reloader.rollback()
+
+    const expected = loaded(`admin: { token: another-token-of-an-operator }\n${sandbox}`).config
+    expect(outcome).toMatchObject({ result: 'applied', to: expected.hash })
+    expect(reloader.config.upstreams).toEqual(expected.upstreams)
+    expect(reloader.config.admin).toEqual(expected.admin)
+  })
+
+  test('and the one that undoes it go to and fro, whatever credentials came between', async () => {
+    const rerouted = withRisk(' http://new.internal')
+    const renewed = loaded(`admin: { token: a-token-of-an-operator }\n${rerouted}`)
+    const { reloader } = createReloader(loaded(rerouted), renewed)
+    await reloader.reload('file')
+    await reloader.reload('file')
+
+    await reloader.rollback()
+    const forth = await reloader.rollback()
+
+    expect(forth).toMatchObject({ result: 'applied', to: renewed.config.hash })
+  })
+
   test('has nowhere to go at first', async () => {
     const { reloader } = createReloader(broken)
 
