@@ -1,4 +1,4 @@
-import { CoalescedTimer, epochMs, withTimeout } from '../../clock.ts'
+import { CoalescedTimer, epochMs, now, withTimeout } from '../../clock.ts'
 import type { ConnectRedis, RedisConnection, RedisScript, ScriptArgs } from './redis-connection.ts'
 
 // So many late or failed commands in a row: fewer is a hiccup, and this gateway has counted each by itself meanwhile.
@@ -67,22 +67,31 @@ export class ManagedRedis {
    * Consumes one token of a bucket. Resolves with null when there was no reply in time, by default {@link timeoutMs}.
    */
   consume(key: string, perMs: number, burst: number, waitMs?: number): Promise<number | null> {
-    return this.#call((connection) => connection.consume(key, perMs, burst), waitMs)
+    return this.#call((connection) => connection.consume(key, perMs, burst), waitMs, waitMs)
   }
 
-  /** Runs a script. Resolves with null when there was no reply in time, by default {@link timeoutMs}. */
+  /**
+   * Runs a script. Resolves with null when there was no reply in time, by default {@link timeoutMs}. No request waits
+   * longer than that for a script: a later reply does not show that Redis is in time for requests.
+   */
   run(script: RedisScript, args: ScriptArgs, waitMs?: number): Promise<unknown> {
     return this.#call((connection) => connection.run(script, args), waitMs)
   }
 
-  #call<T>(command: (connection: RedisConnection) => Promise<T>, waitMs = this.#options.timeoutMs): Promise<T | null> {
+  /** A reply within `promptMs` ends a row of failures. */
+  #call<T>(
+    command: (connection: RedisConnection) => Promise<T>,
+    waitMs = this.#options.timeoutMs,
+    promptMs = this.#options.timeoutMs,
+  ): Promise<T | null> {
     const connection = this.#connection
     if (!this.isShared || connection === null) return Promise.resolve(null)
+    const sentAt = now()
     const outcome = command(connection)
     return withTimeout(outcome, waitMs).then(
       (reply) => {
         if (reply !== null) {
-          this.#failures = 0
+          if (now() - sentAt <= promptMs) this.#failures = 0
           return reply
         }
         this.#recordFailure(`no answer within ${waitMs}ms`)

@@ -101,6 +101,46 @@ test('a reply that is late now and then is a hiccup', async () => {
   link.close()
 })
 
+test('replies that are late for requests end its use, though background commands get theirs within their own time', async () => {
+  const { redis, link, changes } = createScripted()
+  await pass(0)
+  redis.behavior = 'late'
+  const run = (waitMs?: number) => link.run(consumeScript, { keys: ['key'], args: [] }, waitMs)
+
+  for (let n = 0; n < 5; n++) {
+    const inBackground = run(1000)
+    await pass(31)
+    expect(await inBackground).toBe(1)
+    const late = run()
+    await pass(31)
+    expect(await late).toBeNull()
+  }
+
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'no answer within 20ms'],
+  ])
+  link.close()
+})
+
+test('a reply that comes while a request waits longer for it is in time', async () => {
+  const { redis, link } = createScripted()
+  await pass(0)
+  redis.behavior = 'late'
+
+  for (let n = 0; n < 10; n++) {
+    const late = consume(link)
+    await pass(31)
+    expect(await late).toBeNull()
+    const proof = link.consume('proof', 1, 1, 1000)
+    await pass(31)
+    expect(await proof).toBe(1)
+  }
+
+  expect(link.isShared).toBe(true)
+  link.close()
+})
+
 test('one reply that does not come at all has the connection tried, though no further command is sent', async () => {
   const { redis, link, changes } = createScripted()
   await pass(0)
