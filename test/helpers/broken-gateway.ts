@@ -36,6 +36,7 @@ export const openBrokenGateway = async ({
     rateLimiters: { address: null, clients: noClientLimits },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(loaded.config),
+    driftCounts: null,
     auditSink: nullAuditSink,
     telemetry,
     observers: listObservers(loaded.config, telemetry, nullAuditSink),

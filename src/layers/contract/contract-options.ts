@@ -1,8 +1,10 @@
+import type { UncheckedReason } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
 import type { Exchange } from '../../exchange.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
-import type { DriftCounts, DriftExample } from '../../observe/contract/drift-counts.ts'
+import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
+import type { MessageDirection } from '../../observe/contract/drift-report.ts'
 import type { PendingBytes } from './message-copy.ts'
 
 /** What both layers of the contract are made from. */
@@ -22,15 +24,25 @@ export interface ContractLayerOptions {
 /** Decides whether a message is checked in report mode. */
 export const isSampled = (sample: number): boolean => sample >= 1 || Math.random() < sample
 
-/** Names an exchange for those who look for it in the log. */
-export const toDriftExample = (
-  { identity, attempt, fields }: Exchange,
-  requestIdField: string | null,
-): DriftExample => ({
-  client: identity?.client ?? null,
-  endpoint: attempt?.endpoint ?? null,
-  requestId: requestIdField === null ? null : (getFirstFieldValue(fields, requestIdField) ?? null),
-})
+/** Counts a message once: as broken, else as unchecked, else as kept. */
+export const countMessage = (
+  { operation: { id }, identity, client, attempt, fields }: Exchange,
+  direction: MessageDirection,
+  { driftCounts, requestIdField }: ContractLayerOptions,
+  violations: readonly Violation[],
+  unchecked: UncheckedReason | null,
+  isRejected = false,
+): void => {
+  const endpoint = attempt?.endpoint ?? null
+  if (violations.length > 0)
+    driftCounts.countBroken(id, direction, violations, isRejected, {
+      client: identity?.client ?? client,
+      endpoint,
+      requestId: requestIdField === null ? null : (getFirstFieldValue(fields, requestIdField) ?? null),
+    })
+  else if (unchecked !== null) driftCounts.countUnchecked(id, direction, unchecked)
+  else driftCounts.countKept(id, direction, direction === 'response' ? endpoint : null)
+}
 
 /** Describes violations in one line, for the log. */
 export const describeViolations = (violations: readonly Violation[]): string =>

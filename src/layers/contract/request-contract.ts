@@ -4,7 +4,7 @@ import type { ContractValidators } from '../../contract/validators.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { bufferRequestBody } from './buffered-request-body.ts'
-import { type ContractLayerOptions, describeViolations, isSampled, toDriftExample } from './contract-options.ts'
+import { type ContractLayerOptions, countMessage, describeViolations, isSampled } from './contract-options.ts'
 import { copyRequestBody, MessageCopy } from './message-copy.ts'
 
 /**
@@ -35,11 +35,11 @@ export const reportRequestLayer =
         toCheck.kind === 'schema' && bytes !== null
           ? checkRequestBody(contract, toCheck.schema, options.validators, bytes)
           : []
-      record(exchange, options, [...violations, ...inBody], false)
-      if (toCheck.kind === 'unchecked')
-        options.driftCounts.countUnchecked(exchange.operation.id, 'request', toCheck.why)
-      else if (toCheck.kind === 'schema' && copy.failure !== null)
-        options.driftCounts.countUnchecked(exchange.operation.id, 'request', copy.failure)
+      const all = inBody.length === 0 ? violations : [...violations, ...inBody]
+      const unchecked = toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? copy.failure : null
+      // Of a body that stopped in the middle nothing can be said.
+      const isCutOff = toCheck.kind === 'schema' && bytes === null && unchecked === null
+      if (all.length > 0 || !isCutOff) countMessage(exchange, 'request', options, all, unchecked)
     })
     return next(exchange)
   }
@@ -56,13 +56,10 @@ export const enforceRequestLayer =
     const head = checkRequestHead(contract, options.validators, { query, fields, hasBody: body.length !== 0 })
     if (head.violations.length > 0) return Promise.reject(reject(exchange, options, head.violations))
     const { body: toCheck } = head
-    if (toCheck.kind === 'schema') {
-      if (body.length === null || body.length <= options.maxBytes)
-        return enforceBody(exchange, contract, toCheck.schema, options, next)
-      options.driftCounts.countUnchecked(exchange.operation.id, 'request', 'too-large')
-    } else if (toCheck.kind === 'unchecked')
-      options.driftCounts.countUnchecked(exchange.operation.id, 'request', toCheck.why)
-    record(exchange, options, head.violations, false)
+    if (toCheck.kind === 'schema' && (body.length === null || body.length <= options.maxBytes))
+      return enforceBody(exchange, contract, toCheck.schema, options, next)
+    const unchecked = toCheck.kind === 'schema' ? 'too-large' : toCheck.kind === 'unchecked' ? toCheck.why : null
+    countMessage(exchange, 'request', options, head.violations, unchecked)
     return next(exchange)
   }
 
@@ -75,12 +72,12 @@ const enforceBody = async (
 ): Promise<ProxyResponse> => {
   const whole = await bufferRequestBody(exchange, options.maxBytes)
   if (whole === null) {
-    options.driftCounts.countUnchecked(exchange.operation.id, 'request', 'too-large')
+    countMessage(exchange, 'request', options, [], 'too-large')
     return next(exchange)
   }
   const violations = checkRequestBody(contract, schema, options.validators, whole)
   if (violations.length > 0) throw reject(exchange, options, violations)
-  record(exchange, options, violations, false)
+  countMessage(exchange, 'request', options, violations, null)
   return next(exchange)
 }
 
@@ -96,17 +93,7 @@ const checkRequestBody = (
 }
 
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
-  record(exchange, options, violations, true)
+  countMessage(exchange, 'request', options, violations, null, true)
   const kind = violations.every((each) => each.in === 'content-type') ? 'unsupported-media-type' : 'invalid-request'
   return new GatewayError(kind, { cause: describeViolations(violations), violations })
 }
-
-const record = (
-  exchange: Exchange,
-  { driftCounts, requestIdField }: ContractLayerOptions,
-  violations: readonly Violation[],
-  isRejected: boolean,
-): void =>
-  driftCounts.countChecked(exchange.operation.id, 'request', violations, isRejected, () =>
-    toDriftExample(exchange, requestIdField),
-  )

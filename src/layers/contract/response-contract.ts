@@ -1,9 +1,9 @@
-import { checkBody, checkResponseHead, type UncheckedReason } from '../../contract/check-message.ts'
+import { checkBody, checkResponseHead } from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { bufferResponseBody } from './buffered-response-body.ts'
-import { type ContractLayerOptions, describeViolations, isSampled, toDriftExample } from './contract-options.ts'
+import { type ContractLayerOptions, countMessage, describeViolations, isSampled } from './contract-options.ts'
 import { copyingBody, MessageCopy } from './message-copy.ts'
 
 /**
@@ -30,9 +30,14 @@ const reportResponse = (
     const { violations, body } = checkResponseHead(contract, options.validators, status, fields)
     const bytes = copy.take()
     const inBody = body.kind === 'schema' && bytes !== null ? checkBody(body.schema, options.validators, bytes) : []
-    record(exchange, options, [...violations, ...inBody], false)
-    const why = body.kind === 'unchecked' ? body.why : body.kind === 'schema' ? copy.failure : null
-    if (why !== null) countUnchecked(exchange, options, why)
+    const unchecked = body.kind === 'unchecked' ? body.why : body.kind === 'schema' ? copy.failure : null
+    countMessage(
+      exchange,
+      'response',
+      options,
+      inBody.length === 0 ? violations : [...violations, ...inBody],
+      unchecked,
+    )
   }
   return { ...response, body: copyingBody(response.body, copy, () => exchange.onFinished(check)) }
 }
@@ -51,35 +56,18 @@ export const enforceResponseLayer =
       response.body.discard()
       throw reject(exchange, options, violations)
     }
-    if (body.kind === 'unchecked') countUnchecked(exchange, options, body.why)
     if (body.kind !== 'schema') {
-      record(exchange, options, violations, false)
+      countMessage(exchange, 'response', options, [], body.kind === 'unchecked' ? body.why : null)
       return response
     }
     const buffered = await bufferResponseBody(response.body, options.maxBytes)
-    if (buffered.whole === null) countUnchecked(exchange, options, 'too-large')
-    else {
-      const inBody = checkBody(body.schema, options.validators, buffered.whole)
-      if (inBody.length > 0) throw reject(exchange, options, inBody)
-    }
-    record(exchange, options, violations, false)
+    const inBody = buffered.whole === null ? [] : checkBody(body.schema, options.validators, buffered.whole)
+    if (inBody.length > 0) throw reject(exchange, options, inBody)
+    countMessage(exchange, 'response', options, [], buffered.whole === null ? 'too-large' : null)
     return { ...response, body: buffered.body }
   }
 
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
-  record(exchange, options, violations, true)
+  countMessage(exchange, 'response', options, violations, null, true)
   return new GatewayError('invalid-response', { cause: describeViolations(violations) })
 }
-
-const countUnchecked = (exchange: Exchange, { driftCounts }: ContractLayerOptions, why: UncheckedReason): void =>
-  driftCounts.countUnchecked(exchange.operation.id, 'response', why)
-
-const record = (
-  exchange: Exchange,
-  { driftCounts, requestIdField }: ContractLayerOptions,
-  violations: readonly Violation[],
-  isRejected: boolean,
-): void =>
-  driftCounts.countChecked(exchange.operation.id, 'response', violations, isRejected, () =>
-    toDriftExample(exchange, requestIdField),
-  )

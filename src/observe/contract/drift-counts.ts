@@ -1,98 +1,102 @@
 import { epochMs } from '../../clock.ts'
 import type { UncheckedReason } from '../../contract/check-message.ts'
-import type { Violation, ViolationPlace } from '../../contract/compiled-contract.ts'
-import type { OperationId } from '../../operations.ts'
+import type { Violation } from '../../contract/compiled-contract.ts'
+import { byOperation, type OperationId } from '../../operations.ts'
+import { copyText } from '../copy-text.ts'
+import { RollingCounter } from '../rolling-counter.ts'
+import { BoundedMap } from './bounded-map.ts'
+import {
+  type DriftExample,
+  type DriftReport,
+  type DriftRow,
+  driftRowKey,
+  type MessageDirection,
+  maxDriftRows,
+  recentDriftMs,
+  worstRowFirst,
+} from './drift-report.ts'
+import { MessageCounts } from './message-counts.ts'
 
-/** The direction of a message. */
-export type MessageDirection = 'request' | 'response'
+// A full table drops a row that was not seen for that long: a client could otherwise fill it once and for all.
+const staleMs = 3_600_000
 
-/** What was going on when a message broke the contract, to look for in the log. Null: it is not known. */
-export interface DriftExample {
-  readonly client: string | null
-  readonly endpoint: string | null
-  readonly requestId: string | null
+interface CountedRow {
+  readonly row: Omit<DriftRow, 'count' | 'recent' | 'lastAt' | 'example'>
+  readonly recent: RollingCounter
+  count: number
+  lastAt: number
+  example: DriftExample
+  /** The number of the last message that was counted: one that breaks it so for each item of an array counts once. */
+  message: number
 }
 
-/** One way in which messages broke the contract. Times are milliseconds since the epoch. */
-export interface DriftRow {
-  readonly operation: OperationId
-  readonly direction: MessageDirection
-  /** As in {@link Violation}, with `*` for each index: the same for every item of an array. */
-  readonly pointer: string
-  readonly in: ViolationPlace
-  readonly rule: string
-  readonly detail: string
-  readonly count: number
-  readonly firstAt: number
-  readonly lastAt: number
-  /** The last message of this kind. */
-  readonly example: DriftExample
-}
-
-/** How many messages of one operation and direction were checked, and with which outcome. */
-export interface DriftTotals {
-  readonly operation: OperationId
-  readonly direction: MessageDirection
-  readonly checked: number
-  readonly violated: number
-  /** Those of the violated that were rejected. */
-  readonly rejected: number
-  readonly unchecked: Readonly<Record<UncheckedReason, number>>
-}
-
-/** What a process knows of messages that broke the contract, as plain data. */
-export interface DriftReport {
-  readonly totals: readonly DriftTotals[]
-  readonly rows: readonly DriftRow[]
-  /** Violations beyond the rows that are kept. */
-  readonly others: number
-}
-
-/** So many rows are kept in a process; further ways are only counted. */
-export const maxDriftRows = 200
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]> : T[K] }
-
-/** Counts the messages of all operations that break the contract. */
+/**
+ * Counts the messages that break one contract, in one process. Every text that it keeps is from the contract or the
+ * configuration, but for the addresses of clients and the ids of requests. A message that keeps the contract makes no
+ * object.
+ */
 export class DriftCounts {
-  readonly #totals = new Map<string, Mutable<DriftTotals>>()
-  readonly #rows = new Map<string, Mutable<DriftRow>>()
+  readonly digest: string
+  readonly #counts = byDirection((direction) => byOperation(({ id }) => new MessageCounts(id, direction)))
+  // Kept apart: clients decide which requests come, and must not leave responses without room.
+  readonly #rows = byDirection(
+    () =>
+      new BoundedMap<CountedRow>(
+        maxDriftRows / 2,
+        ({ lastAt }, at) => at - lastAt >= staleMs,
+        ({ count }) => {
+          this.#others += count
+        },
+      ),
+  )
   #others = 0
+  #messages = 0
 
-  get report(): DriftReport {
-    return structuredClone({ totals: [...this.#totals.values()], rows: [...this.#rows.values()], others: this.#others })
+  /** `digest`: that of the contract. */
+  constructor(digest: string) {
+    this.digest = digest
   }
 
-  /** Counts a message that was checked. */
-  countChecked(
+  /** Counts a message that keeps the contract. `endpoint`: where a response comes from; null for a request. */
+  countKept(operation: OperationId, direction: MessageDirection, endpoint: string | null): void {
+    this.#counts[direction][operation].countChecked(endpoint, false, false, epochMs())
+  }
+
+  /** Counts a message whose head keeps the contract, and whose body could not be checked. */
+  countUnchecked(operation: OperationId, direction: MessageDirection, why: UncheckedReason): void {
+    this.#counts[direction][operation].countUnchecked(why)
+  }
+
+  /** Counts a message that breaks the contract. */
+  countBroken(
     operation: OperationId,
     direction: MessageDirection,
     violations: readonly Violation[],
     isRejected: boolean,
-    example: () => DriftExample,
+    example: DriftExample,
   ): void {
-    const totals = this.#totalsOf(operation, direction)
-    totals.checked++
-    if (violations.length === 0) return
-    totals.violated++
-    if (isRejected) totals.rejected++
     const at = epochMs()
-    for (const violation of violations) this.#countViolation(operation, direction, violation, at, example())
+    const endpoint = direction === 'response' ? example.endpoint : null
+    this.#counts[direction][operation].countChecked(endpoint, true, isRejected, at)
+    this.#messages++
+    const { client, requestId } = example
+    const kept = { client: copyText(client), endpoint: example.endpoint, requestId: requestId && copyText(requestId) }
+    for (const violation of violations) this.#countViolation(operation, direction, violation, at, kept)
   }
 
-  /** Counts a body that could not be checked. */
-  countUnchecked(operation: OperationId, direction: MessageDirection, why: UncheckedReason): void {
-    this.#totalsOf(operation, direction).unchecked[why]++
-  }
-
-  #totalsOf(operation: OperationId, direction: MessageDirection): Mutable<DriftTotals> {
-    const key = `${operation} ${direction}`
-    const known = this.#totals.get(key)
-    if (known !== undefined) return known
-    const unchecked = { 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, busy: 0 }
-    const totals = { operation, direction, checked: 0, violated: 0, rejected: 0, unchecked }
-    this.#totals.set(key, totals)
-    return totals
+  get report(): DriftReport {
+    const at = epochMs()
+    const counts = directions.flatMap((direction) => Object.values(this.#counts[direction]))
+    return {
+      digest: this.digest,
+      totals: counts.map(({ totals }) => totals).filter(isCounted),
+      recent: counts.flatMap((each) => each.recent(at)),
+      rows: directions
+        .flatMap((direction) => this.#rows[direction].values)
+        .map((counted) => toDriftRow(counted, at))
+        .toSorted(worstRowFirst),
+      others: this.#others,
+    }
   }
 
   #countViolation(
@@ -103,23 +107,46 @@ export class DriftCounts {
     example: DriftExample,
   ): void {
     const pointer = violation.pointer.replaceAll(/\/\d+(?=\/|$)/g, '/*')
-    const key = `${operation} ${direction} ${violation.in} ${pointer} ${violation.rule}`
-    const row = this.#rows.get(key)
-    if (row !== undefined) {
-      row.count++
-      row.lastAt = at
-      row.example = { ...example }
-    } else if (this.#rows.size < maxDriftRows)
-      this.#rows.set(key, {
-        operation,
-        direction,
-        ...violation,
-        pointer,
-        count: 1,
-        firstAt: at,
+    const key = driftRowKey(operation, direction, { ...violation, pointer })
+    const rows = this.#rows[direction]
+    let counted = rows.get(key)
+    if (counted === undefined) {
+      counted = {
+        row: { operation, direction, ...violation, pointer, firstAt: at },
+        recent: new RollingCounter(),
+        count: 0,
         lastAt: at,
-        example: { ...example },
-      })
-    else this.#others++
+        example,
+        message: 0,
+      }
+      if (!rows.add(key, counted, at)) {
+        this.#others++
+        return
+      }
+    }
+    if (counted.message === this.#messages) return
+    counted.message = this.#messages
+    counted.recent.count(at)
+    counted.count++
+    counted.lastAt = at
+    counted.example = example
   }
 }
+
+const directions: readonly MessageDirection[] = ['request', 'response']
+
+const byDirection = <T>(make: (direction: MessageDirection) => T): Readonly<Record<MessageDirection, T>> => ({
+  request: make('request'),
+  response: make('response'),
+})
+
+const isCounted = ({ checked, unchecked }: DriftReport['totals'][number]): boolean =>
+  checked > 0 || Object.values(unchecked).some((count) => count > 0)
+
+const toDriftRow = ({ row, recent, count, lastAt, example }: CountedRow, at: number): DriftRow => ({
+  ...row,
+  count,
+  recent: recent.countWithin(at, recentDriftMs),
+  lastAt,
+  example,
+})

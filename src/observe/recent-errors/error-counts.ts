@@ -1,7 +1,7 @@
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { OperationId } from '../../operations.ts'
-import { RollingCounter, slotOf } from './rolling-counter.ts'
+import { RollingCounter, slotOf } from '../rolling-counter.ts'
 
 /** How often one error came of late. Times are milliseconds since the epoch. */
 export type ErrorCount = ReturnType<typeof toErrorCount>

@@ -1,6 +1,7 @@
 import { epochMs } from '../../clock.ts'
 import { describeCause, FailedAttempt, type GatewayError } from '../../failures/errors.ts'
 import { METHODS } from '../../node-http.ts'
+import { copyText } from '../copy-text.ts'
 import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
 import { ErrorCounts, mergeErrorCounts } from './error-counts.ts'
@@ -98,9 +99,6 @@ const copyCause = (failure: GatewayError): string | null => {
   const cause = describeCause(failure)
   return cause === undefined ? null : copyText(cause.slice(0, 200))
 }
-
-/** Copies text: a string cut out of a field or a target keeps all of it in memory, which may be a megabyte. */
-const copyText = (text: string): string => Buffer.from(text).toString()
 
 const knownMethods: ReadonlySet<string> = new Set(METHODS)
 

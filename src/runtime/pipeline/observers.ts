@@ -1,7 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { accessLog } from '../../observe/access-log.ts'
 import { type AuditSink, auditObserver } from '../../observe/audit/audit-sink.ts'
-import { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Log } from '../../observe/log.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
@@ -16,8 +15,8 @@ export interface ProcessTelemetry {
   readonly requestMetrics: RequestMetrics
   readonly recentErrors: RecentErrors
   readonly runtime: ProcessStats
-  /** What breaks the contract, and the bytes that wait to be checked. */
-  readonly contract: { readonly driftCounts: DriftCounts; readonly pendingBytes: { bytes: number } }
+  /** The bytes that wait to be checked against the contract. */
+  readonly contract: { readonly pendingBytes: { bytes: number } }
   /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
@@ -28,7 +27,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
   requestMetrics: new RequestMetrics(),
   recentErrors: new RecentErrors(),
   runtime: new ProcessStats(),
-  contract: { driftCounts: new DriftCounts(), pendingBytes: { bytes: 0 } },
+  contract: { pendingBytes: { bytes: 0 } },
   process,
 })
 

@@ -1,4 +1,5 @@
 import type { AttemptReport } from '../../failures/errors.ts'
+import { mergeDriftReports } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { mergeRecentErrors } from '../../observe/recent-errors/recent-errors.ts'
 import { pluck, sum, sumReports, workerShareText, worstWorker } from '../../observe/sum-reports.ts'
@@ -25,6 +26,7 @@ export const mergeReports = (primary: StatusReport, workers: readonly StatusRepo
     limits: mergeLimitsReports(primary.limits, pluck(workers, 'limits')),
     tokens: mergeTokensReports(primary.tokens, pluck(workers, 'tokens')),
     cache: mergeCacheReports(primary.cache, pluck(workers, 'cache')),
+    drift: primary.drift && mergeDriftReports(primary.drift.digest, pluck(workers, 'drift')),
     requestMetrics: primary.requestMetrics && mergeRequestMetrics(pluck(workers, 'requestMetrics')),
     recentErrors: mergeRecentErrors(pluck(workers, 'recentErrors')),
     runtimes: [...primary.runtimes, ...workers.flatMap(({ runtimes }) => runtimes)],

@@ -1,6 +1,7 @@
 import { now } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
 import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
+import type { DriftReport } from '../../observe/contract/drift-report.ts'
 import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../observe/process-stats.ts'
 import type { RecentErrorsReport } from '../../observe/recent-errors/recent-errors.ts'
@@ -22,6 +23,8 @@ export interface StatusReport {
   readonly limits: LimitsReport
   readonly tokens: TokensReport
   readonly cache: CacheReport | null
+  /** What breaks the contract. Null: there is none. */
+  readonly drift: DriftReport | null
   /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
   readonly recentErrors: RecentErrorsReport
@@ -117,6 +120,7 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
   limits: collectLimitsReport(current),
   tokens: collectTokensReport(current),
   cache: collectCacheReport(current),
+  drift: current.driftCounts?.report ?? null,
   requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
   recentErrors: current.telemetry.recentErrors.report,
   runtimes: [{ process: current.telemetry.process, ...current.telemetry.runtime.report }],

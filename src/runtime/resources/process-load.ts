@@ -1,7 +1,7 @@
 import { epochMs } from '../../clock.ts'
 import { createInFlightCounters, type InFlightCounters } from '../../layers/admission/limits.ts'
 import { EventLoopLag } from '../../layers/admission/load-shedding.ts'
-import { RollingCounter } from '../../observe/recent-errors/rolling-counter.ts'
+import { RollingCounter } from '../../observe/rolling-counter.ts'
 import { sumReports } from '../../observe/sum-reports.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 

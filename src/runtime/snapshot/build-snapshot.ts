@@ -1,6 +1,7 @@
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../../config/config.ts'
 import { RetryBudget } from '../../layers/resilience/retry.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
+import { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import { byGroup, byOperation, type Group } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
@@ -67,7 +68,7 @@ export const buildSnapshot = (
     logEvent,
   }: SharedResources,
 ): Snapshot => {
-  const { breakers, retryBudgets, processLoad } = carryOver(config, previous, logEvent)
+  const { breakers, retryBudgets, processLoad, driftCounts } = carryOver(config, previous, logEvent)
   const acquired: Endpoint[] = []
   const tracerLease = tracers?.acquire(config) ?? nullTracerLease
   const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
@@ -113,7 +114,7 @@ export const buildSnapshot = (
         requestMetrics: telemetry.requestMetrics,
         auditSink,
         caches,
-        contract: validators && { validators, ...telemetry.contract },
+        contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
       }
       return composeLayers(options, upstreams[group].send, overrides.operations.get(id))
     })
@@ -129,6 +130,7 @@ export const buildSnapshot = (
         rateLimiters,
         authProvider,
         caches,
+        driftCounts,
         auditSink,
         telemetry,
         observers,
@@ -155,6 +157,7 @@ interface CarriedOver {
   readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
   readonly processLoad: ProcessLoad
+  readonly driftCounts: DriftCounts | null
 }
 
 /**
@@ -166,6 +169,7 @@ const carryOver = (config: Config, previous: Snapshot | null, logEvent: LogEvent
   breakers: byGroup((group) => carryBreaker(group, config.upstreams[group], previous)),
   retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
   processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
+  driftCounts: carryDriftCounts(config.compiledContract, previous),
 })
 
 /**
@@ -193,6 +197,16 @@ const carryBreaker = (group: Group, upstream: UpstreamConfig, previous: Snapshot
   return same && originsReceivingTraffic(upstream).some((name) => names.includes(name))
     ? previous.upstreams[group].breaker
     : null
+}
+
+/**
+ * Returns the counts of what breaks the contract; null: there is none. They stay as long as the contract is the same:
+ * what broke another one says nothing.
+ */
+const carryDriftCounts = (contract: Config['compiledContract'], previous: Snapshot | null): DriftCounts | null => {
+  if (contract === null) return null
+  const before = previous?.driftCounts
+  return before?.digest === contract.digest ? before : new DriftCounts(contract.digest)
 }
 
 const originsReceivingTraffic = ({ endpoints }: UpstreamConfig): readonly string[] =>

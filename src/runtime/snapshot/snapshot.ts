@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
 import type { RetryBudget } from '../../layers/resilience/retry.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
+import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Group, OperationId } from '../../operations.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
@@ -26,6 +27,8 @@ export interface SnapshotParts {
   readonly authProvider: AuthProvider
   /** The stored responses. */
   readonly caches: CacheLease
+  /** The messages that break the contract. Null: there is none. */
+  readonly driftCounts: DriftCounts | null
   /** The destination of audit lines. */
   readonly auditSink: AuditSink
   /** What the process has observed. */

@@ -1,3 +1,4 @@
+import { type DriftReport, mergeDriftReports, withoutRecentDrift } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../observe/metrics/request-metrics.ts'
 import {
   collectCounters,
@@ -13,6 +14,8 @@ import type { WorkerCallResults } from '../ipc/messages.ts'
 interface CounterTotals {
   /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
+  /** What breaks the contract. Null: there is none. */
+  readonly drift: DriftReport | null
   readonly counts: ReportCounters
   readonly droppedLines: number
 }
@@ -20,7 +23,7 @@ interface CounterTotals {
 /** The last counters of all workers, also of those that have ended or do not reply just now: no counter goes back. */
 export class CumulativeCounters<Worker extends object> {
   readonly #latest = new Map<Worker, CounterTotals>()
-  #retired: CounterTotals = { requestMetrics: null, counts: new Map(), droppedLines: 0 }
+  #retired: CounterTotals = { requestMetrics: null, drift: null, counts: new Map(), droppedLines: 0 }
   /** The counters of the last report. An endpoint that no report has any more is not kept for ever. */
   #reported: ReadonlySet<string> = new Set()
 
@@ -28,7 +31,7 @@ export class CumulativeCounters<Worker extends object> {
   update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
     // Without metrics, or before they are back after an edit, the last ones stay.
     const requestMetrics = report.requestMetrics ?? this.#latest.get(worker)?.requestMetrics ?? null
-    this.#latest.set(worker, { requestMetrics, counts: collectCounters(report), droppedLines })
+    this.#latest.set(worker, { requestMetrics, drift: report.drift, counts: collectCounters(report), droppedLines })
   }
 
   /** Keeps the counters of a worker that has ended. */
@@ -46,6 +49,7 @@ export class CumulativeCounters<Worker extends object> {
     const counts = [...sumCounters([this.#retired.counts, last.counts])].filter(([name]) => isKept(name))
     this.#retired = {
       requestMetrics: mergeRequestMetrics(metrics),
+      drift: retireDrift(this.#retired.drift, last.drift),
       counts: new Map(counts),
       droppedLines: this.#retired.droppedLines + last.droppedLines,
     }
@@ -55,11 +59,13 @@ export class CumulativeCounters<Worker extends object> {
   mergeInto(merged: StatusReport, primary: StatusReport): StatusReport {
     const each = [this.#retired, ...this.#latest.values()]
     const metrics = each.flatMap(({ requestMetrics }) => requestMetrics ?? [])
+    const drifts = each.flatMap(({ drift }) => drift ?? [])
     const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
     this.#reported = new Set(collectCounters(merged).keys())
     return {
       ...withCounters(merged, counts),
       requestMetrics: merged.requestMetrics && (mergeRequestMetrics(metrics) ?? merged.requestMetrics),
+      drift: merged.drift && mergeDriftReports(merged.drift.digest, drifts),
     }
   }
 
@@ -68,3 +74,9 @@ export class CumulativeCounters<Worker extends object> {
     return [...this.#latest.values()].reduce((sum, { droppedLines }) => sum + droppedLines, this.#retired.droppedLines)
   }
 }
+
+/** Merges what a worker that has ended knew of the contract with what those before it knew of the same one. */
+const retireDrift = (retired: DriftReport | null, last: DriftReport | null): DriftReport | null =>
+  last === null
+    ? retired
+    : mergeDriftReports(last.digest, [withoutRecentDrift(last), ...(retired === null ? [] : [retired])])

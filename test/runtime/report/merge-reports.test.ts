@@ -42,6 +42,7 @@ const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
   limits: { rate: null, concurrency: [], eventLoop: null },
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
+  drift: null,
   requestMetrics: null,
   recentErrors: { last: [], causes: [], total: 0 },
   runtimes: [],

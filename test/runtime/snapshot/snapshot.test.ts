@@ -35,6 +35,7 @@ const fakeSnapshot = () => {
     rateLimiters: { address: null, clients: noClientLimits },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(testConfig()),
+    driftCounts: null,
     auditSink: nullAuditSink,
     telemetry: createProcessTelemetry(null, 'gateway'),
     observers: [],

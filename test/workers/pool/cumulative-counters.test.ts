@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { Overrides } from '../../../src/runtime/overrides.ts'
 import { mergeReports } from '../../../src/runtime/report/merge-reports.ts'
@@ -167,4 +168,24 @@ test('a counter that no report has any more is not kept for ever', () => {
   const withTotals = counters.mergeInto({ ...none, upstreams: { ...none.upstreams, market: back } }, none)
 
   expect(withTotals.upstreams.market.endpoints[0]?.counts.requests).toBe(0)
+})
+
+test('what a worker that has ended knew of the contract stays, until the contract is another one', () => {
+  const counters = new CumulativeCounters<object>()
+  const driftOf = (digest: string): StatusReport => {
+    const counts = new DriftCounts(digest)
+    counts.countKept('market.insights', 'request', null)
+    return { ...none, drift: counts.report }
+  }
+  const [one, two] = [{}, {}]
+  counters.update(one, { report: driftOf('a'), droppedLines: 0 })
+  counters.retire(one)
+  counters.update(two, { report: driftOf('a'), droppedLines: 0 })
+  const checkedOf = (digest: string): number | undefined =>
+    counters.mergeInto(driftOf(digest), none).drift?.totals[0]?.checked
+  const before = checkedOf('a')
+
+  counters.update(two, { report: driftOf('b'), droppedLines: 0 })
+
+  expect([before, checkedOf('b')]).toEqual([2, 1])
 })

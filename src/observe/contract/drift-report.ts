@@ -1,0 +1,159 @@
+import type { UncheckedReason } from '../../contract/check-message.ts'
+import type { Violation, ViolationPlace } from '../../contract/compiled-contract.ts'
+import type { OperationId } from '../../operations.ts'
+import { pluck, sum, sumReports } from '../sum-reports.ts'
+
+/** The direction of a message. */
+export type MessageDirection = 'request' | 'response'
+
+/** What is looked for in the log: a message that broke the contract. */
+export interface DriftExample {
+  /** Its id in `clients`; its address, where no client is authenticated. */
+  readonly client: string
+  /** Null: it was sent nowhere. */
+  readonly endpoint: string | null
+  /** Null: no field carries one. */
+  readonly requestId: string | null
+}
+
+/** One way in which messages broke the contract. Times are milliseconds since the epoch. */
+export interface DriftRow {
+  readonly operation: OperationId
+  readonly direction: MessageDirection
+  /** As in {@link Violation}, with `*` for each index: the same for every item of an array. */
+  readonly pointer: string
+  readonly in: ViolationPlace
+  readonly rule: string
+  readonly detail: string
+  /** How many messages broke it so. */
+  readonly count: number
+  /** Those of the last five minutes. */
+  readonly recent: number
+  readonly firstAt: number
+  readonly lastAt: number
+  /** The last message of this kind. */
+  readonly example: DriftExample
+}
+
+/** How many messages of one operation and direction were checked, and with which outcome. */
+export interface DriftTotals {
+  readonly operation: OperationId
+  readonly direction: MessageDirection
+  /** Those that kept the contract and those that broke it. */
+  readonly checked: number
+  readonly broken: number
+  /** Those of the broken that were rejected. */
+  readonly rejected: number
+  /** Messages whose head kept the contract, and whose body was not read. */
+  readonly unchecked: Readonly<Record<UncheckedReason, number>>
+}
+
+/**
+ * What was checked of one operation and direction in the last five minutes; of responses, by endpoint. Times are
+ * milliseconds since the epoch.
+ */
+export interface RecentDrift {
+  readonly operation: OperationId
+  readonly direction: MessageDirection
+  /** Null: requests, or responses of further endpoints. */
+  readonly endpoint: string | null
+  readonly checked: number
+  readonly broken: number
+  /** The first broken message after five minutes without one. Null: none is broken. */
+  readonly brokenSince: number | null
+  /** Null: none is broken. */
+  readonly lastBrokenAt: number | null
+}
+
+/** What processes know of messages that broke a contract, as plain data. */
+export interface DriftReport {
+  /** The digest of the contract. */
+  readonly digest: string
+  readonly totals: readonly DriftTotals[]
+  readonly recent: readonly RecentDrift[]
+  /** The worst first. */
+  readonly rows: readonly DriftRow[]
+  /** How often messages broke it in further ways, each way of a message counted. */
+  readonly others: number
+}
+
+/** So many rows are kept; further ways are only counted. */
+export const maxDriftRows = 200
+
+/** How long something is recent. A finding is gone when nothing was broken for that long. */
+export const recentDriftMs = 300_000
+
+/** The counts of a direction that has no message yet. */
+export const zeroUnchecked: Readonly<Record<UncheckedReason, number>> = {
+  'too-large': 0,
+  coded: 0,
+  'not-json': 0,
+  partial: 0,
+  busy: 0,
+}
+
+/** Names a way of breaking the contract. */
+export const driftRowKey = (
+  operation: OperationId,
+  direction: MessageDirection,
+  { in: place, pointer, rule }: Pick<Violation, 'in' | 'pointer' | 'rule'>,
+): string => `${operation} ${direction} ${place} ${pointer} ${rule}`
+
+/** Merges what several processes know of the contract with that digest; reports on another one are left out. */
+export const mergeDriftReports = (digest: string, each: readonly DriftReport[]): DriftReport => {
+  const same = each.filter((one) => one.digest === digest)
+  const rows = mergeBy(
+    same.flatMap((one) => one.rows),
+    (row) => driftRowKey(row.operation, row.direction, row),
+    mergeRows,
+  ).toSorted(worstRowFirst)
+  return {
+    digest,
+    totals: mergeBy(
+      same.flatMap(({ totals }) => totals),
+      ({ operation, direction }) => `${operation} ${direction}`,
+      (all) => sumReports(all[0], all),
+    ),
+    recent: mergeBy(
+      same.flatMap(({ recent }) => recent),
+      ({ operation, direction, endpoint }) => `${operation} ${direction} ${endpoint}`,
+      mergeRecent,
+    ),
+    rows: rows.slice(0, maxDriftRows),
+    others: sum([...same.map(({ others }) => others), ...rows.slice(maxDriftRows).map(({ count }) => count)]),
+  }
+}
+
+/** Returns what stays of a process that has ended: nothing of it is recent. */
+export const withoutRecentDrift = (report: DriftReport): DriftReport => ({
+  ...report,
+  recent: [],
+  rows: report.rows.map((row) => ({ ...row, recent: 0 })),
+})
+
+/** Orders rows by what happens now, and then by what has happened. */
+export const worstRowFirst = (a: DriftRow, b: DriftRow): number =>
+  b.recent - a.recent || b.count - a.count || b.lastAt - a.lastAt
+
+type NonEmpty<T> = readonly [T, ...T[]]
+
+const mergeBy = <T>(all: readonly T[], keyOf: (one: T) => string, merge: (same: NonEmpty<T>) => T): readonly T[] =>
+  [...Map.groupBy(all, keyOf).values()].map((same) => merge(same as unknown as NonEmpty<T>))
+
+const mergeRows = (same: NonEmpty<DriftRow>): DriftRow => ({
+  ...same.reduce((last, row) => (row.lastAt > last.lastAt ? row : last)),
+  count: sum(same.map(({ count }) => count)),
+  recent: sum(same.map(({ recent }) => recent)),
+  firstAt: Math.min(...same.map(({ firstAt }) => firstAt)),
+})
+
+const mergeRecent = (same: NonEmpty<RecentDrift>): RecentDrift => ({
+  ...same[0],
+  checked: sum(same.map(({ checked }) => checked)),
+  broken: sum(same.map(({ broken }) => broken)),
+  brokenSince: extreme(Math.min, pluck(same, 'brokenSince')),
+  lastBrokenAt: extreme(Math.max, pluck(same, 'lastBrokenAt')),
+})
+
+const extreme = (pick: (...times: readonly number[]) => number, times: readonly number[]): number | null =>
+  times.length === 0 ? null : pick(...times)
