@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
-import type { ConfigProblem } from '../../config/problem.ts'
 import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
+import type { ReloadRejection } from '../../runtime/reload/reloader.ts'
 import type { NotServingReason, StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { RecentTraffic } from '../rate-history.ts'
@@ -36,7 +36,7 @@ export interface ConfigFileState {
   readonly differs: boolean
   /** Whether a rollback returned to the running configuration. */
   readonly rolledBack: boolean
-  readonly refusal: { readonly at: number; readonly problems: readonly ConfigProblem[] } | null
+  readonly refusal: ReloadRejection | null
   /** When a deferred edit is tried again; null: there is none. */
   readonly nextTryAt: number | null
 }

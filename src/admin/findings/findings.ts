@@ -100,7 +100,6 @@ const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} li
 /** Finds why the file differs from the running configuration. */
 const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
   const { name, differs, rolledBack, refusal, nextTryAt } = file
-  const command = `lender-gateway check ${name}`
   if (refusal !== null) {
     const [first, ...others] = refusal.problems
     const what = nextTryAt === null ? `an edit of ${name} was refused` : `an edit of ${name} is held back`
@@ -109,6 +108,8 @@ const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const next = nextTryAt === null ? '' : `; next try in ${formatDuration(Math.max(0, nextTryAt - at))}`
     const cause = `${what}, and what ran before runs on${why}${more}${next}`
+    // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
+    const command = refusal.isFileSound ? 'lender-gateway reload' : `lender-gateway check ${name}`
     return [
       createFinding('warning', 'config', cause, {
         since: refusal.at,

@@ -33,6 +33,15 @@ export interface AppliedConfig extends ReportedConfig {
   readonly warnings: readonly ConfigProblem[]
 }
 
+/** The last reload or rollback that was rejected. */
+export interface ReloadRejection {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly problems: readonly ConfigProblem[]
+  /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
+  readonly isFileSound: boolean
+}
+
 /**
  * Rereads the configuration, one reload at a time. Requests that come while one is under way share the next: the last
  * state of the file wins. A configuration is put into effect whole or not at all. An edit whose new endpoints or keys
@@ -53,7 +62,7 @@ export class Reloader {
   #sources: LoadResult['sources']
   /** The hash of the file's configuration. Null: it cannot run. */
   #fileHash: string | null
-  #lastRejection: { readonly at: number; readonly problems: readonly ConfigProblem[] } | null = null
+  #lastRejection: ReloadRejection | null = null
   #queueTail: Promise<unknown> = Promise.resolve()
   #nextReload: Promise<ReloadOutcome> | null = null
   /** Whether one of the requests that share the next reload asked for it without a preflight. */
@@ -248,7 +257,7 @@ export class Reloader {
 
   #reject(trigger: ReloadTrigger, problems: readonly ConfigProblem[], held: DeferredEdit | null = null): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
-    this.#lastRejection = { at: epochMs(), problems }
+    this.#lastRejection = { at: epochMs(), problems, isFileSound: this.#fileHash !== null }
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held })
   }
 

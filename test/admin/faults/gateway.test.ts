@@ -1,8 +1,10 @@
 /** Faults of what the gateway itself stands on, and what an operator reads of them. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { programCommand } from '../../../src/shared/program-command.ts'
 import { runCommand } from '../../cli/scripted-admin.ts'
-import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 import { lacks, shows, symptom } from './symptom.ts'
@@ -21,6 +23,25 @@ test('an edit that was refused is named, with the place and the problem', async 
   expect(await runCommand(['check', live.file])).toMatchObject({
     code: 1,
     out: expect.stringContaining('upstreams.market: not a URL'),
+  })
+})
+
+test.each([
+  ['that needs a restart', { workers: 2 }, 'it needs a restart'],
+  ['whose audit file cannot be opened', { audit: { file: '/nowhere/audit.log', key: 'file:audit.key' } }, 'ENOENT'],
+])('an edit %s leads to the command that says so again', async (_, settings, reason) => {
+  const live = await bootLiveGateway()
+  writeFileSync(join(live.folder, 'audit.key'), 'k'.repeat(32), { mode: 0o600 })
+  live.edit(settings)
+
+  expect((await fetch(`${live.admin}/reload`, { method: 'POST' })).status).toBe(422)
+
+  const { findings } = (await fetchAdmin(`${live.admin}/status`)).body
+  expect(findings).toMatchObject([{ about: 'config', command: expect.stringContaining(' reload --config ') }])
+  expect(await runCommand(['check', live.file])).toMatchObject({ code: 0 })
+  expect(await runCommand(['reload', '--admin', live.admin])).toMatchObject({
+    code: 1,
+    out: expect.stringContaining(reason),
   })
 })
 

@@ -20,7 +20,7 @@ test('the worst comes first, whatever it is of', () => {
       differs: true,
       rolledBack: false,
       nextTryAt: null,
-      refusal: { at, problems: [] },
+      refusal: { at, problems: [], isFileSound: false },
     },
   })
 
@@ -572,7 +572,8 @@ test('an edit that was rejected is named with the place and the problem', () => 
     expected: 'a URL',
     found: '"market-b"',
   }
-  const file = { name: 'gateway.yaml', differs: true, rolledBack: false, refusal: { at, problems: [problem, problem] } }
+  const refusal = { at, problems: [problem, problem], isFileSound: false }
+  const file = { name: 'gateway.yaml', differs: true, rolledBack: false, refusal }
 
   expect(found({ file: { ...file, nextTryAt: null } })).toEqual([
     {
@@ -586,6 +587,13 @@ test('an edit that was rejected is named with the place and the problem', () => 
     },
   ])
   expect(causes({ file: { ...file, nextTryAt: at + 20_000 } })[0]).toMatch(/held back.*; next try in 20s$/)
+})
+
+test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
+  const refusal = { at, problems: [], isFileSound: true }
+  const file = { name: 'gateway.yaml', differs: true, rolledBack: false, refusal, nextTryAt: null }
+
+  expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
 })
 
 describe('the audit log', () => {
