@@ -1,5 +1,6 @@
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import { formatProblem } from '../../config/problem.ts'
+import { expiryWarningDays } from '../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
@@ -165,9 +166,6 @@ const renderFailure = (
 ): string | null =>
   error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
 
-// The same as in the warning of the configuration.
-const soonDays = 14
-
 /** Lists the certificates that the gateway shows; what needs an operator is in capitals. */
 const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
   ['certificate', 'until', 'left', 'names'],
@@ -178,5 +176,5 @@ const certificateRows = (certificates: Status['certificates']): readonly TableRo
 
 const renderDaysLeft = (days: number): string => {
   if (days < 0) return 'EXPIRED'
-  return days < soonDays ? `ONLY ${days} DAYS` : `${days} days`
+  return days < expiryWarningDays ? `ONLY ${days} DAYS` : `${days} days`
 }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { epochMs } from '../../clock.ts'
 import { allOperations, groups } from '../../operations.ts'
+import { expiryWarningDays, expiryWarningMs } from '../../shared/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
@@ -19,10 +20,6 @@ export const collectWarnings = (
   cores: number = availableParallelism(),
 ): readonly ConfigIssue[] => applyRules(warningRules, { parsed, config, cores })
 
-const dayMs = 24 * 3_600_000
-// An automatic renewal happens earlier; an operator who renews by hand has two weeks.
-const soonDays = 14
-
 /**
  * Warns of authorities that expire. TLS rejects the clients of an expired one. For Client-Cert the proxy in front
  * decides: RFC 5280 §6.1.1 gives an anchor no time.
@@ -35,8 +32,8 @@ const expiringAuthorities: WarningRule = ({ config }) =>
         message:
           notAfter < epochMs()
             ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: whose certificate it has issued is refused, or should be'
-            : `an authority of clients expires within ${soonDays} days`,
-        expected: `authorities that are good for more than ${soonDays} days`,
+            : `an authority of clients expires within ${expiryWarningDays} days`,
+        expected: `authorities that are good for more than ${expiryWarningDays} days`,
         found: `${names.join()} until ${new Date(notAfter).toISOString()}`,
         hint: 'add its successor to the file, and remove it when no client needs it any more',
       },
@@ -54,14 +51,14 @@ const expiringCertificates: WarningRule = ({ config }) =>
         message:
           notAfter < epochMs()
             ? 'THIS CERTIFICATE HAS EXPIRED: whoever verifies it does not connect'
-            : `this certificate expires within ${soonDays} days`,
-        expected: `a certificate that is good for more than ${soonDays} days`,
+            : `this certificate expires within ${expiryWarningDays} days`,
+        expected: `a certificate that is good for more than ${expiryWarningDays} days`,
         found: `one until ${new Date(notAfter).toISOString()}`,
         hint: 'replace the file and that of its key; both are taken while the gateway runs',
       },
   )
 
-const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= soonDays * dayMs
+const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= expiryWarningMs
 
 /** Warns of idempotent operations of a group without retries. */
 const unusedIdempotency: WarningRule = ({ config: { operations, upstreams } }) =>

@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
+import { expiryWarningMs } from '../../shared/expiry-warning.ts'
 
 /** The last certificate that an endpoint showed at one of its addresses. Times are milliseconds since the epoch. */
 export interface EndpointCertificate {
@@ -7,8 +8,8 @@ export interface EndpointCertificate {
   /** Its last moment. */
   readonly notAfter: number
   /**
-   * When its end is near: 14 days before; of a certificate that is valid for less than six weeks, the last third of its
-   * time.
+   * When its end is near: {@link expiryWarningMs} before; of a certificate that is valid for less than six weeks, the
+   * last third of its time.
    */
   readonly warnFrom: number
   readonly seenAt: number
@@ -78,9 +79,3 @@ export const getEndpointCertificates = (tls: UpstreamTlsConfig, host: string): E
 /** Finds the certificate that ends first; null: none was seen. */
 export const firstToExpire = (seen: readonly EndpointCertificate[]): EndpointCertificate | null =>
   seen.toSorted((a, b) => a.notAfter - b.notAfter)[0] ?? null
-
-/**
- * How long before its end a certificate is reported, in ms. Automatic renewal happens earlier; renewal by hand has two
- * weeks.
- */
-export const expiryWarningMs = 14 * 24 * 3_600_000

@@ -113,6 +113,16 @@ test('a recent error says why', () => {
   expect(visibleText(pageSections.refusals({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
 })
 
+test('a certificate is marked from the day on which it is a finding', () => {
+  const marks = [14, 13, 0, -1].map((daysLeft) => {
+    const certificates = [{ key: 'admin.tls', names: [], notAfter: fixture.at, daysLeft }]
+    const html = pageSections.certificates({ ...fixture, status: { ...fixture.status, certificates } }).toString()
+    return /class="mark (\w+)"/.exec(html)?.[1]
+  })
+
+  expect(marks).toEqual(['good', 'warning', 'warning', 'bad'])
+})
+
 test('what is off or unknown is said so, and nothing is rendered as null or undefined', () => {
   const { status } = fixture
   const bare: Overview = {

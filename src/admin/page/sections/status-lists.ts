@@ -1,3 +1,4 @@
+import { expiryWarningDays } from '../../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
 import { type BadgeTone, badge, commandLinks, htmlList, htmlSection, sinceHtml, timeHtml } from '../components.ts'
@@ -142,4 +143,5 @@ export const certificatesSection = ({ at, status }: Overview): Html =>
         ),
   )
 
-const expiryTone = (daysLeft: number): BadgeTone => (daysLeft < 3 ? 'bad' : daysLeft < 21 ? 'warning' : 'good')
+const expiryTone = (daysLeft: number): BadgeTone =>
+  daysLeft < 0 ? 'bad' : daysLeft < expiryWarningDays ? 'warning' : 'good'
