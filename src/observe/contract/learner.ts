@@ -1,0 +1,118 @@
+import type { HeaderFields } from '../../header-fields.ts'
+import type { OperationId } from '../../operations.ts'
+import { bodyShapes, createLearnedContent, learnContent, type ObservedContent } from './learn-content.ts'
+import { learnFields } from './learn-fields.ts'
+import { learnQuery, parameterShapes } from './learn-query.ts'
+import type { LearnedContent, LearnedContract, LearnedOperation } from './learned-contract.ts'
+import { limitShapes } from './limit-shapes.ts'
+import { createNameTable, findOrAddKnownName, learnedInTable } from './name-table.ts'
+import type { LearningContext, Shape } from './shape.ts'
+
+/** How a learner learns. */
+export interface LearnerOptions {
+  /** Whether the values of strings that look like enumerations are kept. */
+  readonly enums: boolean
+  /** What hashes of names are keyed with: one secret for all workers, made anew at each start. */
+  readonly key: string
+  /** Names of header fields by which clients authenticate, beyond the usual: none of them is learnt. */
+  readonly credentialFields: readonly string[]
+}
+
+/** A request as a learner meets it. */
+export interface ObservedRequest extends ObservedContent {
+  /** The query as it came, with its question mark; empty for none. */
+  readonly query: string
+  readonly fields: HeaderFields
+}
+
+/** A response as a learner meets it. */
+export interface ObservedResponse extends ObservedContent {
+  readonly status: number
+}
+
+/** Learns the contract from what passes in one process. */
+export interface Learner {
+  observeRequest(operation: OperationId, request: ObservedRequest): void
+  observeResponse(operation: OperationId, response: ObservedResponse): void
+  /** What was learnt so far. It goes on changing. */
+  readonly report: LearnedContract
+}
+
+/** The most distinct statuses of one operation. */
+const maxStatuses = 16
+
+/**
+ * Creates a learner. It keeps counts, shapes, and names that several requests had; it keeps no value, save those of
+ * enumerations when `enums` asks for them. Its memory is bounded: what finds no room is counted, or forgotten for good.
+ */
+export const createLearner = ({ enums, key, credentialFields }: LearnerOptions): Learner => {
+  const report: LearnedContract = { operations: new Map() }
+  const sides = new Map<OperationId, OperationSides>()
+  const contexts: LearningContext[] = []
+  const omitted = new Set(credentialFields.map((name) => name.toLowerCase()))
+
+  const createContext = (listRoots: () => readonly Shape[]): LearningContext => {
+    const context = { enums, key, listRoots, counted: new Set<object>(), shapes: 0, values: 0 }
+    contexts.push(context)
+    return context
+  }
+  const findSides = (operation: OperationId): OperationSides => {
+    const known = sides.get(operation)
+    if (known !== undefined) return known
+    const { request, responses } = findOrAddOperation(report, operation)
+    const added = {
+      request,
+      responses,
+      requestContext: createContext(() => [...parameterShapes(request), ...bodyShapes(request.content)]),
+      responseContext: createContext(() => learnedInTable(responses).flatMap(bodyShapes)),
+    }
+    sides.set(operation, added)
+    return added
+  }
+
+  return {
+    report,
+    observeRequest(operation, observed) {
+      const { request, requestContext: context } = findSides(operation)
+      context.counted.clear()
+      learnQuery(context, request, observed.query)
+      learnFields(context, request, observed.fields, omitted)
+      learnContent(context, request.content, observed)
+      limitShapes(contexts)
+    },
+    observeResponse(operation, observed) {
+      const { responses, responseContext: context } = findSides(operation)
+      context.counted.clear()
+      const content = findStatus(responses, observed.status)
+      if (content === undefined) return
+      learnContent(context, content, observed)
+      limitShapes(contexts)
+    },
+  }
+}
+
+/** What was learnt of an operation, with the bounds of its two directions. */
+interface OperationSides extends LearnedOperation {
+  readonly requestContext: LearningContext
+  readonly responseContext: LearningContext
+}
+
+/** Finds what was learnt of an operation, or adds it. */
+export const findOrAddOperation = ({ operations }: LearnedContract, operation: OperationId): LearnedOperation => {
+  const known = operations.get(operation)
+  if (known !== undefined) return known
+  const added: LearnedOperation = {
+    request: {
+      parameters: createNameTable(),
+      fields: createNameTable(),
+      content: createLearnedContent(),
+      dataNames: 0,
+    },
+    responses: createNameTable(),
+  }
+  operations.set(operation, added)
+  return added
+}
+
+const findStatus = (responses: LearnedOperation['responses'], status: number): LearnedContent | undefined =>
+  findOrAddKnownName(responses, String(status), { max: maxStatuses, create: createLearnedContent })

@@ -1,0 +1,59 @@
+import { createLearnedContent, createMediaType } from './learn-content.ts'
+import { createParameter } from './learn-query.ts'
+import type {
+  LearnedContent,
+  LearnedContract,
+  LearnedMediaType,
+  LearnedOperation,
+  LearnedParameter,
+} from './learned-contract.ts'
+import { findOrAddOperation } from './learner.ts'
+import { mergeShape } from './merge-shape.ts'
+import { countedEntries, mergeNameTable } from './name-table.ts'
+
+/**
+ * Merges what several learners of one key have learnt, as if one had learnt it all. The order plays no part, and the
+ * reports stay as they are. A name that none of them saw three times stays unnamed, however often all did together.
+ */
+export const mergeLearned = (reports: readonly LearnedContract[]): LearnedContract => {
+  const merged: LearnedContract = { operations: new Map() }
+  for (const { operations } of reports) {
+    for (const [id, operation] of operations) mergeOperation(findOrAddOperation(merged, id), operation)
+  }
+  return merged
+}
+
+const mergeOperation = (into: LearnedOperation, { request, responses }: LearnedOperation): void => {
+  mergeNameTable(into.request.parameters, request.parameters, parameterEntries)
+  mergeNameTable(into.request.fields, request.fields, countedEntries)
+  mergeContent(into.request.content, request.content)
+  into.request.dataNames += request.dataNames
+  mergeNameTable(into.responses, responses, { create: createLearnedContent, merge: mergeContent })
+}
+
+const mergeContent = (into: LearnedContent, from: LearnedContent): void => {
+  into.count += from.count
+  into.empty += from.empty
+  into.untyped += from.untyped
+  mergeNameTable(into.mediaTypes, from.mediaTypes, mediaTypeEntries)
+}
+
+const mediaTypeEntries = {
+  create: createMediaType,
+  merge: (into: LearnedMediaType, from: LearnedMediaType): void => {
+    into.count += from.count
+    mergeShape(into.body, from.body)
+  },
+}
+
+const parameterEntries = {
+  create: createParameter,
+  merge: (into: LearnedParameter, from: LearnedParameter): void => {
+    into.count += from.count
+    into.repeated += from.repeated
+    into.booleans += from.booleans
+    into.integers += from.integers
+    into.numbers += from.numbers
+    mergeShape(into.values, from.values)
+  },
+}

@@ -1,0 +1,155 @@
+import type { Magnitudes } from './magnitudes.ts'
+import {
+  type Counted,
+  createNameTable,
+  learnedInTable,
+  type NameTable,
+  type Sighting,
+  tableSize,
+} from './name-table.ts'
+import { everyFormat, type StringFormats } from './string-formats.ts'
+
+/**
+ * What was learnt of the values in one place of a body: counts, and facts that all of them have in common. It is a
+ * function of the values alone, not of their order, so that shapes of several processes can be merged.
+ */
+export interface Shape {
+  /** How many values there were. */
+  count: number
+  nulls: number
+  booleans: number
+  strings: StringFacts | null
+  numbers: NumberFacts | null
+  arrays: ArrayFacts | null
+  objects: ObjectFacts | null
+}
+
+/** What was learnt of the strings in one place. */
+export interface StringFacts {
+  count: number
+  lengths: Magnitudes
+  /** The formats that all of them fit. */
+  formats: StringFormats
+  /** How often each value came; null: they are no enumeration. */
+  values: NameTable<Counted> | null
+}
+
+/** What was learnt of the numbers in one place. */
+export interface NumberFacts {
+  count: number
+  /** How many of them were no whole number. */
+  fractions: number
+  /** How many of them were too large for a double. */
+  infinite: number
+  positive: Magnitudes
+  /** Of the absolute values. */
+  negative: Magnitudes
+}
+
+/** What was learnt of the arrays in one place. */
+export interface ArrayFacts {
+  count: number
+  lengths: Magnitudes
+  /** Null: all of them were empty, or their items are forgotten. */
+  items: Shape | null
+  /** Past a bound of depth or memory nothing is learnt of what they hold. */
+  forgotten: boolean
+}
+
+/** What was learnt of the objects in one place. */
+export interface ObjectFacts {
+  count: number
+  members: NameTable<Shape>
+  /** The values of all members whose names are data; null: there were none. */
+  others: Shape | null
+  /**
+   * `map`: there were so many names that all of them count as data. `forgotten`: past a bound of depth or memory
+   * nothing is learnt of what the objects hold.
+   */
+  kind: 'record' | 'map' | 'forgotten'
+}
+
+/** The most names in one place. Beyond it they are the keys of a map: data, and not kept. */
+export const maxMembers = 64
+
+/** The most values of an enumeration. */
+export const maxEnumValues = 12
+
+/** What one direction of an operation has learnt, and what that takes of the bounds of a learner. */
+export interface LearningContext extends Sighting {
+  readonly enums: boolean
+  /** Lists the shapes that are not in another. */
+  readonly listRoots: () => readonly Shape[]
+  /** How many shapes there are below the roots. */
+  shapes: number
+  /** How many values of enumerations there are. */
+  values: number
+}
+
+/** Creates the shape of no value. */
+export const createShape = (): Shape => ({
+  count: 0,
+  nulls: 0,
+  booleans: 0,
+  strings: null,
+  numbers: null,
+  arrays: null,
+  objects: null,
+})
+
+/** Creates what is known of no string; `enums`: values may be counted. */
+export const createStringFacts = ({ enums }: { readonly enums: boolean }): StringFacts => ({
+  count: 0,
+  lengths: 0,
+  formats: everyFormat,
+  values: enums ? createNameTable() : null,
+})
+
+/** Creates what is known of no number. */
+export const createNumberFacts = (): NumberFacts => ({ count: 0, fractions: 0, infinite: 0, positive: 0, negative: 0 })
+
+/** Creates what is known of no array. */
+export const createArrayFacts = (): ArrayFacts => ({ count: 0, lengths: 0, items: null, forgotten: false })
+
+/** Creates what is known of no object. */
+export const createObjectFacts = (): ObjectFacts => ({
+  count: 0,
+  members: createNameTable(),
+  others: null,
+  kind: 'record',
+})
+
+/** Forgets what objects hold, for good: what was missed meanwhile could contradict what is learnt later. */
+export const forgetMembers = (facts: ObjectFacts): void => {
+  facts.kind = 'forgotten'
+  facts.members = createNameTable()
+  facts.others = null
+}
+
+/** Forgets what arrays hold, for good. */
+export const forgetItems = (facts: ArrayFacts): void => {
+  facts.forgotten = true
+  facts.items = null
+}
+
+/** Lists the shapes below a shape, one level down. */
+export const childShapes = ({ arrays, objects }: Shape): readonly Shape[] => {
+  const items = arrays === null || arrays.items === null ? [] : [arrays.items]
+  return objects === null ? items : [...memberShapes(objects), ...items]
+}
+
+/** Lists the shapes of members. */
+export const memberShapes = ({ members, others }: ObjectFacts): readonly Shape[] =>
+  others === null ? learnedInTable(members) : [...learnedInTable(members), others]
+
+/** Counts shapes with all below them, and the values of their enumerations. */
+export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: number; readonly values: number } => {
+  const size = { shapes: shapes.length, values: 0 }
+  for (const shape of shapes) {
+    if (shape.strings !== null && shape.strings.values !== null) size.values += tableSize(shape.strings.values)
+    const below = measureShapes(childShapes(shape))
+    size.shapes += below.shapes
+    size.values += below.values
+  }
+  return size
+}

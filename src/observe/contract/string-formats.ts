@@ -1,0 +1,62 @@
+/**
+ * The formats that learning knows. Each accepts a part of what `ajv-formats` accepts under the same name, so that a
+ * draft accepts the strings from which it was learnt. Every expression is linear: no two of its parts can match the
+ * same characters in different ways.
+ */
+interface StringFormat {
+  /** What the draft says of a string of this format. */
+  readonly keyword: { readonly format: string } | { readonly pattern: string }
+  readonly matches: (text: string) => boolean
+}
+
+// From the narrowest to the widest: the first that all strings fit is written.
+const stringFormats: readonly StringFormat[] = [
+  { keyword: { format: 'uuid' }, matches: (text) => uuid.test(text) },
+  { keyword: { format: 'date-time' }, matches: (text) => dateTime.test(text) && isDay(text) },
+  { keyword: { format: 'date' }, matches: (text) => text.length === 10 && isDay(text) },
+  { keyword: { format: 'email' }, matches: (text) => email.test(text) },
+  { keyword: { format: 'uri' }, matches: (text) => uri.test(text) },
+  { keyword: { pattern: '^-?[0-9]+$' }, matches: (text) => integer.test(text) },
+  { keyword: { pattern: '^-?[0-9]+(\\.[0-9]+)?$' }, matches: (text) => decimal.test(text) },
+]
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const day = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])/
+// RFC 3339 §5.6, without leap seconds.
+const dateTime = /^.{10}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+const email = /^[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+[A-Za-z]{2,}$/
+const uri = /^https?:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?(?:\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$/
+const integer = /^-?\d+$/
+const decimal = /^-?\d+(?:\.\d+)?$/
+
+/** Tells whether a text begins with a day that the calendar has. */
+const isDay = (text: string): boolean =>
+  day.test(text) && Number(text.slice(8, 10)) <= daysIn(Number(text.slice(0, 4)), Number(text.slice(5, 7)))
+
+const daysIn = (year: number, month: number): number => {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+}
+
+/** A set of formats, as bits. */
+export type StringFormats = number
+
+/** The set of all formats: what stands before the first string. */
+export const everyFormat: StringFormats = 2 ** stringFormats.length - 1
+
+/** The longest string that is compared with formats. */
+const maxLength = 2048
+
+/** Returns those of the formats that still stand which a string fits. */
+export const narrowFormats = (standing: StringFormats, text: string): StringFormats => {
+  if (standing === 0 || text.length > maxLength) return 0
+  let left = standing
+  for (let i = 0; i < stringFormats.length; i++) {
+    if ((left & (1 << i)) !== 0 && stringFormats[i]?.matches(text) === false) left &= ~(1 << i)
+  }
+  return left
+}
+
+/** Returns what a draft says of strings that all fit these formats; null: they have none in common. */
+export const formatKeyword = (standing: StringFormats): StringFormat['keyword'] | null =>
+  stringFormats.find((_, i) => (standing & (1 << i)) !== 0)?.keyword ?? null

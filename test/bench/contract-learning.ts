@@ -1,0 +1,58 @@
+/** Prints what it costs to learn from one message with a JSON body of 2 KB: `node test/bench/contract-learning.ts`. */
+
+import { createLearner } from '../../src/observe/contract/learner.ts'
+
+const applicant = (at: number) => ({
+  id: `123e4567-e89b-12d3-a456-4266141${String(at).padStart(5, '0')}`,
+  name: `Applicant ${at}`,
+  email: `applicant-${at}@mail.example`,
+  bornOn: '1980-02-29',
+  income: 40_000.5 + at,
+  employed: at % 2 === 0,
+  grade: at % 3 === 0 ? 'A' : null,
+  address: { street: 'Long Street 12', city: 'Springfield', zip: '01234', country: 'US' },
+  tags: ['first-lien', 'NEW'],
+})
+
+const bodies = Array.from({ length: 100 }, (_, at) => ({
+  requestedAt: '2026-01-31T10:00:00Z',
+  amount: 250_000 + at,
+  currency: 'EUR',
+  applicants: Array.from({ length: 6 }, (_, i) => applicant(at + i)),
+}))
+const texts = bodies.map((body) => JSON.stringify(body))
+const bytes = texts.reduce((total, text) => total + text.length, 0) / texts.length
+
+const measure = (run: (at: number) => void): number => {
+  const rounds = Array.from({ length: 7 }, () => {
+    const before = process.cpuUsage()
+    for (let i = 0; i < 20_000; i++) run(i % bodies.length)
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 20_000
+  })
+  return rounds.toSorted((a, b) => a - b)[3] ?? 0
+}
+
+const rows = [true, false].map((enums) => {
+  const learner = createLearner({ enums, key: 'key', credentialFields: [] })
+  const fields = ['Host', 'a.example', 'Accept', '*/*', 'X-Branch', '12', 'Content-Type', 'application/json']
+  return [
+    `learning (enums: ${enums})`,
+    measure((at) =>
+      learner.observeRequest('valuation.score', {
+        query: '?region=north&limit=10',
+        fields,
+        contentType: 'application/json',
+        body: bodies[at],
+      }),
+    ),
+  ] as const
+})
+
+console.log(`a body of ${Math.round(bytes)} bytes, median of 7 rounds, µs of CPU a message`)
+for (const [name, cost] of [
+  ...rows,
+  ['JSON.parse, for comparison', measure((at) => JSON.parse(texts[at] ?? ''))],
+] as const) {
+  console.log(`${name.padEnd(30)} ${cost.toFixed(1)}`)
+}

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { hiddenContract } from './hidden-schema.ts'
+import { learnHiddenContract } from './learn-hidden-contract.ts'
+
+test('of 5,000 requests and responses each, a draft accepts all, and at most 5 % of broken ones', {
+  timeout: 600_000,
+}, () => {
+  let mutants = 0
+  let accepted = 0
+  fc.assert(
+    fc.property(hiddenContract, fc.integer(), fc.integer({ min: 1, max: 4 }), (contract, seed, learners) => {
+      const learnt = learnHiddenContract(contract, { messages: 5000, seed, learners })
+
+      expect(learnt.rejectedMessages).toEqual([])
+      expect(learnt.acceptedMutants.length / learnt.mutants).toBeLessThanOrEqual(0.05)
+      mutants += learnt.mutants
+      accepted += learnt.acceptedMutants.length
+    }),
+    { numRuns: 12, endOnFailure: true },
+  )
+
+  console.log(`${mutants} broken messages, of which the drafts accept ${accepted}`)
+  expect(mutants).toBe(12 * 5000)
+})
+
+test.each(['any', 'full'])(
+  'after 100,000 hostile requests a learner takes at most 8 MiB (%s)',
+  {
+    timeout: 900_000,
+  },
+  async (kind) => {
+    const child = fileURLToPath(new URL('hostile-child.ts', import.meta.url))
+
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', child, '100000', kind])
+
+    console.log(stdout)
+    const { heap, most, serialized } = JSON.parse(stdout)
+    expect(Math.max(heap, most, serialized)).toBeLessThan(8 * 2 ** 20)
+    expect(serialized).toBeGreaterThan(100_000)
+  },
+)
