@@ -22,7 +22,7 @@ import { formatTime, roundToTenths } from '../format-time.ts'
 
 /** How near the gateway is to its limits. */
 export const limitsShape = asObject({
-  /** Null: there is no rate limit. */
+  /** Null: there is no rate limit, and no proof is counted in Redis. */
   rate: asNullable(
     asObject({
       store: asWord<'memory' | 'redis'>(),

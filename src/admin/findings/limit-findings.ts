@@ -87,18 +87,31 @@ const connectionFindings = ({ report, config }: FindingInputs): readonly Finding
   })
 
 /** Finds what should be shared in Redis and is not. */
-const redisFindings = ({ report: { limits, cache } }: FindingInputs): readonly Finding[] => {
+const redisFindings = ({ config, report: { limits, cache } }: FindingInputs): readonly Finding[] => {
   const found: Finding[] = []
   const { rate } = limits
   if (rate?.store === 'redis' && rate.state === 'local') {
-    const cause = `Redis cannot be asked${redisReason(rate)}: this gateway counts by itself how often clients ask`
-    found.push(createFinding('warning', 'redis', cause, { since: rate.since }))
+    const rejectsProofs = config.auth?.dpop?.withoutRedis === 'refuse'
+    const cause = `Redis cannot be asked${redisReason(rate)}: ${unsharedPhrases(config).join(', and ')}`
+    found.push(createFinding(rejectsProofs ? 'critical' : 'warning', 'redis', cause, { since: rate.since }))
   }
   if (cache?.redis?.state === 'local') {
     const cause = `Redis cannot be asked${redisReason(cache.redis)}: this gateway has in its cache what it has stored itself`
     found.push(createFinding('warning', 'redis', cause, { since: cache.redis.since }))
   }
   return found
+}
+
+/** Says what the gateway does without the Redis of `limits`. */
+const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): readonly string[] => {
+  const proofs = auth?.dpop?.withoutRedis
+  return [
+    ...(proofs === 'refuse' ? ['requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'] : []),
+    ...(proofs === 'serve' ? ['a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'] : []),
+    ...(limits.address !== null || clients.some(({ rate }) => rate !== null)
+      ? ['this gateway counts by itself how often clients ask']
+      : []),
+  ]
 }
 
 const redisReason = (store: { readonly reason: string | null; readonly where: string | null }): string =>

@@ -140,7 +140,7 @@ const rateRow = (
       ? 'by redis, with other gateways'
       : `REDIS IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
   const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room`
-  return ['rates', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
+  return ['counts', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
 }
 
 const eventLoopRow = (

@@ -10,7 +10,7 @@ import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
 import { isJwt } from '../../layers/auth/jwt/jwt-verifier.ts'
 import { mtlsAuthenticator } from '../../layers/auth/mtls.ts'
 import { tokenAuthenticator } from '../../layers/auth/token-authenticator.ts'
-import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type { RateLimiterRegistry, RateLimiterState } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { createTokenBindingChecker, type TokenBindingChecker } from './token-binding.ts'
@@ -21,6 +21,8 @@ export interface AuthProvider {
   authOptions(config: OperationAuthConfig): AuthOptions
   /** Returns the state of the issuer's keys, of introspection and of the replay window. */
   state(): AuthProviderState
+  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  sharedProofsState(): RateLimiterState | null
   /** Releases the verifiers and the replay cache. */
   release(): void
 }
@@ -60,6 +62,7 @@ export const createAuthProvider = (
       introspection: introspection?.state() ?? null,
       proofs: tokenBinding.state(),
     }),
+    sharedProofsState: tokenBinding.sharedState,
     release: () => {
       jwt?.release()
       introspection?.release()
@@ -108,5 +111,6 @@ export const nullAuthProvider: AuthProvider = {
     algorithms: null,
   }),
   state: () => ({ jwt: null, introspection: null, proofs: null }),
+  sharedProofsState: () => null,
   release: () => {},
 }

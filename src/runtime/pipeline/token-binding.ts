@@ -9,7 +9,11 @@ import {
 } from '../../layers/auth/client-certificate.ts'
 import { dpopProofChecker, replayWindowMs } from '../../layers/auth/dpop.ts'
 import { type CheckSenderConstraint, senderConstraint } from '../../layers/auth/sender-constraint.ts'
-import type { RateLimiterRegistry, ReplayCacheLease } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type {
+  RateLimiterRegistry,
+  RateLimiterState,
+  ReplayCacheLease,
+} from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 
 /** The checks that a client possesses the key or certificate which its credential is bound to. */
@@ -22,6 +26,8 @@ export interface TokenBindingChecker {
   readonly algorithms: readonly string[] | null
   /** Returns how full the replay window of proofs is. Null: proofs are off, or another process keeps the window. */
   state(): ReplayWindowState | null
+  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  sharedState(): RateLimiterState | null
   /** Releases the replay cache. */
   release(): void
 }
@@ -55,6 +61,7 @@ export const createTokenBindingChecker = (
     }),
     algorithms,
     state: () => replayLease?.state() ?? null,
+    sharedState: () => replayLease?.sharedState() ?? null,
     release: () => replayLease?.release(),
   }
 }

@@ -6,7 +6,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 
 /** How near a process is to its limits, as plain data. */
 export interface LimitsReport {
-  /** Null: there is no rate limit. */
+  /** Null: there is no rate limit, and no proof is counted in Redis. */
   readonly rate: RateLimitReport | null
   /** The limits that are set, in the order in which an exchange meets them. */
   readonly concurrency: readonly ConcurrencyReport[]
@@ -34,6 +34,7 @@ interface EventLoopReport {
 /** Collects the report on the limits of a snapshot. */
 export const collectLimitsReport = ({
   config,
+  authProvider,
   rateLimiters,
   processLoad: { counts, loop },
 }: Snapshot): LimitsReport => {
@@ -46,7 +47,7 @@ export const collectLimitsReport = ({
   const limitMs = limits.eventLoopDelay
   const { delayMs, sheds, since } = loop
   return {
-    rate: collectRateLimitReport(config.limits, rateLimiters),
+    rate: collectRateLimitReport(config.limits, rateLimiters, authProvider.sharedProofsState()),
     concurrency: [
       ...concurrencyReport('limits.concurrency', limits.concurrency, counts.all),
       ...groups.flatMap((group) =>

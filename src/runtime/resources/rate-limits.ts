@@ -1,10 +1,14 @@
 import type { AddressLimitConfig, LimitsConfig } from '../../config/config.ts'
 import { pluck, sum, worstWorker } from '../../observe/sum-reports.ts'
-import type { RateLimiterLease, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type {
+  RateLimiterLease,
+  RateLimiterRegistry,
+  RateLimiterState,
+} from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { RateLimit } from '../../shared/rate-limiter/token-bucket.ts'
 import { type ClientLimits, mergeLimiterStates } from './client-limits.ts'
 
-/** The state of the rate limiters, as plain data. */
+/** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. As plain data. */
 export interface RateLimitReport {
   readonly store: 'memory' | 'redis'
   /** `local`: this gateway counts for itself alone. */
@@ -39,12 +43,16 @@ export const acquireAddressLimiter = (
   limiters: RateLimiterRegistry,
 ): RateLimiterLease | null => address && limiters.acquire(toAddressLimit(address), redis)
 
-/** Collects the report on the rate limiters. */
+/**
+ * Collects the report on the rate limiters. `proofs` is the state of the Redis in which proofs are counted too: there a
+ * proof is a bucket with room for one.
+ */
 export const collectRateLimitReport = (
   { redis }: LimitsConfig,
   { address, clients }: RateLimiters,
+  proofs: RateLimiterState | null,
 ): RateLimitReport | null => {
-  const state = mergeLimiterStates([address?.state() ?? [], clients.state() ?? []].flat())
+  const state = mergeLimiterStates([address?.state() ?? [], clients.state() ?? [], proofs ?? []].flat())
   if (state === null) return null
   const { isShared, since, reason, evictions } = state
   return {

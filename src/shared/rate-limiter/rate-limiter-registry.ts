@@ -112,6 +112,12 @@ export class RateLimiterRegistry {
         : replayCache,
       /** Returns how full the memory is. Null: another process keeps it. */
       state: (): ReplayWindowState | null => replayWindow?.state() ?? null,
+      /** Returns whether Redis remembers for all gateways. Null: it is not meant to, or other processes ask it. */
+      sharedState: (): RateLimiterState | null => {
+        if (shared === null) return null
+        const { isShared, since, reason } = shared.link
+        return { isShared, since, reason, evictions: 0 } // nothing is forgotten for want of room
+      },
       release: (): void => {
         this.#replayCaches.release(name)
         shared?.release()

@@ -7,6 +7,8 @@ import { runCommand } from '../../cli/scripted-admin.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { tokenBindingSettings } from '../../helpers/token-binding.ts'
+import { signingKey } from '../../helpers/tokens.ts'
 import { lacks, shows, symptom } from './symptom.ts'
 
 const program = await needProgram('redis-server')
@@ -62,6 +64,29 @@ describe.skipIf(program.missing)('Redis', () => {
     await redis.kill()
 
     await shows(live.admin, symptom(10))
+  })
+
+  test('that is gone is named where it remembers proofs alone, and the metric for the alert says so', async () => {
+    await redis.kill()
+    const live = await bootLiveGateway({
+      ...tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: {} }),
+      limits: { redis: { url: redis.url } },
+    })
+    await live.line(({ msg }) => msg === 'limits are not shared')
+
+    const { findings } = (await fetchAdmin(`${live.admin}/status`)).body
+    const metrics = await (await fetch(`${live.admin}/metrics`)).text()
+
+    expect(findings).toMatchObject([
+      {
+        severity: 'critical',
+        about: 'redis',
+        cause: expect.stringMatching(
+          /^Redis cannot be asked \(.+\): requests with a DPoP proof are refused \(auth\.dpop\.withoutRedis: refuse\)$/,
+        ),
+      },
+    ])
+    expect(metrics).toMatch(/^lender_gateway_rate_limits_shared 0$/m)
   })
 })
 

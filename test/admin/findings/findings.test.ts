@@ -3,6 +3,8 @@ import { collectFindings } from '../../../src/admin/findings/findings.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations, type OperationId } from '../../../src/operations.ts'
+import { tokenBindingSettings } from '../../helpers/token-binding.ts'
+import { signingKey } from '../../helpers/tokens.ts'
 import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
 
 const found = (...differs: Parameters<typeof findingInputs>) => collectFindings(findingInputs(...differs))
@@ -519,11 +521,30 @@ test('Redis that cannot be asked is named for what it is used for, with the reas
   const limits = { rate, concurrency: [], eventLoop: null }
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
 
-  expect(causes({ report: { limits, cache } })).toEqual([
+  expect(causes({ settings: { limits: { address: { rate: '1/s' } } }, report: { limits, cache } })).toEqual([
     'Redis cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts by itself how often clients ask',
     'Redis cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway has in its cache what it has stored itself',
   ])
   expect(causes({ report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } })).toEqual([])
+})
+
+test.each([
+  ['refuse', 'critical', 'requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'],
+  ['serve', 'warning', 'a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'],
+])('without Redis, proofs that it decides about (%s) are %s', (withoutRedis, severity, proofs) => {
+  const gone = { state: 'local', since: at, reason: 'refused', where: null } as const
+  const limits = { rate: { store: 'redis', evictions: 0, ...gone } as const, concurrency: [], eventLoop: null }
+  const [redis, address] = [{ url: 'redis://redis' }, { rate: '1/s' }]
+  const bound = tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: { withoutRedis } })
+  const settings = { ...bound, limits: { redis } }
+
+  expect([
+    ...found({ settings, report: { limits } }),
+    ...found({ settings: { ...settings, limits: { redis, address } }, report: { limits } }),
+  ]).toMatchObject([
+    { severity, about: 'redis', cause: `Redis cannot be asked (refused): ${proofs}` },
+    { severity, cause: expect.stringMatching(/, and this gateway counts by itself how often clients ask$/) },
+  ])
 })
 
 describe('the event loop', () => {

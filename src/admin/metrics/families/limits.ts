@@ -84,7 +84,7 @@ export const limitMetrics: MetricDefinitions = {
     asCounted,
   ),
   rate_limits_shared: gauge(
-    'Whether rates are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
+    'Whether rates and DPoP proofs are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
     ({ report: { limits } }) => (limits.rate?.store === 'redis' ? limits.rate.state === 'shared' : null),
   ),
   rate_keys_forgotten_total: counter(

@@ -75,7 +75,7 @@ export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
             html`${inFlight >= limit ? badge('bad', 'full') : null} ${formatCount(inFlight)} of ${formatCount(limit)}`,
           ] as const,
       ),
-      ['Rates are counted', rate && html`in ${rate.store}, ${sharedBadge(at, rate)}`],
+      ['Counted', rate && html`in ${rate.store}, ${sharedBadge(at, rate)}`],
       [
         'Event loop',
         eventLoop &&
