@@ -1,5 +1,6 @@
 import type { HeaderFields } from '../header-fields.ts'
 import type {
+  JsonType,
   MediaTypeContract,
   ParameterContract,
   RequestContract,
@@ -7,11 +8,18 @@ import type {
   SchemaName,
   Violation,
 } from './compiled-contract.ts'
-import { findMediaType, isCoded, isJson, readMediaType } from './media-type.ts'
-import { type ParameterValue, parseQuery, readHeaderParameter, readQueryParameter } from './parameter-values.ts'
+import { findMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
+import {
+  emptyParameter,
+  type ParameterValue,
+  parseQuery,
+  readHeaderParameter,
+  readQueryParameter,
+  toTyped,
+} from './parameter-values.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
 import type { ContractValidators } from './validators.ts'
-import { escapeSegment, maxViolations } from './violations.ts'
+import { escapeSegment, maxViolations, shorten } from './violations.ts'
 
 /** What a check of a message's head leaves to do: nothing, a body to check, or a body that cannot be checked. */
 export type BodyCheck =
@@ -120,18 +128,32 @@ const faultViolations: Readonly<Record<JsonFault, Violation>> = {
 
 const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, violations: Violation[]): BodyCheck => {
   if (content.length === 0) return noBody
-  const type = readMediaType(fields)
-  const contract = type === null ? null : findMediaType(content, type)
-  if (type === null || contract === null) {
-    const types = content.map((each) => each.type).join(', ')
-    const rule = type === null ? 'required' : 'content-type'
-    violations.push({ pointer: '', in: 'content-type', rule, detail: `the type of the body has to be ${types}` })
+  const mediaType = readMediaType(fields)
+  if (mediaType === 'several') {
+    violations.push(typeViolation('duplicate-field', 'Content-Type may stand there once'))
     return noBody
   }
-  if (contract.schema === null) return isJson(type) ? noBody : { kind: 'unchecked', why: 'not-json' }
-  if (!isJson(type)) return { kind: 'unchecked', why: 'not-json' }
-  return isCoded(fields) ? { kind: 'unchecked', why: 'coded' } : { kind: 'schema', schema: contract.schema }
+  const contract = mediaType === null ? null : findMediaType(content, mediaType.type)
+  if (mediaType === null || contract === null) {
+    const types = content.map((each) => each.type).join(', ')
+    const rule = mediaType === null ? 'required' : 'content-type'
+    violations.push(typeViolation(rule, shorten(`the type of the body has to be ${types}`)))
+    return noBody
+  }
+  const { type, parameters } = mediaType
+  if (!isJson(type)) return notJson
+  if (contract.schema === null) return noBody
+  if (!isUtf8Charset(parameters)) {
+    violations.push(typeViolation('charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1)'))
+    return noBody
+  }
+  return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
 }
+
+const notJson: BodyCheck = { kind: 'unchecked', why: 'not-json' }
+const coded: BodyCheck = { kind: 'unchecked', why: 'coded' }
+
+const typeViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'content-type', rule, detail })
 
 const checkParameters = (
   contracts: readonly ParameterContract[],
@@ -144,26 +166,37 @@ const checkParameters = (
   const inQuery = parseQuery(query)
   if (inQuery === null) violations.push({ pointer: '', in: 'query', ...parameterFaults.encoding })
   for (const contract of contracts) {
-    if (violations.length >= maxViolations) return
     if (contract.in === 'query') {
       if (inQuery !== null) checkParameter(contract, validators, readQueryParameter(contract, inQuery), violations)
     } else checkParameter(contract, validators, readHeaderParameter(contract, fields), violations)
+    if (violations.length < maxViolations) continue
+    violations.length = maxViolations
+    return
   }
 }
 
 const checkParameter = (
-  { name, in: place, required, schema }: ParameterContract,
+  { name, in: place, required, types, schema }: ParameterContract,
   validators: ContractValidators,
   read: ParameterValue,
   violations: Violation[],
 ): void => {
-  const pointer = `/${escapeSegment(name)}`
+  const pointer = shorten(`/${escapeSegment(name)}`)
   if (read.kind === 'fault') violations.push({ pointer, in: place, ...parameterFaults[read.rule] })
   else if (read.kind === 'absent') {
     if (required) violations.push({ pointer, in: place, rule: 'required', detail: 'the parameter has to be there' })
-  } else if (schema !== null)
-    violations.push(...validators.validate(schema, read.value, place, { isSmall: true, prefix: pointer }))
+  } else if (schema !== null && read.value !== emptyParameter) {
+    const options = { isSmall: true, prefix: pointer }
+    const found = validators.validate(schema, read.value, place, options)
+    if (found.length === 0) return
+    // A schema without `type` (`enum: [1, 2]`) may mean another type than a string.
+    const isOther = types.length === 0 && typeof read.value === 'string'
+    const typed = isOther ? toTyped(read.value, scalarTypes) : read.value
+    if (typed === read.value || validators.validate(schema, typed, place, options).length > 0) violations.push(...found)
+  }
 }
+
+const scalarTypes: readonly JsonType[] = ['number', 'boolean', 'null']
 
 const parameterFaults: Readonly<
   Record<Extract<ParameterValue, { kind: 'fault' }>['rule'], Pick<Violation, 'rule' | 'detail'>>

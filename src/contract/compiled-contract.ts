@@ -66,9 +66,11 @@ export interface ParameterContract {
   /** How its text becomes a value (OpenAPI 3.1 §4.8.12.3). */
   readonly style: 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'simple' | 'json'
   readonly explode: boolean
+  /** Whether `?name=`, without a value, keeps the contract, whatever the schema says (`allowEmptyValue`). */
+  readonly allowsEmpty: boolean
   /** What the schema allows: a text stands for a number only where a number is allowed. */
   readonly types: readonly JsonType[]
-  /** The types of an array's items; empty: no array. */
+  /** The types of an array's items; empty: any, or no array. */
   readonly itemTypes: readonly JsonType[]
   /** The types of an object's members, for the styles that have members. */
   readonly memberTypes: Readonly<Record<string, readonly JsonType[]>>

@@ -1,30 +1,54 @@
-import { getFirstFieldValue, type HeaderFields } from '../header-fields.ts'
+import { fieldNameEquals, type HeaderFields } from '../header-fields.ts'
 import type { MediaTypeContract } from './compiled-contract.ts'
 
-/** Reads the type of a message's body, in lower case and without parameters; null: it has none. */
-export const readMediaType = (fields: HeaderFields): string | null => {
-  const value = getFirstFieldValue(fields, 'content-type')
-  if (value === undefined) return null
+/** The type of a body. */
+export interface MediaType {
+  /** In lower case. */
+  readonly type: string
+  /** With its first `;`, as it came; empty: there are none. */
+  readonly parameters: string
+}
+
+/** Reads the type of a message's body; null: it has none; `several`: readers differ in which of them they take. */
+export const readMediaType = (fields: HeaderFields): MediaType | 'several' | null => {
+  let value: string | null = null
+  for (let i = 0; i < fields.length; i += 2) {
+    if (!fieldNameEquals(fields[i] as string, 'content-type')) continue
+    if (value !== null) return 'several'
+    value = fields[i + 1] as string
+  }
+  if (value === null) return null
   const end = value.indexOf(';')
-  return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase()
+  if (end === -1) return { type: value.trim().toLowerCase(), parameters: '' }
+  return { type: value.slice(0, end).trim().toLowerCase(), parameters: value.slice(end) }
 }
 
 /** Tells whether a type is JSON (RFC 6839 §3.1). */
 export const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
 
+/** Tells whether parameters of a type name no other charset than UTF-8, the one of JSON (RFC 8259 §8.1). */
+export const isUtf8Charset = (parameters: string): boolean => {
+  if (parameters === '') return true
+  for (const [, charset = ''] of parameters.matchAll(charsetParameter))
+    if (!utf8Names.includes(charset.toLowerCase())) return false
+  return true
+}
+
+const charsetParameter = /;[ \t]*charset[ \t]*=[ \t]*("[^"]*"|[^;]*)/gi
+const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"']
+
 /** Finds what the contract says of a type: the type itself before `application/*` before any type. */
 export const findMediaType = (content: readonly MediaTypeContract[], type: string): MediaTypeContract | null => {
+  for (const each of content) if (each.type === type) return each
   const range = `${type.slice(0, type.indexOf('/'))}/*`
-  return (
-    content.find((each) => each.type === type) ??
-    content.find((each) => each.type === range) ??
-    content.find((each) => each.type === '*/*') ??
-    null
-  )
+  return content.find((each) => each.type === range) ?? content.find((each) => each.type === '*/*') ?? null
 }
 
 /** Tells whether a body is compressed or coded in another way: what it says is not read. */
 export const isCoded = (fields: HeaderFields): boolean => {
-  const coding = getFirstFieldValue(fields, 'content-encoding')
-  return coding !== undefined && coding.trim().toLowerCase() !== 'identity'
+  for (let i = 0; i < fields.length; i += 2)
+    if (fieldNameEquals(fields[i] as string, 'content-encoding') && !isIdentity(fields[i + 1] as string)) return true
+  return false
 }
+
+const isIdentity = (coding: string): boolean => coding.trim().toLowerCase() === 'identity'

@@ -31,15 +31,19 @@ export const parseQuery = (query: string): QueryParameters | null => {
 
 /** Reads a parameter of the query as its style says (OpenAPI 3.1 §4.8.12.2). */
 export const readQueryParameter = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
-  const { name, style, explode, types, memberTypes } = parameter
+  const { name, style, explode, allowsEmpty, types, memberTypes } = parameter
   if (style === 'deepObject') return readMembers(memberTypes, (member) => parameters.get(`${name}[${member}]`))
-  if (explode && types.includes('object')) return readMembers(memberTypes, (member) => parameters.get(member))
+  if (explode && types.includes('object') && style !== 'json')
+    return readMembers(memberTypes, (member) => parameters.get(member))
   const values = parameters.get(name)
   if (values === undefined) return absent
   if (explode && types.includes('array')) return decodeItems(parameter, values)
   const [value = ''] = values
   if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
-  if (types.includes('array')) return decodeItems(parameter, value === '' ? [] : value.split(separators[style]))
+  if (allowsEmpty && value === '') return { kind: 'value', value: emptyParameter }
+  const parts = value === '' ? [] : value.split(separators[style])
+  if (types.includes('array')) return decodeItems(parameter, parts)
+  if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decode)
   const text = decode(value)
   return text === null ? { kind: 'fault', rule: 'encoding' } : readText(parameter, text)
 }
@@ -53,16 +57,20 @@ const separators = {
   json: ',',
 } as const
 
+/** The value of a parameter that is there, empty, and may be so. */
+export const emptyParameter: unique symbol = Symbol('empty')
+
 /** Reads a field of the header, in the style `simple`. */
 export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
   const values = getFieldValues(fields, parameter.name)
   if (values.length === 0) return absent
-  const { types, itemTypes } = parameter
-  if (types.includes('array')) {
-    const items = values.join(',').split(',')
-    return { kind: 'value', value: items.map((item) => toTyped(item.trim(), itemTypes)) }
+  const { style, types, itemTypes } = parameter
+  if (style !== 'json' && (types.includes('array') || types.includes('object'))) {
+    const parts = values.flatMap((value) => value.split(',')).map((part) => part.trim())
+    if (!types.includes('array')) return readPairs(parameter, parts, (text) => text)
+    return { kind: 'value', value: parts.map((part) => toTyped(part, itemTypes)) }
   }
-  return readText(parameter, values.join(', '))
+  return values.length > 1 ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values[0] ?? '')
 }
 
 const readText = ({ style, types }: ParameterContract, text: string): ParameterValue => {
@@ -79,6 +87,28 @@ const decodeItems = ({ itemTypes }: ParameterContract, raw: readonly string[]): 
     items.push(toTyped(text, itemTypes))
   }
   return { kind: 'value', value: items }
+}
+
+/** Reads the members of an object from `a,1,b,2`, or `a=1,b=2` where it explodes. */
+const readPairs = (
+  { explode, memberTypes }: ParameterContract,
+  parts: readonly string[],
+  toText: (raw: string) => string | null,
+): ParameterValue => {
+  const pairs = explode ? parts.flatMap(splitPair) : parts
+  const members = new Map<string, unknown>()
+  for (let i = 0; i < pairs.length; i += 2) {
+    const [name, text] = [toText(pairs[i] ?? ''), toText(pairs[i + 1] ?? '')]
+    if (name === null || text === null) return { kind: 'fault', rule: 'encoding' }
+    if (members.has(name)) return { kind: 'fault', rule: 'duplicate-parameter' }
+    members.set(name, toTyped(text, Object.hasOwn(memberTypes, name) ? (memberTypes[name] ?? []) : []))
+  }
+  return { kind: 'value', value: Object.fromEntries(members) }
+}
+
+const splitPair = (part: string): readonly [string, string] => {
+  const at = part.indexOf('=')
+  return at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)]
 }
 
 const readMembers = (
@@ -98,7 +128,7 @@ const readMembers = (
 }
 
 /** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
-const toTyped = (text: string, types: readonly JsonType[]): unknown => {
+export const toTyped = (text: string, types: readonly JsonType[]): unknown => {
   if (types.length === 0 || types.includes('string')) return text
   if ((types.includes('integer') || types.includes('number')) && jsonNumber.test(text)) return Number(text)
   if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { CompiledContract, SchemaName, Violation, ViolationPlace } from './compiled-contract.ts'
+import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { type SchemaError, toViolations } from './violations.ts'
 
 /** The validators of a contract. */
@@ -24,21 +25,11 @@ interface SchemaValidator {
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-const load = createRequire(import.meta.url)
+// A second at most. 1 MiB of the smallest objects takes 350,000.
+const maxSteps = 1_000_000
 
-// What compiled code may ask for; anything else would be a defect of the compiler.
-const allowedModules = [
-  'ajv/dist/runtime/ucs2length',
-  'ajv/dist/runtime/equal',
-  'ajv/dist/runtime/uri',
-  'ajv-formats/dist/formats',
-]
-
-const requireModule = (name: string): unknown => {
-  if (name === linearRegExpModule) return load('./linear-regexp.ts')
-  if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)
-  return load(name)
-}
+// With all violations no branch is left early; a small body that is not hostile takes some hundreds.
+const maxDetailedSteps = 50_000
 
 /** The name by which compiled code asks for {@link linearRegExp}. */
 export const linearRegExpModule = 'linear-regexp'
@@ -46,31 +37,73 @@ export const linearRegExpModule = 'linear-regexp'
 /** Evaluates the code of a contract. The slower code is evaluated when it is first needed. */
 export const createValidators = ({ code, detailedCode, memberNames }: CompiledContract): ContractValidators => {
   const names = new Set(memberNames)
-  const first = evaluate(code)
+  const steps = new StepBudget()
+  const first = evaluate(code, steps)
   let detailed: ValidatorModule | null = null
+
+  /** Lists all errors; null: that takes too long. */
+  const listErrors = (name: SchemaName, value: unknown): readonly SchemaError[] | null => {
+    detailed ??= evaluate(detailedCode, steps)
+    return findErrors(detailed[name], value, steps, maxDetailedSteps)
+  }
+
   return {
     validate(name, value, place, { isSmall, prefix = '' }) {
-      const validator = first[name]
-      if (validator === undefined) throw new TypeError(`the contract has no validator ${name}`)
-      if (validator(value)) return noViolations
-      let { errors } = validator
-      if (isSmall) {
-        detailed ??= evaluate(detailedCode)
-        const every = detailed[name]
-        if (every !== undefined && !every(value)) errors = every.errors
-        if (every !== undefined) every.errors = null
-      }
-      validator.errors = null // it would keep the value in memory
-      return toViolations(errors ?? [], value, place, prefix, names)
+      const errors = findErrors(first[name], value, steps, maxSteps)
+      if (errors === null) return [{ pointer: prefix, in: place, rule: 'complexity', detail: tooComplex }]
+      if (errors.length === 0) return noViolations
+      return toViolations((isSmall ? listErrors(name, value) : null) ?? errors, value, place, prefix, names)
     },
   }
 }
 
 const noViolations: readonly Violation[] = []
+const noErrors: readonly SchemaError[] = []
+const tooComplex = 'to check the value takes too long'
 
-/** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. */
-const evaluate = (code: string): ValidatorModule => {
+/** Runs a validator; null: it takes too many steps. */
+const findErrors = (
+  validator: SchemaValidator | undefined,
+  value: unknown,
+  steps: StepBudget,
+  maxStepsOfIt: number,
+): readonly SchemaError[] | null => {
+  if (validator === undefined) throw new TypeError('the contract has no validator of this name')
+  steps.left = maxStepsOfIt
+  try {
+    if (validator(value)) return noErrors
+    const { errors } = validator
+    validator.errors = null // it would keep the value in memory
+    return errors ?? noErrors
+  } catch (error) {
+    // A schema that refers to nothing but itself takes the stack first.
+    if (error instanceof TooManyStepsError || error instanceof RangeError) return null
+    throw error
+  }
+}
+
+const load = createRequire(import.meta.url)
+
+// What compiled code may ask for; anything else would be a defect of the compiler.
+const allowedModules = ['ajv/dist/runtime/ucs2length', 'ajv/dist/runtime/uri', 'ajv-formats/dist/formats']
+
+const requireModule = (name: string, steps: StepBudget): unknown => {
+  if (name === linearRegExpModule) return load('./linear-regexp.ts')
+  if (name === 'ajv/dist/runtime/equal') return { default: steps.equal }
+  if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)
+  return load(name)
+}
+
+/** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes a step. */
+const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   const exported = {}
-  new Function('exports', 'require', code)(exported, requireModule)
+  new Function('exports', 'require', 'takeStep', code.replaceAll(functionStart, '$&takeStep();'))(
+    exported,
+    (name: string) => requireModule(name, steps),
+    steps.take,
+  )
   return exported
 }
+
+/** How Ajv begins a function. */
+const functionStart = /function validate\d+\(data, \{[^{}]*(?:\{\})?[^{}]*\}=\{\}\)\{/g

@@ -11,7 +11,8 @@ export interface SchemaError {
 /** So many violations of one message are told at most. */
 export const maxViolations = 10
 
-const maxDetail = 200
+/** So many characters are told of a pointer and of a detail at most. */
+export const maxTextLength = 200
 
 /** Converts errors of Ajv. Names that the contract does not know are replaced by `*`. */
 export const toViolations = (
@@ -28,15 +29,19 @@ export const toViolations = (
     if (keyword === 'if' && errors.length > 1) continue
     const missing = params.missingProperty
     const path = redactPointer(instancePath, value, memberNames)
-    const pointer = prefix + (typeof missing === 'string' ? `${path}/${escapeSegment(missing)}` : path)
+    const pointer = shorten(prefix + (typeof missing === 'string' ? `${path}/${escapeSegment(missing)}` : path))
     const key = `${pointer} ${keyword}`
     if (seen.has(key)) continue
     seen.add(key)
-    violations.push({ pointer, in: place, rule: keyword, detail: message.slice(0, maxDetail) })
+    violations.push({ pointer, in: place, rule: keyword, detail: shorten(message) })
     if (violations.length === maxViolations) break
   }
   return violations
 }
+
+/** Cuts a text off that is longer than {@link maxTextLength}: names of the contract may be of any length. */
+export const shorten = (text: string): string =>
+  text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1).toWellFormed()}…`
 
 /** Keeps the segments of a pointer that are an index of an array, or a name that the contract knows. */
 const redactPointer = (pointer: string, root: unknown, memberNames: ReadonlySet<string>): string => {

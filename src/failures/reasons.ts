@@ -33,6 +33,8 @@ const headerTooLarge = rowsFor(['header-too-large'])
 const requestTimeout = rowsFor(['request-timeout'])
 const clientGone = rowsFor(['client-gone'])
 const contentTooLarge = rowsFor(['content-too-large'])
+const invalidRequest = rowsFor(['invalid-request'])
+const invalidResponse = rowsFor(['invalid-response'])
 const overloaded = rowsFor(['overloaded'])
 const rateLimited = rowsFor(['rate-limited'])
 const byKey = rowsFor(['unauthenticated'], ['apiKey'])
@@ -107,12 +109,17 @@ const rows = {
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
   'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
 
+  // Which part of a request breaks the contract.
+  'contract-parameters': invalidRequest('the query or a header field breaks the contract'),
+  'contract-body': invalidRequest('the body breaks the contract'),
+
   // Which limit is full, and which rate is used up.
   'event-loop': overloaded('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
   'limits-concurrency': overloaded('limits.concurrency is full'),
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
   'operation-concurrency': overloaded('the concurrency of the operation is full'),
   'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
+  'contract-bodies': overloaded('too many bodies wait to be checked against the contract'),
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
   'client-concurrency': rateLimited(
@@ -247,6 +254,14 @@ const rows = {
   'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
   'answer-status': badResponse('the answer has a status that was not asked for'),
   'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),
+  'contract-answer-head': invalidResponse(
+    'the status, a header field or the type of the answer breaks the contract',
+    'see `cause` in the log; the request may have been processed',
+  ),
+  'contract-answer-body': invalidResponse(
+    'the body of the answer breaks the contract',
+    'see `cause` in the log; the request may have been processed',
+  ),
 } as const satisfies Record<string, ReasonRow<FailureKind>>
 
 /** One of the reasons: `reason` in the log. */

@@ -1,5 +1,5 @@
-// Below this, a chunk costs more to free by hand than to leave to the collector.
-const minFreeBytes = 16 * 1024
+/** The least that is freed by hand: a smaller chunk costs more to free than to leave to the collector. */
+export const minFreeBytes = 16 * 1024
 
 /**
  * Bytes of the memory that a large body is read into. With less, a large response takes up to twice as much time; with

@@ -152,6 +152,7 @@ class ContractCompiler {
         required: parameter.required === true,
         style: style as ParameterContract['style'],
         explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form',
+        allowsEmpty: place === 'query' && parameter.allowEmptyValue === true,
         types: typesOf(plain),
         itemTypes: typesOf(asMap(this.#follow(plain.items))),
         memberTypes: Object.fromEntries(

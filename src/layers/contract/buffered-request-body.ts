@@ -1,40 +1,68 @@
 import type { RequestBody, Upload } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
-import { GatewayError } from '../../failures/errors.ts'
+import { GatewayError, overloadedError } from '../../failures/errors.ts'
+import { BodyCopy } from './body-copy.ts'
+import type { CheckQueue } from './check-queue.ts'
+
+/** The body of a request that was read first. */
+export interface BufferedRequestBody {
+  /** All of it; null: it is longer than the bound, and streams on. */
+  readonly whole: Buffer | null
+  /** Gives up what has not been sent, when no attempt will send it. */
+  stop(): void
+}
 
 /**
- * Reads the whole body of an exchange's request, and puts one in its place that can be sent. Null: it is longer than
- * `maxBytes`, and streams on. Rejects with why the body will never be complete.
+ * Reads the whole body of an exchange's request, and puts one in its place that can be sent. It keeps the room for it
+ * until the exchange has finished. Rejects with why the body will never be complete, and with `overloaded` when there
+ * is no room.
  */
-export const bufferRequestBody = async (exchange: Exchange, maxBytes: number): Promise<Buffer | null> => {
+export const bufferRequestBody = async (
+  exchange: Exchange,
+  maxBytes: number,
+  checks: CheckQueue,
+): Promise<BufferedRequestBody> => {
   const { body } = exchange
-  if (body.replayable) return joinChunks(await body.read())
-  let onFlow = (waits: boolean): void => {
-    exchange.waitsForClient = waits
-  }
-  const upload = body.stream((waits) => onFlow(waits))
-  const chunks: Buffer[] = []
-  let bytes = 0
-  const iterator = upload[Symbol.asyncIterator]()
+  // A small body is read first in any case.
+  if (body.replayable) return { whole: joinChunks(await body.read()), stop: () => {} }
+  const copy = new BodyCopy(maxBytes, checks)
+  exchange.onFinished(() => copy.release())
+  const source = new UploadSource(body, exchange)
   for (;;) {
-    const next = await iterator.next()
+    const next = await source.chunks.next()
     if (next.done === true) {
-      const whole = Buffer.concat(chunks)
+      const whole = copy.bytes
       exchange.body = new WholeBody(whole)
-      return whole
+      return { whole, stop: () => {} }
     }
-    chunks.push(next.value)
-    bytes += next.value.length
-    if (bytes > maxBytes) break
+    if (copy.push(next.value)) continue
+    if (copy.failure === 'busy') {
+      source.upload.stop()
+      throw overloadedError('contract-bodies')
+    }
+    exchange.body = new PrefixedBody(body, [copy.bytes, next.value], source)
+    return { whole: null, stop: () => source.upload.stop() }
   }
-  exchange.body = new PrefixedBody(body, chunks, upload, iterator, (listener) => {
-    onFlow = listener
-  })
-  return null
 }
 
 const joinChunks = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+
+/** The chunks of an upload that has begun. */
+class UploadSource {
+  readonly upload: Upload
+  readonly chunks: AsyncIterator<Buffer>
+  /** Told whether the upload waits for the client. */
+  onFlow: (waits: boolean) => void
+
+  constructor(body: RequestBody, exchange: Exchange) {
+    this.onFlow = (waits) => {
+      exchange.waitsForClient = waits
+    }
+    this.upload = body.stream((waits) => this.onFlow(waits))
+    this.chunks = this.upload[Symbol.asyncIterator]()
+  }
+}
 
 /** A body that was read completely. It can be sent again like a small one. */
 class WholeBody implements RequestBody {
@@ -62,58 +90,30 @@ class WholeBody implements RequestBody {
   }
 }
 
-/** A body of which the beginning was read, and that streams on. */
+/**
+ * A body of which the beginning was read, and that streams on. It counts as begun when an attempt takes of it: until
+ * then it can still be sent, on another connection too.
+ */
 class PrefixedBody implements RequestBody {
   readonly length: number | null
   readonly replayable = false
-  readonly started = true
+  started = false
+  maxBytes = Number.POSITIVE_INFINITY // the body behind it counts
+  onData: RequestBody['onData'] = null
+  onStarted: RequestBody['onStarted'] = null
   readonly #body: RequestBody
   readonly #prefix: readonly Buffer[]
-  readonly #upload: Upload
-  readonly #rest: AsyncIterator<Buffer>
-  readonly #setOnFlow: (listener: (waits: boolean) => void) => void
+  readonly #source: UploadSource
 
-  constructor(
-    body: RequestBody,
-    prefix: readonly Buffer[],
-    upload: Upload,
-    rest: AsyncIterator<Buffer>,
-    setOnFlow: (listener: (waits: boolean) => void) => void,
-  ) {
+  constructor(body: RequestBody, prefix: readonly Buffer[], source: UploadSource) {
     this.length = body.length
     this.#body = body
     this.#prefix = prefix
-    this.#upload = upload
-    this.#rest = rest
-    this.#setOnFlow = setOnFlow
+    this.#source = source
   }
 
   get received(): boolean {
     return this.#body.received
-  }
-
-  get maxBytes(): number {
-    return this.#body.maxBytes
-  }
-
-  set maxBytes(bytes: number) {
-    this.#body.maxBytes = bytes
-  }
-
-  get onData(): RequestBody['onData'] {
-    return this.#body.onData
-  }
-
-  set onData(listener: RequestBody['onData']) {
-    this.#body.onData = listener
-  }
-
-  get onStarted(): RequestBody['onStarted'] {
-    return this.#body.onStarted
-  }
-
-  set onStarted(listener: RequestBody['onStarted']) {
-    this.#body.onStarted = listener
   }
 
   get onReceived(): RequestBody['onReceived'] {
@@ -129,14 +129,20 @@ class PrefixedBody implements RequestBody {
   }
 
   stream(onFlow: (waits: boolean) => void): Upload {
-    this.#setOnFlow(onFlow)
-    const [upload, prefix, rest] = [this.#upload, this.#prefix, this.#rest]
     return {
-      stop: () => upload.stop(),
-      async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
-        yield* prefix
-        for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
+      stop: () => {
+        if (this.started) this.#source.upload.stop()
       },
+      [Symbol.asyncIterator]: () => this.#iterate(onFlow),
     }
+  }
+
+  async *#iterate(onFlow: (waits: boolean) => void): AsyncGenerator<Buffer, void> {
+    this.started = true
+    if (!this.received) this.onStarted?.()
+    const { chunks } = this.#source
+    this.#source.onFlow = onFlow
+    yield* this.#prefix
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value
   }
 }

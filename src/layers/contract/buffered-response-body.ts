@@ -1,7 +1,10 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
-import type { GatewayError } from '../../failures/errors.ts'
+import type { Exchange } from '../../exchange.ts'
+import { type GatewayError, overloadedError } from '../../failures/errors.ts'
+import { BodyCopy } from './body-copy.ts'
+import type { CheckQueue } from './check-queue.ts'
 
-/** A body that was read first. */
+/** The body of a response that was read first. */
 export interface BufferedResponseBody {
   /** All of it; null: it is longer than the bound, and streams on. */
   readonly whole: Buffer | null
@@ -9,64 +12,114 @@ export interface BufferedResponseBody {
   readonly body: ResponseBody
 }
 
-/** Reads a body of at most `maxBytes`. Rejects with why it will never be complete. */
-export const bufferResponseBody = (body: ResponseBody, maxBytes: number): Promise<BufferedResponseBody> => {
+/**
+ * Reads the whole body of a response. It keeps the room for it until the body has been delivered, or the exchange is
+ * aborted. Rejects with why the body will never be complete, and with `overloaded` when there is no room.
+ */
+export const bufferResponseBody = (
+  body: ResponseBody,
+  exchange: Exchange,
+  maxBytes: number,
+  checks: CheckQueue,
+): Promise<BufferedResponseBody> => {
   const { promise, resolve, reject } = Promise.withResolvers<BufferedResponseBody>()
+  const copy = new BodyCopy(maxBytes, checks)
   const whole = body.takeBuffered()
   if (whole !== null) {
-    resolve({ whole: whole.length > maxBytes ? null : whole, body: new CompleteBody([whole]) })
+    if (copy.keep(whole)) resolve({ whole, body: new WholeResponseBody(whole, exchange, copy) })
+    else if (copy.failure === 'too-large') resolve({ whole: null, body: new WholeResponseBody(whole, exchange, copy) })
+    else reject(overloadedError('contract-bodies'))
     return promise
   }
-  const chunks: Buffer[] = []
-  let bytes = 0
   let passing: PassingBody | null = null
   body.consume({
     data(chunk) {
       if (passing !== null) return passing.push(chunk)
-      chunks.push(body.isShared ? Buffer.from(chunk) : chunk)
-      bytes += chunk.length
-      if (bytes <= maxBytes) return true
-      passing = new PassingBody(body, chunks)
-      resolve({ whole: null, body: passing })
+      if (copy.push(chunk)) return true
+      if (copy.failure === 'busy') {
+        copy.release()
+        body.discard()
+        reject(overloadedError('contract-bodies'))
+      } else {
+        passing = new PassingBody(body, [copy.bytes, chunk])
+        copy.release()
+        resolve({ whole: null, body: passing })
+      }
       return false
     },
     end() {
       if (passing !== null) return passing.end()
-      const all = Buffer.concat(chunks)
-      resolve({ whole: all, body: new CompleteBody([all]) })
+      const { bytes } = copy
+      resolve({ whole: bytes, body: new WholeResponseBody(bytes, exchange, copy) })
     },
     fail(error) {
-      if (passing !== null) passing.fail(error)
-      else reject(error)
+      if (passing !== null) return passing.fail(error)
+      copy.release()
+      reject(error)
     },
   })
   return promise
 }
 
-/** A body that has come completely. */
-class CompleteBody implements ResponseBody {
-  readonly isShared = false
-  #chunks: Buffer[]
+// A slow client's connection takes so much at a time.
+const sliceBytes = 64 * 1024
 
-  constructor(chunks: Buffer[]) {
-    this.#chunks = chunks
+/** A body that has come completely. */
+class WholeResponseBody implements ResponseBody {
+  readonly isShared = true // slices of one memory
+  readonly #exchange: Exchange
+  readonly #copy: BodyCopy
+  #rest: Buffer
+  #sink: BodySink | null = null
+
+  constructor(whole: Buffer, exchange: Exchange, copy: BodyCopy) {
+    this.#rest = whole
+    this.#exchange = exchange
+    this.#copy = copy
+    // The attempt is over, and does not listen any more.
+    exchange.setAbortListener((reason) => {
+      const sink = this.#sink
+      this.#close()
+      sink?.fail(reason)
+    })
   }
 
   takeBuffered(): Buffer | null {
-    return this.#chunks[0] ?? null
+    if (this.#rest.length > sliceBytes) return null
+    const whole = this.#rest
+    this.#close()
+    return whole
   }
 
   consume(sink: BodySink): void {
-    for (const chunk of this.#chunks.splice(0)) sink.data(chunk)
-    sink.end()
+    this.#sink = sink
+    this.resume()
   }
 
-  resume(): void {}
+  resume(): void {
+    while (this.#sink !== null && this.#rest.length > 0) {
+      const slice = this.#rest.subarray(0, sliceBytes)
+      this.#rest = this.#rest.subarray(slice.length)
+      if (!this.#sink.data(slice)) return
+    }
+    const sink = this.#sink
+    this.#close()
+    sink?.end()
+  }
 
   discard(): void {
-    this.#chunks = []
+    this.#close()
+  }
+
+  #close(): void {
+    this.#sink = null
+    this.#rest = noBytes
+    this.#copy.release()
+    this.#exchange.setAbortListener(null)
   }
 }
+
+const noBytes = Buffer.alloc(0)
 
 /** A body of which the beginning was read. */
 class PassingBody implements ResponseBody {
@@ -118,7 +171,9 @@ class PassingBody implements ResponseBody {
 
   discard(): void {
     this.#chunks = []
-    this.#sink = { data: () => true, end: () => {}, fail: () => {} }
+    this.#sink = discardSink
     this.#source.discard()
   }
 }
+
+const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }

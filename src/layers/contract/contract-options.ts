@@ -1,18 +1,19 @@
 import type { UncheckedReason } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
+import { maxViolations } from '../../contract/violations.ts'
 import type { Exchange } from '../../exchange.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { MessageDirection } from '../../observe/contract/drift-report.ts'
-import type { PendingBytes } from './message-copy.ts'
+import type { CheckQueue } from './check-queue.ts'
 
 /** What both layers of the contract are made from. */
 export interface ContractLayerOptions {
   readonly validators: ContractValidators
   readonly driftCounts: DriftCounts
-  /** The bytes that wait to be checked, of the whole process. */
-  readonly pendingBytes: PendingBytes
+  /** The checks and the bytes that wait, of the whole process. */
+  readonly checks: CheckQueue
   /** A larger body is not checked beyond its type. */
   readonly maxBytes: number
   /** The share of messages that is checked in report mode. */
@@ -43,6 +44,14 @@ export const countMessage = (
   else if (unchecked !== null) driftCounts.countUnchecked(id, direction, unchecked)
   else driftCounts.countKept(id, direction, direction === 'response' ? endpoint : null)
 }
+
+/** Joins the violations of a head and of a body, as many as are told. */
+export const joinViolations = (head: readonly Violation[], body: readonly Violation[]): readonly Violation[] => {
+  if (body.length === 0) return head
+  return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
+}
+
+export const noViolations: readonly Violation[] = []
 
 /** Describes violations in one line, for the log. */
 export const describeViolations = (violations: readonly Violation[]): string =>

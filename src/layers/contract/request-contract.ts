@@ -1,48 +1,56 @@
 import { checkBody, checkRequestHead, missingBody } from '../../contract/check-message.ts'
 import type { RequestContract, SchemaName, Violation } from '../../contract/compiled-contract.ts'
-import type { ContractValidators } from '../../contract/validators.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
+import { BodyCopy } from './body-copy.ts'
 import { bufferRequestBody } from './buffered-request-body.ts'
-import { type ContractLayerOptions, countMessage, describeViolations, isSampled } from './contract-options.ts'
-import { copyRequestBody, MessageCopy } from './message-copy.ts'
+import {
+  type ContractLayerOptions,
+  countMessage,
+  describeViolations,
+  isSampled,
+  joinViolations,
+  noViolations,
+} from './contract-options.ts'
+import { copyRequestBody } from './reported-body.ts'
 
 /**
  * Counts the requests that break the contract. It reads a copy after the exchange has ended, so that no byte waits for
  * a check.
  */
-export const reportRequestLayer =
-  (contract: RequestContract, options: ContractLayerOptions): Layer =>
-  (next) =>
-  (exchange) => {
+export const reportRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
+  const readsBody = contract.body?.content.some(({ schema }) => schema !== null) ?? false
+  return (next) => (exchange) => {
     if (!isSampled(options.sample)) return next(exchange)
     const { body, query, fields } = exchange
-    const copy = new MessageCopy(options.maxBytes, options.pendingBytes)
-    let isComplete = body.length === 0
-    if (!isComplete && contract.body !== null)
+    const copy = readsBody && body.length !== 0 ? new BodyCopy(options.maxBytes, options.checks) : null
+    let isComplete = false
+    if (copy !== null)
       copyRequestBody(body, copy, () => {
         isComplete = true
       })
-    exchange.onFinished(() => {
-      const { violations, body: toCheck } = checkRequestHead(contract, options.validators, {
-        query,
-        fields,
-        hasBody: body.length !== 0,
-      })
-      const bytes = isComplete ? copy.take() : null
-      copy.release()
+    const check = (): void => {
+      const head = { query, fields, hasBody: body.length !== 0 }
+      const { violations, body: toCheck } = checkRequestHead(contract, options.validators, head)
+      const unchecked =
+        toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? (copy?.failure ?? null) : null
+      const isBodyKnown = toCheck.kind === 'schema' && unchecked === null && isComplete
       const inBody =
-        toCheck.kind === 'schema' && bytes !== null
-          ? checkRequestBody(contract, toCheck.schema, options.validators, bytes)
-          : []
-      const all = inBody.length === 0 ? violations : [...violations, ...inBody]
-      const unchecked = toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? copy.failure : null
+        isBodyKnown && copy !== null ? checkRequestBody(contract, toCheck.schema, options, copy.bytes) : noViolations
+      copy?.release()
+      const all = joinViolations(violations, inBody)
       // Of a body that stopped in the middle nothing can be said.
-      const isCutOff = toCheck.kind === 'schema' && bytes === null && unchecked === null
+      const isCutOff = toCheck.kind === 'schema' && unchecked === null && !isComplete
       if (all.length > 0 || !isCutOff) countMessage(exchange, 'request', options, all, unchecked)
+    }
+    exchange.onFinished(() => {
+      if (options.checks.add(check)) return
+      copy?.release()
+      countMessage(exchange, 'request', options, noViolations, 'busy')
     })
     return next(exchange)
   }
+}
 
 /**
  * Rejects the requests that break the contract: 415 for the type of the body, 400 for everything else. What was checked
@@ -59,7 +67,7 @@ export const enforceRequestLayer =
     if (toCheck.kind === 'schema' && (body.length === null || body.length <= options.maxBytes))
       return enforceBody(exchange, contract, toCheck.schema, options, next)
     const unchecked = toCheck.kind === 'schema' ? 'too-large' : toCheck.kind === 'unchecked' ? toCheck.why : null
-    countMessage(exchange, 'request', options, head.violations, unchecked)
+    countMessage(exchange, 'request', options, noViolations, unchecked)
     return next(exchange)
   }
 
@@ -70,30 +78,35 @@ const enforceBody = async (
   options: ContractLayerOptions,
   next: Handler,
 ): Promise<ProxyResponse> => {
-  const whole = await bufferRequestBody(exchange, options.maxBytes)
-  if (whole === null) {
-    countMessage(exchange, 'request', options, [], 'too-large')
-    return next(exchange)
-  }
-  const violations = checkRequestBody(contract, schema, options.validators, whole)
+  const { whole, stop } = await bufferRequestBody(exchange, options.maxBytes, options.checks)
+  const violations = whole === null ? noViolations : checkRequestBody(contract, schema, options, whole)
   if (violations.length > 0) throw reject(exchange, options, violations)
-  countMessage(exchange, 'request', options, violations, null)
-  return next(exchange)
+  countMessage(exchange, 'request', options, noViolations, whole === null ? 'too-large' : null)
+  if (whole !== null) return next(exchange)
+  try {
+    return await next(exchange)
+  } catch (error) {
+    stop()
+    throw error
+  }
 }
 
 /** Checks a body; a chunked one may turn out to be none. */
 const checkRequestBody = (
   contract: RequestContract,
   schema: SchemaName,
-  validators: ContractValidators,
+  { validators }: ContractLayerOptions,
   bytes: Buffer,
 ): readonly Violation[] => {
   if (bytes.length > 0) return checkBody(schema, validators, bytes)
-  return contract.body?.required === true ? [missingBody] : []
+  return contract.body?.required === true ? [missingBody] : noViolations
 }
 
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
   countMessage(exchange, 'request', options, violations, null, true)
-  const kind = violations.every((each) => each.in === 'content-type') ? 'unsupported-media-type' : 'invalid-request'
-  return new GatewayError(kind, { cause: describeViolations(violations), violations })
+  const cause = describeViolations(violations)
+  if (violations.every((each) => each.in === 'content-type'))
+    return new GatewayError('unsupported-media-type', { cause, violations })
+  const reason = violations.some((each) => each.in === 'body') ? 'contract-body' : 'contract-parameters'
+  return new GatewayError('invalid-request', { reason, cause, violations })
 }

@@ -2,44 +2,52 @@ import { checkBody, checkResponseHead } from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
+import { BodyCopy } from './body-copy.ts'
 import { bufferResponseBody } from './buffered-response-body.ts'
-import { type ContractLayerOptions, countMessage, describeViolations, isSampled } from './contract-options.ts'
-import { copyingBody, MessageCopy } from './message-copy.ts'
+import {
+  type ContractLayerOptions,
+  countMessage,
+  describeViolations,
+  isSampled,
+  joinViolations,
+  noViolations,
+} from './contract-options.ts'
+import { ReportedResponseBody } from './reported-body.ts'
 
 /**
- * Counts the responses that break the contract. It reads a copy after the client has the response, so that no byte
- * waits for a check.
+ * Counts the responses that break the contract. It reads a copy in a turn of the event loop after the last byte was
+ * handed on: no byte waits for a check. The end of the exchange is not waited for, since a fetch of the cache's own has
+ * none.
  */
 export const reportResponseLayer =
   (contract: readonly ResponseContract[], options: ContractLayerOptions): Layer =>
   (next) =>
-  (exchange) => {
-    if (!isSampled(options.sample)) return next(exchange)
-    return next(exchange).then((response) => reportResponse(contract, options, exchange, response))
-  }
+  (exchange) =>
+    isSampled(options.sample)
+      ? next(exchange).then((response) => reportResponse(contract, options, exchange, response))
+      : next(exchange)
 
 const reportResponse = (
   contract: readonly ResponseContract[],
   options: ContractLayerOptions,
   exchange: Exchange,
-  response: ProxyResponse,
+  { status, reason, fields, body }: ProxyResponse,
 ): ProxyResponse => {
-  const { status, fields } = response
-  const copy = new MessageCopy(options.maxBytes, options.pendingBytes)
+  const copy = new BodyCopy(options.maxBytes, options.checks)
   const check = (): void => {
-    const { violations, body } = checkResponseHead(contract, options.validators, status, fields)
-    const bytes = copy.take()
-    const inBody = body.kind === 'schema' && bytes !== null ? checkBody(body.schema, options.validators, bytes) : []
-    const unchecked = body.kind === 'unchecked' ? body.why : body.kind === 'schema' ? copy.failure : null
-    countMessage(
-      exchange,
-      'response',
-      options,
-      inBody.length === 0 ? violations : [...violations, ...inBody],
-      unchecked,
-    )
+    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
+    const unchecked = toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? copy.failure : null
+    const isBodyKnown = toCheck.kind === 'schema' && unchecked === null
+    const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
+    copy.release()
+    countMessage(exchange, 'response', options, joinViolations(violations, inBody), unchecked)
   }
-  return { ...response, body: copyingBody(response.body, copy, () => exchange.onFinished(check)) }
+  const onEnd = (): void => {
+    if (options.checks.add(check)) return
+    copy.release()
+    countMessage(exchange, 'response', options, noViolations, 'busy')
+  }
+  return { status, reason, fields, body: new ReportedResponseBody(body, copy, onEnd) }
 }
 
 /**
@@ -51,23 +59,29 @@ export const enforceResponseLayer =
   (next) =>
   async (exchange) => {
     const response = await next(exchange)
-    const { violations, body } = checkResponseHead(contract, options.validators, response.status, response.fields)
+    const { status, reason, fields, body } = response
+    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
     if (violations.length > 0) {
-      response.body.discard()
+      body.discard()
       throw reject(exchange, options, violations)
     }
-    if (body.kind !== 'schema') {
-      countMessage(exchange, 'response', options, [], body.kind === 'unchecked' ? body.why : null)
+    if (toCheck.kind !== 'schema') {
+      countMessage(exchange, 'response', options, noViolations, toCheck.kind === 'unchecked' ? toCheck.why : null)
       return response
     }
-    const buffered = await bufferResponseBody(response.body, options.maxBytes)
-    const inBody = buffered.whole === null ? [] : checkBody(body.schema, options.validators, buffered.whole)
-    if (inBody.length > 0) throw reject(exchange, options, inBody)
-    countMessage(exchange, 'response', options, [], buffered.whole === null ? 'too-large' : null)
-    return { ...response, body: buffered.body }
+    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks)
+    const { whole } = buffered
+    const inBody = whole === null ? noViolations : checkBody(toCheck.schema, options.validators, whole)
+    if (inBody.length > 0) {
+      buffered.body.discard()
+      throw reject(exchange, options, inBody)
+    }
+    countMessage(exchange, 'response', options, noViolations, whole === null ? 'too-large' : null)
+    return { status, reason, fields, body: buffered.body }
   }
 
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
   countMessage(exchange, 'response', options, violations, null, true)
-  return new GatewayError('invalid-response', { cause: describeViolations(violations) })
+  const reason = violations.some((each) => each.in === 'body') ? 'contract-answer-body' : 'contract-answer-head'
+  return new GatewayError('invalid-response', { reason, cause: describeViolations(violations) })
 }

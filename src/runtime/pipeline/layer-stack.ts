@@ -82,7 +82,7 @@ export interface LayerStackOptions {
 }
 
 /** What the layers of the contract share in a process. */
-export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'pendingBytes'>
+export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>
 
 /**
  * Lists the layers around an upstream, the outermost first. The order of this list is the behaviour: a request passes

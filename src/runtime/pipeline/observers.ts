@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { accessLog } from '../../observe/access-log.ts'
 import { type AuditSink, auditObserver } from '../../observe/audit/audit-sink.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
@@ -15,8 +16,8 @@ export interface ProcessTelemetry {
   readonly requestMetrics: RequestMetrics
   readonly recentErrors: RecentErrors
   readonly runtime: ProcessStats
-  /** The bytes that wait to be checked against the contract. */
-  readonly contract: { readonly pendingBytes: { bytes: number } }
+  /** The checks against the contract that wait. */
+  readonly contract: { readonly checks: CheckQueue }
   /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
@@ -27,9 +28,13 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
   requestMetrics: new RequestMetrics(),
   recentErrors: new RecentErrors(),
   runtime: new ProcessStats(),
-  contract: { pendingBytes: { bytes: 0 } },
+  contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
   process,
 })
+
+const logCheckFailure = (log: Log | null, err: unknown): void => {
+  if (log !== null) log.error({ err }, 'contract check failed')
+}
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (

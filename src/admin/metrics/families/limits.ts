@@ -47,6 +47,7 @@ const rejectedKinds: readonly FailureKind[] = [
   'request-timeout',
   'client-gone',
   'content-too-large',
+  'invalid-request',
   'refused-by-operator',
 ]
 

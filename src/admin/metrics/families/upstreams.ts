@@ -9,7 +9,7 @@ import type { MetricInputs } from '../metric-inputs.ts'
 
 /** Reasons of a request that fails without a failed attempt: nothing was sent, or the response could not be relayed. */
 const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
-  ...reasonsFor('no-healthy-endpoint', 'circuit-open'),
+  ...reasonsFor('no-healthy-endpoint', 'circuit-open', 'invalid-response'),
   'answer-field',
 ])
 

@@ -1,0 +1,76 @@
+import { minFreeBytes } from '../../shared/buffers.ts'
+import type { CheckQueue } from './check-queue.ts'
+
+const firstBytes = 4 * 1024
+
+/**
+ * The bytes of a body, as far as the bounds allow: in one piece of memory, however small the chunks are. The chunks
+ * themselves belong to the one that sends them.
+ */
+export class BodyCopy {
+  /** Why it is not complete: it is larger than the bound, or the process has no room. Null: it is. */
+  failure: 'too-large' | 'busy' | null = null
+  readonly #maxBytes: number
+  readonly #checks: CheckQueue
+  #memory: Buffer = noBytes
+  #length = 0
+  #reserved = 0
+
+  constructor(maxBytes: number, checks: CheckQueue) {
+    this.#maxBytes = maxBytes
+    this.#checks = checks
+  }
+
+  /** The bytes so far. */
+  get bytes(): Buffer {
+    return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length)
+  }
+
+  /** Adds a chunk; false: it does not fit, and nothing is added any more. */
+  push(chunk: Buffer): boolean {
+    if (this.failure !== null) return false
+    // No memory of this size is freed by hand, so the chunk is as good as a copy.
+    if (this.#length === 0 && chunk.length < minFreeBytes) return this.keep(chunk)
+    const length = this.#length + chunk.length
+    if (length > this.#maxBytes) return this.#fail('too-large')
+    if (length > this.#memory.length) {
+      const size = Math.min(this.#maxBytes, Math.max(length, this.#memory.length * 2, firstBytes))
+      if (!this.#reserve(size)) return this.#fail('busy')
+      const memory = Buffer.allocUnsafeSlow(size)
+      this.#memory.copy(memory, 0, 0, this.#length)
+      this.#memory = memory
+    }
+    chunk.copy(this.#memory, this.#length)
+    this.#length = length
+    return true
+  }
+
+  /** Takes a chunk as the whole so far, without a copy: no other owner frees its memory. False: it does not fit. */
+  keep(chunk: Buffer): boolean {
+    if (chunk.length > this.#maxBytes) return this.#fail('too-large')
+    if (!this.#reserve(chunk.length)) return this.#fail('busy')
+    this.#memory = chunk
+    this.#length = chunk.length
+    return true
+  }
+
+  /** Gives the memory and its room back. */
+  release(): void {
+    this.#checks.release(this.#reserved)
+    this.#reserved = this.#length = 0
+    this.#memory = noBytes
+  }
+
+  #reserve(bytes: number): boolean {
+    if (!this.#checks.reserve(bytes - this.#reserved)) return false
+    this.#reserved = bytes
+    return true
+  }
+
+  #fail(why: 'too-large' | 'busy'): false {
+    this.failure = why
+    return false
+  }
+}
+
+const noBytes = Buffer.alloc(0)

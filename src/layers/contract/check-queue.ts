@@ -1,0 +1,75 @@
+import { now } from '../../clock.ts'
+
+// As much as 64 bodies of 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
+const maxPendingBytes = 64 * 1024 ** 2
+
+// Checks that wait hold the heads of their messages.
+const maxChecks = 10_000
+
+// What a turn of the event loop may spend on checks, before clients and endpoints have theirs.
+const maxTurnMs = 5
+
+/**
+ * Runs the checks of report mode, when the bytes of their messages have been handed on. It counts the bytes that the
+ * contract keeps in the process.
+ */
+export class CheckQueue {
+  #bytes = 0
+  #checks: (() => void)[] = []
+  #lastErrorAt = Number.NEGATIVE_INFINITY
+  readonly #onError: (error: unknown) => void
+
+  /**
+   * `onError` is called when a check throws, once a second at most: a defect of the gateway, which no request is to
+   * suffer from.
+   */
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError
+  }
+
+  /** The bytes of bodies that wait for a check, or to be sent after it. */
+  get pendingBytes(): number {
+    return this.#bytes
+  }
+
+  /** Takes room for a body; false: there is none. */
+  reserve(bytes: number): boolean {
+    if (this.#bytes + bytes > maxPendingBytes) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes
+  }
+
+  /** Runs a check in a later turn of the event loop; false: too many wait. */
+  add(check: () => void): boolean {
+    if (this.#checks.length >= maxChecks) return false
+    if (this.#checks.push(check) === 1) setImmediate(this.#run)
+    return true
+  }
+
+  readonly #run = (): void => {
+    const checks = this.#checks
+    const startedAt = now()
+    let done = 0
+    for (const check of checks) {
+      try {
+        check()
+      } catch (error) {
+        this.#reportError(error, startedAt)
+      }
+      done++
+      if (now() - startedAt >= maxTurnMs) break
+    }
+    this.#checks = checks.slice(done)
+    if (this.#checks.length > 0) setImmediate(this.#run)
+  }
+
+  #reportError(error: unknown, at: number): void {
+    if (at - this.#lastErrorAt < 1000) return
+    this.#lastErrorAt = at
+    this.#onError(error)
+  }
+}

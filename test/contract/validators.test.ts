@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { compileSchemas, sharedSchemas } from '../../src/config/contract/compile-contract.ts'
+import { StepBudget, TooManyStepsError } from '../../src/contract/step-budget.ts'
+import { schemaName, validatorsOf } from '../helpers/validators.ts'
+
+const ref = { $ref: `${sharedSchemas}#/$defs/Node` }
+const branch = (op: string) => ({
+  type: 'object',
+  required: ['op'],
+  properties: { args: { type: 'array', items: ref }, op: { const: op } },
+})
+
+/** A tree of expressions: each value is evaluated in every branch, so that depth multiplies. */
+const tree = { oneOf: [branch('and'), branch('or'), branch('not')] }
+
+const nested = (depth: number): unknown => {
+  let value: unknown = { op: 'other' }
+  for (let i = 0; i < depth; i++) value = { op: 'and', args: [value] }
+  return value
+}
+
+describe('a schema that refers to itself in several branches', () => {
+  test('is left after a bounded number of steps, which is a violation', () => {
+    const validators = validatorsOf(ref, { Node: tree })
+
+    const violations = validators.validate(schemaName, nested(40), 'body', { isSmall: true })
+
+    expect(violations).toEqual([
+      { pointer: '', in: 'body', rule: 'complexity', detail: 'to check the value takes too long' },
+    ])
+  })
+
+  test('keeps what keeps the contract', () => {
+    const validators = validatorsOf(ref, { Node: tree })
+    const value = { op: 'and', args: [{ op: 'or', args: [{ op: 'not' }, { op: 'not' }] }] }
+
+    expect(validators.validate(schemaName, value, 'body', { isSmall: true })).toEqual([])
+  })
+
+  test('has its steps back for the next value', () => {
+    const validators = validatorsOf(ref, { Node: tree })
+    validators.validate(schemaName, nested(40), 'body', { isSmall: true })
+
+    expect(validators.validate(schemaName, { op: 'and' }, 'body', { isSmall: true })).toEqual([])
+  })
+
+  test('takes its steps in every function that Ajv writes', () => {
+    const { code, detailedCode } = compileSchemas({ s0: ref, s1: tree }, { Node: tree })
+
+    for (const text of [code, detailedCode]) {
+      const functions = text.match(/function validate\d+/g) ?? []
+      const found = text.match(/function validate\d+\(data, \{[^{}]*(?:\{\})?[^{}]*\}=\{\}\)\{/g) ?? []
+      expect(functions.length).toBeGreaterThan(1)
+      expect(found).toHaveLength(functions.length)
+    }
+  })
+})
+
+test('unique items are compared as often as a bound says', () => {
+  const validators = validatorsOf({ type: 'array', uniqueItems: true })
+  const few = Array.from({ length: 100 }, (_, i) => ({ i }))
+  const many = Array.from({ length: 100_000 }, (_, i) => ({ i }))
+
+  const check = (value: unknown) => validators.validate(schemaName, value, 'body', { isSmall: false })
+
+  expect(check(few)).toEqual([])
+  expect(check([...few, { i: 7 }])).toMatchObject([{ rule: 'uniqueItems' }])
+  expect(check(many)).toMatchObject([{ rule: 'complexity' }])
+})
+
+test('an array of 100,000 wrong items has at most ten violations, and all of them only where it is small', () => {
+  const validators = validatorsOf({ type: 'array', items: { type: 'string' } })
+  const wrong = (length: number) => Array.from({ length }, () => 1)
+
+  expect(validators.validate(schemaName, wrong(100_000), 'body', { isSmall: false })).toHaveLength(1)
+  expect(validators.validate(schemaName, wrong(1000), 'body', { isSmall: true })).toHaveLength(10)
+})
+
+test('a member that every object inherits counts only when it is there', () => {
+  const names = ['constructor', 'toString', '__proto__']
+  const validators = validatorsOf({ type: 'object', required: names }, {}, names)
+
+  const violations = validators.validate(schemaName, JSON.parse('{}'), 'body', { isSmall: true })
+
+  expect(violations.map(({ pointer }) => pointer)).toEqual(['/constructor', '/toString', '/__proto__'])
+  const own = JSON.parse('{"constructor":1,"toString":2,"__proto__":3}')
+  expect(validators.validate(schemaName, own, 'body', { isSmall: true })).toEqual([])
+})
+
+describe('a budget compares', () => {
+  const equal = (one: unknown, other: unknown): boolean => {
+    const steps = new StepBudget()
+    steps.left = 100
+    return steps.equal(one, other)
+  }
+
+  test.each([
+    [1, 1, true],
+    [0, -0, true],
+    ['a', 'b', false],
+    [null, {}, false],
+    [[], {}, false],
+    [{ a: 1, b: [2, null] }, { b: [2, null], a: 1 }, true],
+    [{ a: 1 }, { b: 1 }, false],
+    [{ a: 1 }, { a: 1, b: 1 }, false],
+    [JSON.parse('{"__proto__":1}'), { constructor: 1 }, false],
+    [JSON.parse('{"__proto__":1}'), JSON.parse('{"__proto__":1}'), true],
+  ])('%j with %j: %j', (one, other, expected) => {
+    expect(equal(one, other)).toBe(expected)
+  })
+
+  test('until it is used up', () => {
+    expect(() => equal(Array.from({ length: 1000 }), Array.from({ length: 1000 }))).toThrow(TooManyStepsError)
+  })
+})

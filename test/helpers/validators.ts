@@ -1,0 +1,22 @@
+import { compileSchemas } from '../../src/config/contract/compile-contract.ts'
+import { type ContractValidators, createValidators } from '../../src/contract/validators.ts'
+
+/** The name under which {@link validatorsOf} compiles its schema. */
+export const schemaName = 's0'
+
+/**
+ * Compiles one schema as a contract is compiled. It may refer to `shared` by {@link sharedSchemas}; `memberNames` are
+ * the names that violations may tell.
+ */
+export const validatorsOf = (
+  schema: object | boolean,
+  shared: Readonly<Record<string, unknown>> = {},
+  memberNames: readonly string[] = [],
+): ContractValidators =>
+  createValidators({
+    digest: '',
+    operations: {},
+    document: {},
+    memberNames,
+    ...compileSchemas({ [schemaName]: schema }, shared),
+  })

@@ -1,0 +1,155 @@
+import { expect, test, vi } from 'vitest'
+import type { RequestBody } from '../../../src/body.ts'
+import type { ResponseContract } from '../../../src/contract/compiled-contract.ts'
+import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
+import type { ContractLayerOptions } from '../../../src/layers/contract/contract-options.ts'
+import { reportRequestLayer } from '../../../src/layers/contract/request-contract.ts'
+import { reportResponseLayer } from '../../../src/layers/contract/response-contract.ts'
+import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
+import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
+import { schemaName, validatorsOf } from '../../helpers/validators.ts'
+
+const json = ['Content-Type', 'application/json']
+const content = [{ type: 'application/json', schema: schemaName }]
+const responses: readonly ResponseContract[] = [{ status: '200', headers: [], content }]
+const request = { parameters: [], body: { required: true, content } }
+
+const layerOptions = (more: Partial<ContractLayerOptions> = {}): ContractLayerOptions => ({
+  validators: validatorsOf({ type: 'object', required: ['a'] }, {}, ['a']),
+  driftCounts: new DriftCounts(''),
+  checks: new CheckQueue((error) => {
+    throw error
+  }),
+  maxBytes: 1000,
+  sample: 1,
+  requestIdField: null,
+  ...more,
+})
+
+/** Lets a response pass through the layer; its body comes from a queue. */
+const respond = async (options: ContractLayerOptions, exchange: Exchange = fakeExchange()) => {
+  const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
+  const response: ProxyResponse = { status: 200, reason: '', fields: json, body }
+  const handler = reportResponseLayer(responses, options)(() => Promise.resolve(response))
+  return { body, response: await handler(exchange) }
+}
+
+const totalsOf = ({ driftCounts }: ContractLayerOptions) =>
+  driftCounts.report.totals.map(({ checked, broken, unchecked }) => ({ checked, broken, ...unchecked }))
+
+const none = { checked: 0, broken: 0, 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, busy: 0 }
+
+test('a response is checked after it was handed on, though its exchange never ends: a fetch of the cache', async () => {
+  const options = layerOptions()
+  const { body, response } = await respond(options)
+  body.push(Buffer.from('{"b":'))
+  body.push(Buffer.from('1}'))
+  body.end()
+
+  const whole = response.body.takeBuffered()
+
+  expect([whole?.toString(), totalsOf(options)]).toEqual(['{"b":1}', []])
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, broken: 1 }]))
+  expect(options.checks.pendingBytes).toBe(0)
+})
+
+test('a response that streams is handed on chunk by chunk, before it is complete', async () => {
+  const options = layerOptions()
+  const { body, response } = await respond(options)
+  const chunks: string[] = []
+  response.body.consume({ data: (chunk) => chunks.push(chunk.toString()) > 0, end: () => {}, fail: () => {} })
+
+  body.push(Buffer.from('{"a":'))
+  expect(chunks).toEqual(['{"a":'])
+  body.push(Buffer.from('1}'))
+  body.end()
+
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1 }]))
+})
+
+test('a response beyond the bound is not kept, and counts as unchecked', async () => {
+  const options = layerOptions()
+  const { body, response } = await respond(options)
+  response.body.consume({ data: () => true, end: () => {}, fail: () => {} })
+  for (let i = 0; i < 100; i++) body.push(Buffer.alloc(100, 0x20))
+
+  expect(options.checks.pendingBytes).toBe(0)
+  body.end()
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, 'too-large': 1 }]))
+})
+
+test('a response that is discarded, or breaks off, keeps no room and is not counted', async () => {
+  const options = layerOptions()
+  const discarded = await respond(options)
+  discarded.body.push(Buffer.from('{'))
+  discarded.response.body.discard()
+  const broken = await respond(options)
+  broken.response.body.consume({ data: () => true, end: () => {}, fail: () => {} })
+  broken.body.push(Buffer.from('{'))
+  broken.body.fail(new GatewayError('truncated'))
+
+  expect([options.checks.pendingBytes, totalsOf(options)]).toEqual([0, []])
+})
+
+test('where the process has no room a response is handed on, and counts as unchecked', async () => {
+  const options = layerOptions()
+  while (options.checks.reserve(1)) options.checks.reserve(1024 ** 2)
+  const { body, response } = await respond(options)
+  body.push(Buffer.from('{}'))
+  body.end()
+
+  expect(response.body.takeBuffered()?.toString()).toBe('{}')
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, busy: 1 }]))
+})
+
+test('what is not in the sample is passed on as it is', async () => {
+  const options = layerOptions({ sample: 0 })
+  const { body, response } = await respond(options)
+
+  expect(response.body).toBe(body)
+})
+
+/** Sends a request whose body comes as the layers inside read it. */
+const send = (options: ContractLayerOptions, chunks: readonly (Buffer | null)[]): Exchange => {
+  const body: RequestBody = fakeBody(null)
+  const exchange = fakeExchange({ body, fields: json })
+  reportRequestLayer(request, options)(fakeNext())(exchange)
+  for (const chunk of chunks) body.onData?.(chunk)
+  return exchange
+}
+
+test('a request is checked after its exchange has ended', async () => {
+  const options = layerOptions()
+  const exchange = send(options, [Buffer.from('{"b"'), Buffer.from(':1}'), null])
+
+  await new Promise(setImmediate)
+  expect(totalsOf(options)).toEqual([])
+  exchange.finish()
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, broken: 1 }]))
+  expect(options.checks.pendingBytes).toBe(0)
+})
+
+test('of a request that stops in the middle nothing is said', async () => {
+  const options = layerOptions()
+  send(options, [Buffer.from('{"b"')]).finish()
+  send(options, [Buffer.from('{}'), null]).finish()
+
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, broken: 1 }]))
+  expect(options.checks.pendingBytes).toBe(0)
+})
+
+test('the audit log, which reads the bytes of a request, reads them still', () => {
+  const body: RequestBody = fakeBody(null)
+  const seen: (string | undefined)[] = []
+  body.onData = (chunk) => seen.push(chunk?.toString())
+  const exchange = fakeExchange({ body, fields: json })
+  reportRequestLayer(request, layerOptions())(fakeNext())(exchange)
+
+  body.onData(Buffer.from('{}'))
+  body.onData(null)
+
+  expect(seen).toEqual(['{}', undefined])
+})

@@ -1,0 +1,122 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { RequestBody, Upload } from '../../../src/body.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { bufferRequestBody } from '../../../src/layers/contract/buffered-request-body.ts'
+import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
+import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+
+/** A chunked body of some chunks, and whether its upload was stopped. */
+const chunkedBody = (...texts: readonly string[]): RequestBody & { isStopped: boolean } => {
+  const body = {
+    ...fakeBody(null),
+    replayable: false,
+    isStopped: false,
+    stream: (): Upload => ({
+      stop: () => {
+        body.isStopped = true
+      },
+      async *[Symbol.asyncIterator]() {
+        for (const text of texts) yield Buffer.from(text)
+        body.received = true
+      },
+    }),
+  }
+  return body
+}
+
+const checks = (): CheckQueue =>
+  new CheckQueue((error) => {
+    throw error
+  })
+
+const readAll = async (upload: Upload): Promise<string> => {
+  let text = ''
+  for await (const chunk of upload) text += chunk.toString()
+  return text
+}
+
+describe('a body within the bound', () => {
+  test('is read, and can be sent as often as one likes', async () => {
+    const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
+
+    const { whole } = await bufferRequestBody(exchange, 100, checks())
+
+    expect(whole?.toString()).toBe('{"a":1}')
+    const { body } = exchange
+    expect([body.replayable, body.length, body.received]).toEqual([true, 7, true])
+    for (let i = 0; i < 2; i++) expect(Buffer.concat(await body.read()).toString()).toBe('{"a":1}')
+  })
+
+  test('keeps its room until the exchange has finished', async () => {
+    const queue = checks()
+    const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
+
+    await bufferRequestBody(exchange, 100, queue)
+
+    expect(queue.pendingBytes).toBeGreaterThan(0)
+    exchange.finish()
+    expect(queue.pendingBytes).toBe(0)
+  })
+
+  test('finds no room where others have taken it, and the client is told to come again', async () => {
+    const queue = checks()
+    while (queue.reserve(1024 ** 2)) {}
+    queue.reserve(0)
+    const body = chunkedBody('x'.repeat(2 * 1024 ** 2))
+
+    const error = await bufferRequestBody(fakeExchange({ body }), 4 * 1024 ** 2, queue).catch((thrown) => thrown)
+
+    expect(error).toBeInstanceOf(GatewayError)
+    expect([error.kind, error.reason, error.fields, body.isStopped]).toEqual([
+      'overloaded',
+      'contract-bodies',
+      ['Retry-After', '1'],
+      true,
+    ])
+  })
+})
+
+describe('a body beyond the bound', () => {
+  test('streams on from its beginning', async () => {
+    const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ijkl', 'mn') })
+
+    const { whole } = await bufferRequestBody(exchange, 6, checks())
+
+    expect(whole).toBeNull()
+    expect(exchange.body.replayable).toBe(false)
+    expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghijklmn')
+  })
+
+  test('can be sent to another endpoint while none has taken of it', async () => {
+    const body = chunkedBody('abcd', 'efgh', 'ij')
+    const exchange = fakeExchange({ body })
+    await bufferRequestBody(exchange, 6, checks())
+
+    exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
+
+    expect([exchange.body.started, body.isStopped]).toEqual([false, false])
+    expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghij')
+  })
+
+  test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
+    const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ij') })
+    await bufferRequestBody(exchange, 6, checks())
+    const onStarted = vi.fn()
+    exchange.body.onStarted = onStarted
+
+    const chunks = exchange.body.stream(() => {})[Symbol.asyncIterator]()
+    expect(onStarted).not.toHaveBeenCalled()
+    await chunks.next()
+
+    expect([onStarted.mock.calls.length, exchange.body.started]).toEqual([1, true])
+  })
+
+  test('is given up when no attempt will send it', async () => {
+    const body = chunkedBody('abcd', 'efgh', 'ij')
+    const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, checks())
+
+    stop()
+
+    expect(body.isStopped).toBe(true)
+  })
+})

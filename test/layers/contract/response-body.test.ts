@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest'
+import type { BodySink, ResponseBody } from '../../../src/body.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { bufferResponseBody } from '../../../src/layers/contract/buffered-response-body.ts'
+import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
+import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+
+interface Source {
+  readonly body: ResponseBodyQueue
+  readonly calls: string[]
+}
+
+const source = (): Source => {
+  const calls: string[] = []
+  const body = new ResponseBodyQueue({
+    pause: () => calls.push('pause'),
+    resume: () => calls.push('resume'),
+    cancel: () => calls.push('cancel'),
+  })
+  return { body, calls }
+}
+
+const checks = (): CheckQueue =>
+  new CheckQueue((error) => {
+    throw error
+  })
+
+/** A sink that takes `maxChunks` chunks before it asks to wait. */
+const sinkOf = (maxChunks = Number.POSITIVE_INFINITY) => {
+  const chunks: Buffer[] = []
+  const ends: string[] = []
+  const sink: BodySink = {
+    data: (chunk) => chunks.push(Buffer.from(chunk)) < maxChunks,
+    end: () => ends.push('end'),
+    fail: ({ kind }) => ends.push(kind),
+  }
+  return { sink, ends, text: () => Buffer.concat(chunks).toString() }
+}
+
+const deliver = (body: ResponseBody) => {
+  const taken = sinkOf()
+  body.consume(taken.sink)
+  return taken
+}
+
+describe('a body within the bound', () => {
+  test('is read and delivered, and gives its room back', async () => {
+    const { body } = source()
+    const queue = checks()
+    const buffering = bufferResponseBody(body, fakeExchange(), 100, queue)
+    for (const text of ['a', 'bc', 'def']) body.push(Buffer.from(text))
+    body.end()
+
+    const buffered = await buffering
+
+    expect(buffered.whole?.toString()).toBe('abcdef')
+    expect(queue.pendingBytes).toBeGreaterThan(0)
+    const taken = deliver(buffered.body)
+    expect([taken.text(), taken.ends, queue.pendingBytes]).toEqual(['abcdef', ['end'], 0])
+  })
+
+  test('goes to a slow client in slices', async () => {
+    const { body } = source()
+    const queue = checks()
+    const text = 'x'.repeat(200_000)
+    const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, queue)
+    body.push(Buffer.from(text))
+    body.end()
+    const buffered = await buffering
+
+    const taken = sinkOf(1)
+    expect(buffered.body.takeBuffered()).toBeNull()
+    buffered.body.consume(taken.sink)
+
+    expect(taken.text()).toHaveLength(64 * 1024)
+    while (taken.ends.length === 0) buffered.body.resume()
+    expect([taken.text() === text, queue.pendingBytes]).toEqual([true, 0])
+  })
+
+  test('gives its room back when its reader is gone, and nothing takes the rest', async () => {
+    const { body } = source()
+    const [queue, exchange] = [checks(), fakeExchange()]
+    const buffering = bufferResponseBody(body, exchange, 1024 ** 2, queue)
+    body.push(Buffer.alloc(200_000))
+    body.end()
+    const taken = sinkOf(1)
+    ;(await buffering).body.consume(taken.sink)
+
+    exchange.abort(new GatewayError('client-gone'))
+
+    expect([queue.pendingBytes, taken.ends]).toEqual([0, ['client-gone']])
+  })
+
+  test('is taken at once when it is small and has come', async () => {
+    const { body } = source()
+    const queue = checks()
+    body.push(Buffer.from('{}'))
+    body.end()
+
+    const buffered = await bufferResponseBody(body, fakeExchange(), 100, queue)
+
+    expect([buffered.body.takeBuffered()?.toString(), queue.pendingBytes]).toEqual(['{}', 0])
+  })
+
+  test('that breaks off rejects with why', async () => {
+    const { body } = source()
+    const queue = checks()
+    const buffering = bufferResponseBody(body, fakeExchange(), 100, queue)
+    body.push(Buffer.from('{'))
+    body.fail(new GatewayError('truncated'))
+
+    await expect(buffering).rejects.toMatchObject({ kind: 'truncated' })
+    expect(queue.pendingBytes).toBe(0)
+  })
+})
+
+describe('a body beyond the bound', () => {
+  test('streams on from its beginning, at the pace of the client', async () => {
+    const { body, calls } = source()
+    const queue = checks()
+    const buffering = bufferResponseBody(body, fakeExchange(), 4, queue)
+    for (const text of ['abc', 'def', 'ghi']) body.push(Buffer.from(text))
+    const buffered = await buffering
+
+    expect(buffered.whole).toBeNull()
+    expect([calls.at(-1), queue.pendingBytes]).toEqual(['pause', 0])
+    const taken = deliver(buffered.body)
+    expect(calls.at(-1)).toBe('resume')
+    body.push(Buffer.from('jkl'))
+    body.end()
+    expect([taken.text(), taken.ends]).toEqual(['abcdefghijkl', ['end']])
+  })
+
+  test('that came at once is delivered as it is', async () => {
+    const { body } = source()
+    body.push(Buffer.from('abcdef'))
+    body.end()
+
+    const buffered = await bufferResponseBody(body, fakeExchange(), 4, checks())
+
+    expect([buffered.whole, deliver(buffered.body).text()]).toEqual([null, 'abcdef'])
+  })
+
+  test('without end is dropped when the process has no room, however small its chunks', async () => {
+    const { body, calls } = source()
+    const queue = checks()
+    while (queue.reserve(1024)) {}
+    const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, queue)
+    const taken = queue.pendingBytes
+    for (let i = 0; i < 2000; i++) body.push(Buffer.from('x'))
+
+    await expect(buffering).rejects.toMatchObject({ kind: 'overloaded', reason: 'contract-bodies' })
+    expect([calls.includes('cancel'), queue.pendingBytes]).toEqual([true, taken])
+  })
+})
+
+test('a body that is discarded keeps no room', async () => {
+  const { body } = source()
+  const queue = checks()
+  body.push(Buffer.from('{}'))
+  body.end()
+  const buffered: { readonly body: ResponseBody } = await bufferResponseBody(body, fakeExchange(), 100, queue)
+
+  buffered.body.discard()
+
+  expect(queue.pendingBytes).toBe(0)
+})
