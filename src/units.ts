@@ -72,6 +72,14 @@ export const formatByteRate = (bytes: number): string => `${formatSize(bytes)}/s
 /** Writes a share of 1 in percent, to a thousandth: 0.1 → `10%`. */
 export const formatPercent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
 
+/** Formats how much of a whole a part is, for readers: `3 %`, `0.4 %`. Neither all nor nothing comes of rounding. */
+export const formatShare = (part: number, whole: number): string => {
+  if (part === 0 || part >= whole) return part === 0 ? '0 %' : '100 %'
+  const percent = (part / whole) * 100
+  if (percent < 0.1) return 'under 0.1 %'
+  return `${percent < 10 ? Number(percent.toFixed(1)) : Math.min(99, Math.round(percent))} %`
+}
+
 /** Guesses the duration meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when it cannot. */
 export function suggestDuration(text: string): string | undefined {
   const compact = text.trim().toLowerCase().replaceAll(/\s/g, '')

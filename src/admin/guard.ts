@@ -85,6 +85,7 @@ const unauthenticated: AdminError = {
 const readablePaths: ReadonlySet<string> = new Set([
   '/',
   '/events',
+  '/contract',
   '/overview',
   '/refused',
   '/status',

@@ -9,6 +9,7 @@ import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, sendProblem } from './admin-error.ts'
+import { getContractReport } from './api/contract-report.ts'
 import { getOverview, getRecentErrors } from './api/overview.ts'
 import { getStatus } from './api/status.ts'
 import { registerCommands } from './commands/routes.ts'
@@ -134,6 +135,7 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   app.get('/status', async () => getStatus(context))
   app.get('/overview', async () => getOverview(context))
   app.get('/refused', async () => getRecentErrors(context))
+  app.get('/contract', async () => getContractReport(context))
   app.get('/config', async () => context.reloader.running.report)
   registerCommands(app, context, log)
   registerMetricsRoute(app, context)

@@ -8,6 +8,7 @@ import {
   createTailCommand,
   createTopCommand,
 } from './commands/client-commands.ts'
+import { createContractCommand } from './commands/contract-commands.ts'
 import { createExplainCommand } from './commands/explain.ts'
 import { createServeCommand } from './commands/serve.ts'
 
@@ -17,6 +18,7 @@ const leadingCommands = () => [createServeCommand(), createStatusCommand(), crea
 const trailingCommands = () => [
   createTailCommand(),
   createDiffCommand(),
+  createContractCommand(),
   createBundleCommand(),
   createAuditCommand(),
   createCheckCommand(),

@@ -86,12 +86,19 @@ describe('a token of Prometheus', () => {
     expect(statusOf(bearer(scraped.token), scraped, '/metrics')).toBeNull()
   })
 
-  test.each(['/', '/status', '/config', '/reload', '/rollback', '/operations/refuse', '/metrics/', '/cache'])(
-    'does not open %s',
-    (path) => {
-      expect(statusOf(bearer(scraped.metricsToken), scraped, path)).toBe(401)
-    },
-  )
+  test.each([
+    '/',
+    '/status',
+    '/config',
+    '/contract',
+    '/reload',
+    '/rollback',
+    '/operations/refuse',
+    '/metrics/',
+    '/cache',
+  ])('does not open %s', (path) => {
+    expect(statusOf(bearer(scraped.metricsToken), scraped, path)).toBe(401)
+  })
 
   test('is none where there is none in the file', () => {
     expect(statusOf(bearer('a-token-of-prometheus'), locked, '/metrics')).toBe(401)

@@ -110,6 +110,7 @@ describe('/status', () => {
       clients: null,
       tokens: { jwt: null, introspection: null, proofs: null },
       cache: null,
+      contract: null,
       retiring: 0,
       audit: null,
       log: { level: 'info', dropped: 0 },

@@ -68,6 +68,7 @@ export const healthyStatus = {
   clients: null,
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
+  contract: null,
   operations: {},
   retiring: 0,
   audit: null,
@@ -81,6 +82,7 @@ export const toOverview = (status: object, operations: readonly object[] = []) =
   operations,
   reloads: [],
   refusals: [],
+  drift: [],
 })
 
 /** A problem of a configuration file. */

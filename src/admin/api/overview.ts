@@ -15,6 +15,7 @@ import { groupOutage } from '../findings/outage.ts'
 import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
 import { changeShape, problemShape } from './config-responses.ts'
+import { driftRowShape, driftRowViews } from './contract-report.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 
 /** Decodes an operation. Rates are per second, over the last ten; latencies are of the last minute. */
@@ -94,6 +95,8 @@ export const overviewShape = asObject({
   reloads: asList(reloadShape),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: asList(recentErrorShape),
+  /** The ten worst ways in which messages broke the contract. */
+  drift: asList(driftRowShape),
 })
 
 /** Decodes the response of /refused: the recent errors alone. */
@@ -126,8 +129,12 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
     reloads: history.last.map(toReloadView),
     refusals: toRecentErrorViews(report, config),
+    drift: driftRowViews(report.drift).slice(0, maxDriftRowViews),
   }
 }
+
+// The page shows the worst; /contract has all.
+const maxDriftRowViews = 10
 
 /** Collects the recent errors alone. */
 export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {

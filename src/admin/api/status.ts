@@ -26,6 +26,7 @@ import { collectFindingInputs } from '../findings/finding-inputs.ts'
 import { collectFindings } from '../findings/findings.ts'
 import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 import { problemShape } from './config-responses.ts'
+import { contractShape, contractStatus } from './contract-report.ts'
 import { cacheShape, cacheStatus, limitsShape, limitsStatus, tokensShape, tokensStatus } from './resource-status.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
@@ -100,6 +101,8 @@ export const statusShape = asObject({
   tokens: tokensShape,
   /** Null: no operation is cached. */
   cache: asNullable(cacheShape),
+  /** Null: no contract is configured. */
+  contract: asNullable(contractShape),
   /** Operations out of service, or in service by an override. */
   operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText) })),
   /** Earlier snapshots that still finish requests. */
@@ -118,7 +121,7 @@ export const getStatus = async (context: AdminContext): Promise<Status> =>
 
 /** Renders the status from a report. */
 export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
-  const { upstreams, limits, tokens, cache, retiring } = report
+  const { upstreams, limits, tokens, cache, drift, retiring } = report
   const { reloader, overrides, droppedLines } = context
   const isDrifted = await hasDrifted(reloader)
   const notReady = getNotReadyReason(context)
@@ -156,6 +159,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
     clients: clientsStatus(reloader.config),
     tokens: tokensStatus(tokens),
     cache: cache && cacheStatus(cache),
+    contract: contractStatus(reloader.config, reloader.file, drift),
     operations: Object.fromEntries(allOperations.flatMap(({ id }) => operationEntry(reloader, overrides, id))),
     retiring,
     audit: context.audit.state && auditStatus(context.audit.state),

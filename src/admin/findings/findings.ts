@@ -2,6 +2,7 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatDuration } from '../../units.ts'
+import { contractFindings } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import {
   countPhrase,
@@ -29,6 +30,7 @@ export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
     ...auditFindings(inputs),
     ...upstreamFindings(inputs),
     ...operationFindings(inputs),
+    ...contractFindings(inputs),
     ...limitFindings(inputs),
     ...credentialFindings(inputs),
     ...upstreamCertificateFindings(inputs),

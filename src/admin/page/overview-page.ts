@@ -4,6 +4,7 @@ import type { Principal } from '../session/principal.ts'
 import { assetPath } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { renderLayout } from './page-response.ts'
+import { contractSection } from './sections/contract.ts'
 import { operationsSection } from './sections/operations.ts'
 import { recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
 import {
@@ -23,6 +24,7 @@ export const pageSections = {
   findings: findingsSection,
   operations: operationsSection,
   upstreams: upstreamsSection,
+  contract: contractSection,
   reloads: reloadsSection,
   refusals: recentErrorsSection,
   limits: limitsSection,

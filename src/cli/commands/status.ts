@@ -7,7 +7,14 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { limitRows, operationRows, renderFindings, upstreamRows, workerRows } from '../render/status-sections.ts'
+import {
+  contractRows,
+  limitRows,
+  operationRows,
+  renderFindings,
+  upstreamRows,
+  workerRows,
+} from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 
 /** Gets the status of a gateway and prints it; resolves to the exit code. */
@@ -28,7 +35,8 @@ const maxProblems = 10
  * what does not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
  */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
-  const { findings, certificates, workers, upstreams, limits, tokens, cache, operations, config, warnings } = status
+  const { findings, certificates, workers, upstreams, limits, tokens, cache, contract, operations } = status
+  const { config, warnings } = status
   const sections = [renderTarget(target, status), renderFindings(findings, at), renderFacts(status, at)]
   if (workers.length > 0) sections.push(formatTable(workerRows(workers, config.hash, at)))
   sections.push(formatTable(upstreamRows(upstreams, at)))
@@ -37,6 +45,7 @@ export const renderStatus = (target: AdminTarget, status: Status, at: number): s
   const tokensTable = tokenRows(tokens, at)
   if (tokensTable.length > 1) sections.push(formatTable(tokensTable))
   if (cache !== null) sections.push(formatTable(cacheRows(cache, at)))
+  if (contract !== null) sections.push(formatTable(contractRows(contract)))
   if (certificates.length > 0) sections.push(formatTable(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(formatTable(operationRows(operations, at)))
   if (warnings.length > 0) sections.push(renderWarnings(warnings))

@@ -1,6 +1,8 @@
+import type { ContractStatus } from '../../admin/api/contract-report.ts'
 import type { Status } from '../../admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
+import { formatShare } from '../../units.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
 
@@ -163,3 +165,22 @@ export const operationRows = (operations: Status['operations'], at: number): rea
     ]
   }),
 ]
+
+/** Lists how many messages of each operation keep the contract; what needs an operator is in capitals. */
+export const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [
+  ['contract', 'messages', 'mode', 'checked', 'broken', 'rejected', 'unchecked'],
+  ...Object.entries(operations).flatMap(([id, { line, request, response }]) =>
+    [['requests', request] as const, ['responses', response] as const].flatMap(([messages, counts]): TableRow[] => {
+      const { mode, checked, broken, rejected, unchecked } = counts
+      if (mode === 'off') return []
+      if (line === null) return [[id, messages, mode, '', '', '', 'NOTHING IS CHECKED: the contract does not name it']]
+      const brokenText = broken === 0 ? '0' : `${broken} (${formatShare(broken, checked)})`
+      return [[id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderUnchecked(unchecked)]]
+    }),
+  ),
+]
+
+const renderUnchecked = (unchecked: ContractStatus['operations'][string]['request']['unchecked']): string => {
+  const reasons = Object.entries(unchecked).filter(([, count]) => count > 0)
+  return reasons.length === 0 ? '0' : reasons.map(([why, count]) => `${count} ${why}`).join(', ')
+}

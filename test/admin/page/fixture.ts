@@ -40,6 +40,18 @@ const upstream = (endpoints: readonly EndpointView[], more: Partial<UpstreamView
 const two = (group: Group): UpstreamView =>
   upstream([endpoint(`http://${group}-a.internal:8080`), endpoint(`http://${group}-b.internal:8080`)])
 
+const messages = (
+  mode: 'off' | 'report' | 'enforce',
+  checked: number,
+  broken: number,
+): NonNullable<Status['contract']>['operations'][string]['request'] => ({
+  mode,
+  checked: mode === 'off' ? 0 : checked,
+  broken: mode === 'off' ? 0 : broken,
+  rejected: mode === 'enforce' ? broken : 0,
+  unchecked: { 'too-large': 0, coded: mode === 'off' ? 0 : 12, 'not-json': 0, partial: 0, busy: 0 },
+})
+
 const wave = (index: number, scale: number): number =>
   scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
 
@@ -187,6 +199,20 @@ export const fixture: Overview = {
         },
       },
     },
+    contract: {
+      file: '/etc/lender-gateway/contract.yaml',
+      digest: 'a41f0c77b2d9',
+      operations: Object.fromEntries(
+        allOperations.map(({ id }, index) => [
+          id,
+          {
+            line: id === 'leads.pipeline' ? null : 12 + index * 40,
+            request: messages(id === 'inventory.sync' ? 'enforce' : 'report', 18_340, index === 0 ? 550 : 0),
+            response: messages(index % 3 === 2 ? 'off' : 'report', 17_902, index === 3 ? 41 : 0),
+          },
+        ]),
+      ),
+    },
     operations: { 'inventory.sync': { state: 'refuse', until: before(-650) } },
     retiring: 1,
     audit: {
@@ -289,6 +315,38 @@ export const fixture: Overview = {
       })),
       problems: [],
       held: false,
+    },
+  ],
+  drift: [
+    {
+      operation: 'risk.asset-valuation',
+      direction: 'response',
+      pointer: '/grade',
+      in: 'body',
+      rule: 'enum',
+      detail: 'must be equal to one of the allowed values',
+      count: 41,
+      recent: 9,
+      firstAt: before(2600),
+      lastAt: before(4),
+      client: 'bank-a',
+      endpoint: 'http://risk-b.internal:8080',
+      requestId: '0192f3a4-77aa-7c55-9f30-3a1b2c3d4e5f',
+    },
+    {
+      operation: 'valuation.score',
+      direction: 'request',
+      pointer: '/parts/*/amount',
+      in: 'body',
+      rule: 'type',
+      detail: 'must be number',
+      count: 550,
+      recent: 0,
+      firstAt: before(93_000),
+      lastAt: before(1800),
+      client: '203.0.113.7',
+      endpoint: null,
+      requestId: null,
     },
   ],
   refusals: Array.from({ length: 30 }, (_, index) => ({

@@ -29,7 +29,7 @@ test('whatever stands in any text of it, the page has the same tags and attribut
   // Without those by which the page chooses what to show: only the gateway writes them.
   const chosen = new Set(
     JSON.stringify(fixture).match(
-      /"(up|down|ejected|draining|serve|refuse|serving|waiting|open|closed|applied|refused|unchanged|shared|local|critical|warning|notice|\d{4}-[^"]*)"/g,
+      /"(up|down|ejected|draining|serve|refuse|serving|waiting|open|closed|applied|refused|unchanged|shared|local|off|report|enforce|request|response|critical|warning|notice|\d{4}-[^"]*)"/g,
     ),
   )
   const hostile = (old: string, text: string): string => (chosen.has(JSON.stringify(old)) ? old : text)

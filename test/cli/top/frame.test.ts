@@ -54,6 +54,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   operations,
   at: new Date(at).toISOString(),
   reloads: [],
+  drift: [],
   refusals: [],
 })
 

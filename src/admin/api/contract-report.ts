@@ -1,0 +1,161 @@
+import { dirname, resolve } from 'node:path'
+import { epochMs } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import type { ContractMode, ViolationPlace } from '../../contract/compiled-contract.ts'
+import {
+  type DriftReport,
+  type DriftRow,
+  type MessageDirection,
+  zeroUnchecked,
+} from '../../observe/contract/drift-report.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
+import {
+  asList,
+  asMap,
+  asNullable,
+  asNumber,
+  asNumbers,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../shared/decode.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { formatTime } from '../format-time.ts'
+
+/** Decodes what became of the messages of one operation and direction. */
+const directionShape = asObject({
+  mode: asWord<ContractMode>(),
+  checked: asNumber,
+  broken: asNumber,
+  /** Those of the broken that were rejected. */
+  rejected: asNumber,
+  /** Bodies that were not read, by why. */
+  unchecked: asObject(asNumbers(zeroUnchecked)),
+})
+
+/** Decodes the contract that runs, and how its operations keep it. */
+export const contractShape = asObject({
+  file: asText,
+  /** The start of its SHA-256; counts begin anew with another one. */
+  digest: asText,
+  /** All nine. */
+  operations: asMap(
+    asObject({
+      /** Its line in the contract; null: the contract does not name it, so nothing is checked. */
+      line: asNullable(asNumber),
+      request: directionShape,
+      response: directionShape,
+    }),
+  ),
+})
+
+/** The contract that runs. */
+export type ContractStatus = Decoded<typeof contractShape>
+
+/** Decodes one way of breaking the contract. Nothing in it is what a client wrote, but for the request's id. */
+export const driftRowShape = asObject({
+  operation: asWord<OperationId>(),
+  direction: asWord<MessageDirection>(),
+  /** With `*` for each index, and for a name that the contract does not have. */
+  pointer: asText,
+  in: asWord<ViolationPlace>(),
+  rule: asText,
+  detail: asText,
+  /** How many messages broke it so. */
+  count: asNumber,
+  /** Those of the last five minutes. */
+  recent: asNumber,
+  firstAt: asText,
+  lastAt: asText,
+  /** Of the last one: the client's id, or its address where no client is authenticated. */
+  client: asText,
+  /** Null: it was sent nowhere. */
+  endpoint: asNullable(asText),
+  /** Null: no field carries one. */
+  requestId: asNullable(asText),
+})
+
+/** One way in which messages broke the contract. */
+export type DriftRowView = Decoded<typeof driftRowShape>
+
+/** Decodes the response of /contract. Times are RFC 3339. */
+export const contractReportShape = asObject({
+  at: asText,
+  /** Null: no contract is configured. */
+  contract: asNullable(contractShape),
+  /** The last five minutes; of responses, by endpoint. */
+  recent: asList(
+    asObject({
+      operation: asWord<OperationId>(),
+      direction: asWord<MessageDirection>(),
+      /** Null: requests, or responses of further endpoints. */
+      endpoint: asNullable(asText),
+      checked: asNumber,
+      broken: asNumber,
+      brokenSince: asNullable(asText),
+    }),
+  ),
+  /** The worst first. */
+  rows: asList(driftRowShape),
+  /** How often messages broke it in further ways. */
+  others: asNumber,
+})
+
+/** What /contract says. */
+export type ContractReport = Decoded<typeof contractReportShape>
+
+/** Collects how the contract is kept. */
+export const getContractReport = async ({ report, reloader }: AdminContext): Promise<ContractReport> => {
+  const { drift } = await report()
+  return {
+    at: formatTime(epochMs()),
+    contract: contractStatus(reloader.config, reloader.file, drift),
+    recent: (drift?.recent ?? []).map(({ lastBrokenAt: _, brokenSince, ...counts }) => ({
+      ...counts,
+      brokenSince: brokenSince === null ? null : formatTime(brokenSince),
+    })),
+    rows: driftRowViews(drift),
+    others: drift?.others ?? 0,
+  }
+}
+
+/** Renders the contract that runs; null: there is none. `file`: that of the configuration. */
+export const contractStatus = (
+  { contract, compiledContract, operations }: Config,
+  file: string,
+  drift: DriftReport | null,
+): ContractStatus | null => {
+  if (contract === null || compiledContract === null) return null
+  const counts = (operation: OperationId, direction: MessageDirection) => {
+    const totals = drift?.totals.find((each) => each.operation === operation && each.direction === direction)
+    const { checked, broken, rejected, unchecked } = totals ?? noMessages
+    return { checked, broken, rejected, unchecked }
+  }
+  return {
+    file: resolve(dirname(file), contract.file),
+    digest: compiledContract.digest.slice(0, 12),
+    operations: Object.fromEntries(
+      allOperations.map(({ id }) => [
+        id,
+        {
+          line: compiledContract.operations[id]?.line ?? null,
+          request: { mode: operations[id].contract.request, ...counts(id, 'request') },
+          response: { mode: operations[id].contract.response, ...counts(id, 'response') },
+        },
+      ]),
+    ),
+  }
+}
+
+const noMessages = { checked: 0, broken: 0, rejected: 0, unchecked: zeroUnchecked }
+
+/** Renders the ways in which messages broke the contract, the worst first. */
+export const driftRowViews = (drift: DriftReport | null): readonly DriftRowView[] => (drift?.rows ?? []).map(toRowView)
+
+const toRowView = ({ firstAt, lastAt, example, ...row }: DriftRow): DriftRowView => ({
+  ...row,
+  firstAt: formatTime(firstAt),
+  lastAt: formatTime(lastAt),
+  ...example,
+})

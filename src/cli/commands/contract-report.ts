@@ -1,0 +1,50 @@
+import {
+  type ContractReport,
+  type ContractStatus,
+  contractReportShape,
+  type DriftRowView,
+} from '../../admin/api/contract-report.ts'
+import { formatShare } from '../../units.ts'
+import { getDecoded } from '../client/admin-client.ts'
+import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { formatAgo } from '../render/format-time.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
+import { contractRows } from '../render/status-sections.ts'
+import { formatTable } from '../render/table.ts'
+
+/** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
+export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
+  const target = await locateGateway(targetOptions)
+  const { body, decoded: report, at } = await getDecoded(target, '/contract', contractReportShape)
+  warnAboutTarget(target)
+  if (format === 'json') printJson(body)
+  else process.stdout.write(renderContractReport(target, report, at))
+  return 0
+}
+
+/** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
+export const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
+  const { contract, rows, others } = report
+  const asked = `asked ${targetUrl(target)}`
+  if (contract === null) return `${asked}\n\nno contract is configured\n`
+  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})`]
+  const table = contractRows(contract)
+  sections.push(table.length > 1 ? formatTable(table) : 'every operation says off, or is not in the contract')
+  sections.push(rows.length === 0 ? 'nothing breaks it' : rows.map((row) => renderRow(contract, row, at)).join('\n'))
+  if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)
+  return `${sections.join('\n\n')}\n`
+}
+
+const renderRow = (contract: ContractStatus, row: DriftRowView, at: number): string => {
+  const { operation, direction, pointer, in: place, rule, detail, count, recent } = row
+  const { firstAt, lastAt, client, endpoint, requestId } = row
+  const checked = contract.operations[operation]?.[direction].checked ?? count
+  const of = endpoint === null ? '' : direction === 'response' ? ` from ${endpoint}` : `, sent to ${endpoint}`
+  const id = requestId === null ? '' : `, request ${requestId}`
+  return [
+    `${operation} ${direction}s: ${formatShare(count, checked)} break it at ${place}${pointer === '' ? '' : ` ${pointer}`}: ${rule}: ${detail}`,
+    `  ${count} of ${checked}, ${recent} in the last 5 minutes, since ${formatAgo(firstAt, at)}`,
+    `  last ${formatAgo(lastAt, at)}: of ${client}${of}${id}`,
+  ].join('\n')
+}
