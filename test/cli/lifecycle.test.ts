@@ -71,6 +71,18 @@ describe('after SIGTERM', () => {
     expect((await served.ended).code).toBe(0)
   })
 
+  test('the last line of its log says that it stopped, and after how long', async () => {
+    const { served } = await start({ shutdown: { wait: '100ms' } })
+
+    served.signal('SIGTERM')
+    const { level, afterMs } = await served.line(({ msg }) => msg === 'stopped')
+    await served.ended
+
+    expect(level).toBe(30)
+    expect(afterMs).toBeGreaterThanOrEqual(100)
+    expect(served.lines.at(-1)?.msg).toBe('stopped')
+  })
+
   test('requests that still run at shutdown.deadline are cut, and the exit code is 0 all the same', async () => {
     const upstream = await httpUpstream(() => {})
     const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '100ms', deadline: '300ms' } })

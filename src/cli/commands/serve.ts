@@ -65,8 +65,12 @@ const serve = async (
     throw explainListenError(error, config) ?? error
   })
   const finish = (waitMs: number): void => {
+    const from = now()
     gateway.close(waitMs).then(
-      () => exit(0),
+      () => {
+        log.info({ afterMs: Math.round(now() - from) }, 'stopped')
+        exit(0)
+      },
       (error) => {
         log.error({ err: error }, 'did not stop cleanly')
         exit(1)
