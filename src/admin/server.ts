@@ -137,6 +137,11 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   app.get('/refused', async () => getRecentErrors(context))
   app.get('/contract', async () => getContractReport(context))
   app.get('/config', async () => context.reloader.running.report)
+  app.get('/openapi.json', async () => {
+    const { createOpenApiDocument } = await import('./openapi/openapi-document.ts')
+    const { config } = context.reloader
+    return createOpenApiDocument(config, config.compiledContract?.document ?? null)
+  })
   registerCommands(app, context, log)
   registerMetricsRoute(app, context)
   registerLogin(app, context, log, sessions)

@@ -10,6 +10,7 @@ import {
 } from './commands/client-commands.ts'
 import { createContractCommand } from './commands/contract-commands.ts'
 import { createExplainCommand } from './commands/explain.ts'
+import { createOpenApiCommand } from './commands/openapi.ts'
 import { createServeCommand } from './commands/serve.ts'
 
 // The built-in commands, which change nothing in a running gateway. In the help they stand around the operator
@@ -23,6 +24,7 @@ const trailingCommands = () => [
   createAuditCommand(),
   createCheckCommand(),
   createExplainCommand(),
+  createOpenApiCommand(),
   createSchemaCommand(),
   createHashKeyCommand(),
 ]

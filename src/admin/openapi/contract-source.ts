@@ -1,0 +1,113 @@
+import type { Operation } from '../../operations.ts'
+import { asNode, isNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
+
+/** What a contract says, ready to be merged. Without a contract, everything is empty. */
+export interface ContractSource {
+  readonly info: OpenApiNode
+  readonly components: OpenApiNode
+  /** What it says of an operation; null: the operation does not stand in it. */
+  getOperation(operation: Operation): ContractOperation | null
+  /** Returns what a reference leads to, or a value that is none as it is; null: it leads nowhere. */
+  resolve(value: unknown): OpenApiNode | null
+  /** Returns the description of a tag; null: there is none. */
+  getTagDescription(name: string): string | null
+}
+
+/** One operation of a contract. */
+export interface ContractOperation {
+  /** What holds for each method of its path: summary, description and parameters. */
+  readonly pathItem: OpenApiNode
+  readonly operation: OpenApiNode
+  /** The security requirements; undefined: it says nothing of them. */
+  readonly security: unknown
+}
+
+/**
+ * Opens a contract: a self-contained OpenAPI document, as plain JSON; null: there is none. `basePath` may stand in its
+ * paths or not; `pathPrefix` is what stands before the paths of the merged document, and references follow. Other paths
+ * and methods, webhooks, callbacks and links are left out: they would be operations beyond the nine, or lead to some.
+ */
+export const openContract = (contract: unknown, basePath: string, pathPrefix: string): ContractSource => {
+  const moved = (path: string): string =>
+    pathPrefix + (path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path)
+  const mapped = asNode(
+    mapReferences(contract, (reference) => {
+      const [, path = '', rest = ''] = /^#\/paths\/([^/]*)(.*)$/.exec(reference) ?? []
+      return path === '' ? reference : `#/paths/${escapePointer(moved(unescapePointer(path)))}${rest}`
+    }),
+  )
+  const paths = Object.entries(asNode(mapped.paths)).map(([path, item]) => [moved(path), item])
+  const document: OpenApiNode = { ...mapped, paths: Object.fromEntries(paths) }
+  const components = asNode(document.components)
+  const resolve = (value: unknown): OpenApiNode | null => resolveReference(document, value)
+
+  return {
+    info: asNode(document.info),
+    components: {
+      ...withoutMembers(components, ['links', 'callbacks', 'pathItems']),
+      ...(isNode(components.responses) ? { responses: withoutLinks(components.responses) } : {}),
+    },
+    resolve,
+    getOperation({ method, path }) {
+      const item = resolve(memberOf(document.paths, pathPrefix + path))
+      const operation = memberOf(item, method.toLowerCase())
+      if (item === null || !isNode(operation)) return null
+      const pathItem = Object.fromEntries(sharedMembers.flatMap((name) => (name in item ? [[name, item[name]]] : [])))
+      return { pathItem, operation, security: memberOf(operation, 'security') ?? document.security }
+    },
+    getTagDescription(name) {
+      const tags = Array.isArray(document.tags) ? document.tags : []
+      const description = memberOf(
+        tags.find((tag) => memberOf(tag, 'name') === name),
+        'description',
+      )
+      return typeof description === 'string' ? description : null
+    },
+  }
+}
+
+/** The members of a path that hold for each of its methods. */
+const sharedMembers = ['summary', 'description', 'parameters']
+
+const withoutLinks = (responses: OpenApiNode): OpenApiNode =>
+  Object.fromEntries(
+    Object.entries(responses).map(([name, response]) => [name, withoutMembers(asNode(response), ['links'])]),
+  )
+
+/** Copies a document with other references. */
+const mapReferences = (value: unknown, map: (reference: string) => string): unknown => {
+  if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
+  if (!isNode(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      name === '$ref' && typeof member === 'string' ? map(member) : mapReferences(member, map),
+    ]),
+  )
+}
+
+/** A longer chain of references has no end. */
+const maxReferences = 32
+
+const resolveReference = (document: OpenApiNode, value: unknown): OpenApiNode | null => {
+  let found = value
+  for (let hops = 0; hops < maxReferences && isNode(found); hops++) {
+    const { $ref } = found
+    if (typeof $ref !== 'string') return found
+    if (!$ref.startsWith('#/')) return null
+    found = $ref.slice(2).split('/').map(unescapePointer).reduce(memberOf, document)
+  }
+  return null
+}
+
+// RFC 6901 §3, §4.
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const unescapePointer = (name: string): string => decodePercent(name).replaceAll('~1', '/').replaceAll('~0', '~')
+
+const decodePercent = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text // it leads nowhere
+  }
+}

@@ -1,0 +1,144 @@
+import type { Config } from '../../config/config.ts'
+import { reasonPhrase } from '../../failures/kinds.ts'
+import type { Operation } from '../../operations.ts'
+import type { ComponentRegistry } from './component-registry.ts'
+import type { ContractSource } from './contract-source.ts'
+import { findGaps } from './gaps.ts'
+import { mergeResponses } from './merge-responses.ts'
+import { asNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
+import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
+import { type ResponseField, relayedFields } from './response-fields.ts'
+import { securityAlternatives, securitySchemes } from './security-schemes.ts'
+
+/** The dependencies of a description. */
+interface DescriptionOptions {
+  readonly config: Config
+  readonly contract: ContractSource
+  readonly components: ComponentRegistry
+}
+
+/**
+ * Describes the path of an operation, with the operation as its only method, and adds what it refers to to the
+ * components.
+ */
+export const describeOperation = (operation: Operation, options: DescriptionOptions): OpenApiNode => {
+  const { contract } = options
+  const stated = contract.getOperation(operation)
+  const security = describeSecurity(operation, options) ?? stated?.security
+  const gaps = findGaps(operation, stated, security !== undefined, contract.resolve)
+  const { parameters, requestBody, ...others } = withoutMembers(stated?.operation ?? {}, replaced)
+  const statedParameters = Array.isArray(parameters) ? parameters : []
+  const inherited = Array.isArray(stated?.pathItem.parameters) ? stated.pathItem.parameters : []
+  const known = [...statedParameters, ...inherited].map((parameter) => contract.resolve(parameter))
+  const added = describeParameters(operation, options.config)
+    .filter(({ value }) => !known.some((parameter) => isSameHeader(parameter, value)))
+    .map(({ component, value }) => options.components.refer('parameters', component, value))
+  return {
+    ...stated?.pathItem,
+    [operation.method.toLowerCase()]: {
+      operationId: operation.id,
+      tags: [operation.group],
+      ...others,
+      ...(gaps.length === 0 ? {} : { 'x-gap': gaps }),
+      parameters: [...statedParameters, ...added],
+      ...(requestBody === undefined ? {} : { requestBody }),
+      responses: describeResponses(operation, options, asNode(stated?.operation.responses)),
+      ...(security === undefined ? {} : { security }),
+    },
+  }
+}
+
+/** What the document says itself, or leaves out: other servers serve no operation, and callbacks are operations. */
+const replaced = ['operationId', 'tags', 'responses', 'security', 'servers', 'callbacks', 'x-gap']
+
+/** Describes how clients authenticate, and adds the schemes; undefined: the gateway does not look at credentials. */
+const describeSecurity = (
+  { id }: Operation,
+  { config, components }: DescriptionOptions,
+): readonly OpenApiNode[] | undefined => {
+  const { auth, operations } = config
+  const own = operations[id].auth
+  if (auth === null || own === null) return undefined
+  const schemes: Readonly<Record<string, OpenApiNode>> = securitySchemes(auth)
+  return securityAlternatives(own, auth, config.listen).map((alternative) =>
+    Object.fromEntries(
+      Object.entries(alternative).map(([name, scopes]) => [
+        components.add('securitySchemes', name, schemes[name] ?? {}),
+        scopes,
+      ]),
+    ),
+  )
+}
+
+const describeResponses = (
+  operation: Operation,
+  { config, contract, components }: DescriptionOptions,
+  stated: OpenApiNode,
+): OpenApiNode => {
+  const toHeaders = (fields: readonly ResponseField[]): OpenApiNode =>
+    Object.fromEntries(
+      fields.map(({ field, component, header }) => [field, components.refer('headers', component, header)]),
+    )
+  const relayed = toHeaders(relayedFields(operation, config))
+  const { $ref: problem } = components.refer('schemas', 'Problem', problemSchema(config))
+  const own: Record<string, OpenApiNode> = {}
+  if (config.operations[operation.id].cache !== null)
+    for (const [status, response] of Object.entries(cacheResponses)) own[status] = { ...response, headers: relayed }
+  for (const each of problemResponses(operation, config)) {
+    const { description, content } = describeProblem(each, problem)
+    own[each.status] = { description, headers: toHeaders(each.fields), content }
+  }
+  const isStated = Object.keys(stated).length > 0
+  if (!isStated) own.default = { description: relayedDescription, headers: relayed, content: anyContent }
+
+  const merged = mergeResponses(stated, own, relayed, contract.resolve)
+  return Object.fromEntries(
+    Object.entries(merged).map(([status, response]) =>
+      response === own[status]
+        ? [status, components.refer('responses', responseName(status), response, operation.id)]
+        : [status, response],
+    ),
+  )
+}
+
+const relayedDescription = 'What the upstream responds, unchanged. Statuses and bodies are not specified.'
+const anyContent = { '*/*': {} }
+
+/** What the cache responds itself to conditions and ranges (RFC 9110 §13.2.2, §14.2). */
+const cacheResponses = {
+  206: { description: 'The part of a response that the request asks for.', content: anyContent },
+  304: { description: 'The client has the response already.' },
+  416: { description: 'The response has no such part.' },
+}
+
+const responseName = (status: string): string =>
+  status === 'default' ? 'Upstream' : reasonPhrase(Number(status)).replaceAll(/[^A-Za-z]/g, '')
+
+/** Describes the request header fields that the gateway reads beside credentials. */
+const describeParameters = (
+  { id }: Operation,
+  { requestId, operations, auth }: Config,
+): readonly { readonly component: string; readonly value: OpenApiNode }[] => {
+  const header = (component: string, name: string, description: string) => ({
+    component,
+    value: { name, in: 'header', description, schema: { type: 'string' } },
+  })
+  const own = operations[id]
+  const takesTokens = own.auth?.methods.some((method) => method === 'jwt' || method === 'introspection') ?? false
+  return [
+    ...(requestId.header === null
+      ? []
+      : [header('RequestId', requestId.header, "The client's own id of the request; a valid one is kept.")]),
+    header('InteractionId', 'x-fapi-interaction-id', 'An id that the response repeats.'),
+    ...(own.idempotent
+      ? [header('IdempotencyKey', 'Idempotency-Key', 'With a key of its own, a request may be retried.')]
+      : []),
+    ...(takesTokens && auth?.dpop != null
+      ? [header('DPoP', 'DPoP', 'The proof of possession beside a bound token (RFC 9449 §4).')]
+      : []),
+  ]
+}
+
+const isSameHeader = (parameter: OpenApiNode | null, own: OpenApiNode): boolean =>
+  memberOf(parameter, 'in') === 'header' &&
+  String(memberOf(parameter, 'name')).toLowerCase() === String(own.name).toLowerCase()

@@ -1,0 +1,47 @@
+import type { Config } from '../../config/config.ts'
+import { allOperations, groups } from '../../operations.ts'
+import { version } from '../../version.ts'
+import { createComponentRegistry } from './component-registry.ts'
+import { openContract } from './contract-source.ts'
+import { describeOperation } from './describe-operation.ts'
+import type { OpenApiNode } from './openapi-node.ts'
+import { describeServers } from './servers.ts'
+
+/**
+ * Creates the OpenAPI 3.1 document of the nine operations, as plain JSON: what the interface says, what the
+ * configuration adds (errors, fields, authentication), and what a contract says. `contract` is a self-contained OpenAPI
+ * 3.1 document; null: there is none. It never adds an operation. Where it is silent, `x-gap` of the operation says so.
+ */
+export const createOpenApiDocument = (config: Config, contract: unknown | null): OpenApiNode => {
+  const { servers, pathPrefix } = describeServers(config.listen)
+  const source = openContract(contract, config.listen.basePath, pathPrefix)
+  const components = createComponentRegistry(source.components)
+  const paths = Object.fromEntries(
+    allOperations.map((operation) => [
+      pathPrefix + operation.path,
+      describeOperation(operation, { config, contract: source, components }),
+    ]),
+  )
+  const { description } = source.info
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Lender integration service',
+      version: version(),
+      ...source.info,
+      description: typeof description === 'string' ? `${description}\n\n${about}` : about,
+    },
+    servers,
+    tags: groups.map((name) => {
+      const text = source.getTagDescription(name)
+      return text === null ? { name } : { name, description: text }
+    }),
+    paths,
+    components: components.all(),
+  }
+}
+
+const about = `The gateway lets exactly these nine operations through. It refuses any other path with 404 \`not-found\`, and another
+method with 405 \`method-not-allowed\`. Its own errors are \`application/problem+json\` and have a \`code\`; every other
+response is the upstream's. What is not specified stands in \`x-gap\` of each operation.
+`

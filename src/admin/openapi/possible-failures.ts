@@ -1,0 +1,83 @@
+import type { ClientConfig, Config } from '../../config/config.ts'
+import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
+import type { Operation } from '../../operations.ts'
+
+/** Lists the kinds of failure that a client of an operation may be told of, in the order of the table of kinds. */
+export const possibleFailures = (operation: Operation, config: Config): readonly FailureKind[] =>
+  allFailureKinds.filter((kind) => conditions[kind](operation, config))
+
+/** Tells whether an operation has a failure, as the configuration says. */
+type Condition = (operation: Operation, config: Config) => boolean
+
+const always: Condition = () => true
+const never: Condition = () => false
+
+// What an operator may bring about without an edit counts as possible: a kill switch, a drained endpoint.
+const conditions: Readonly<Record<FailureKind, Condition>> = {
+  'bad-request': always,
+  'invalid-request': (operation, config) => enforces(operation, config, 'request'),
+  'unsupported-media-type': (operation, config) =>
+    enforces(operation, config, 'request') && config.compiledContract?.operations[operation.id]?.request.body !== null,
+  'invalid-response': (operation, config) =>
+    enforces(operation, config, 'response') &&
+    config.compiledContract?.operations[operation.id]?.responses.length !== 0,
+  // A target or a method that is none of the nine is not of any operation.
+  'not-found': never,
+  'method-not-allowed': never,
+  'unsupported-coding': always,
+  'unsupported-version': always,
+  misdirected: (_, { listen }) => listen.hosts.length > 0,
+  unauthenticated: ({ id }, { operations }) => operations[id].auth !== null,
+  forbidden: ({ id }, { operations }) => operations[id].auth !== null,
+  'content-too-large': ({ id }, { operations }) => operations[id].maxBody !== null,
+  'header-too-large': always,
+  'uri-too-long': always,
+  'request-timeout': always,
+  'expectation-failed': always,
+  'rate-limited': (operation, config) =>
+    hasRate(operation, config) || limitsClients(operation, config, ({ concurrency }) => concurrency !== null),
+  overloaded: always, // the connections to an endpoint are limited in every configuration
+  'refused-by-operator': always,
+  'identity-unavailable': ({ id }, { operations, auth }) => asksForIdentity(operations[id].auth?.methods ?? [], auth),
+  'audit-unavailable': (_, { audit }) => audit?.onFailure === 'refuse',
+  loop: always,
+  'no-healthy-endpoint': always,
+  'circuit-open': ({ group }, { upstreams }) => upstreams[group].circuitBreaker !== null,
+  'connect-failed': always,
+  'connect-timeout': ({ group }, { upstreams }) => upstreams[group].timeouts.connect !== null,
+  'tls-failed': ({ group }, { upstreams }) =>
+    upstreams[group].endpoints.some(({ origin }) => origin.startsWith('https:')),
+  'reset-before-headers': always,
+  'headers-timeout': ({ group }, { upstreams }) => upstreams[group].timeouts.headers !== null,
+  'bad-answer': always,
+  'deadline-exceeded': ({ id }, { operations }) => operations[id].deadline !== null,
+  'not-cached': ({ id }, { operations }) => operations[id].cache !== null,
+  // In the log only.
+  truncated: never,
+  'client-gone': never,
+  internal: always,
+}
+
+/** Tells whether the request rate of an operation is limited, by address or by client. */
+export const hasRate = (operation: Operation, config: Config): boolean =>
+  config.limits.address !== null || limitsClients(operation, config, ({ rate }) => rate !== null)
+
+/** Tells whether messages of one direction that break the contract are rejected. */
+export const enforces = (
+  { id }: Operation,
+  { operations, compiledContract }: Config,
+  direction: 'request' | 'response',
+): boolean => operations[id].contract[direction] === 'enforce' && compiledContract?.operations[id] !== undefined
+
+const limitsClients = (
+  { id }: Operation,
+  { operations, clients }: Config,
+  isLimited: (client: ClientConfig) => boolean,
+): boolean =>
+  operations[id].auth !== null &&
+  clients.some((client) => isLimited(client) && (client.operations === null || client.operations.includes(id)))
+
+/** Tells whether a check of credentials depends on a server, or on the memory of proofs. */
+const asksForIdentity = (methods: readonly string[], auth: Config['auth']): boolean =>
+  methods.includes('introspection') ||
+  (methods.includes('jwt') && (auth?.dpop != null || (auth?.jwt != null && 'url' in auth.jwt.jwks)))

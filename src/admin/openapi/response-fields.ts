@@ -1,0 +1,113 @@
+import type { Config } from '../../config/config.ts'
+import { type FailureKind, failureTable } from '../../failures/kinds.ts'
+import type { Operation } from '../../operations.ts'
+import type { OpenApiNode } from './openapi-node.ts'
+import { hasRate } from './possible-failures.ts'
+
+/** A response field that the gateway writes, as an object `Header` of OpenAPI, and its name there. */
+export interface ResponseField {
+  /** The name of the field. */
+  readonly field: string
+  /** The name of the component. */
+  readonly component: string
+  readonly header: OpenApiNode
+}
+
+const text = { type: 'string' }
+const wholeSeconds = { type: 'integer', minimum: 0 }
+
+const field = (name: string, component: string, description: string, schema: OpenApiNode = text): ResponseField => ({
+  field: name,
+  component,
+  header: { description, schema },
+})
+
+const interactionId = field(
+  'x-fapi-interaction-id',
+  'InteractionId',
+  "The client's own id of the interaction, when the request has a valid one and the upstream answers with none.",
+)
+const via = field('Via', 'Via', 'The hops of the response (RFC 9110 §7.6.3), the gateway as the last one.')
+const serverTiming = field(
+  'Server-Timing',
+  'ServerTiming',
+  'How long the head of the response took: in the gateway, and at the upstream.',
+)
+const rateLimitPolicy = field(
+  'RateLimit-Policy',
+  'RateLimitPolicy',
+  'The limits that hold: quota and window (draft-ietf-httpapi-ratelimit-headers).',
+)
+const rateLimit = field(
+  'RateLimit',
+  'RateLimit',
+  'What is left of them: requests, and the seconds until there is one more (draft-ietf-httpapi-ratelimit-headers).',
+)
+const cacheStatus = field('Cache-Status', 'CacheStatus', 'What the cache of the gateway did (RFC 9211).')
+const age = field('Age', 'Age', 'The age of a stored response, in seconds (RFC 9111 §5.1).', wholeSeconds)
+const retryAfter = field('Retry-After', 'RetryAfter', 'The seconds to wait for (RFC 9110 §10.2.3).', wholeSeconds)
+const challenge = field('WWW-Authenticate', 'WWWAuthenticate', 'What is to be proved, and how (RFC 9110 §11.6.1).')
+
+/** Describes the field that carries the request id; null: ids are switched off. */
+const requestIdField = ({ requestId: { header } }: Config): ResponseField | null =>
+  header === null
+    ? null
+    : {
+        field: header,
+        component: 'RequestId',
+        header: { description: 'The id of the request, as in the log.', required: true, schema: text },
+      }
+
+/** Lists the fields that the gateway adds to what the upstream of an operation responds. */
+export const relayedFields = (operation: Operation, config: Config): readonly ResponseField[] => {
+  const { cache } = config.operations[operation.id]
+  const set = config.upstreams[operation.group].response.set.map(({ name }) =>
+    field(name, `Set.${name}`, 'A field that the gateway sets.'),
+  )
+  return [
+    ...baseFields(config),
+    via,
+    ...layerFields(operation, config),
+    ...(cache === null ? [] : [age, cacheStatus]),
+    ...set,
+  ]
+}
+
+// They are told before any layer has seen the request.
+const outermost: readonly FailureKind[] = [
+  'unsupported-coding',
+  'unsupported-version',
+  'misdirected',
+  'header-too-large',
+  'uri-too-long',
+  'expectation-failed',
+  'loop',
+]
+
+/** Lists the fields of an error of the gateway's own, of one of some kinds that have one status. */
+export const problemFields = (
+  kinds: readonly FailureKind[],
+  operation: Operation,
+  config: Config,
+): readonly ResponseField[] => {
+  const { auth, cache } = config.operations[operation.id]
+  const has = (...some: readonly FailureKind[]): boolean => some.some((kind) => kinds.includes(kind))
+  const isInsideCache = has('not-cached') || kinds.some((kind) => failureTable[kind].fault === 'upstream')
+  return [
+    ...baseFields(config),
+    ...(kinds.every((kind) => outermost.includes(kind)) ? [] : layerFields(operation, config)),
+    ...(kinds.some((kind) => [429, 503].includes(failureTable[kind].status)) ? [retryAfter] : []),
+    ...(has('unauthenticated') || (has('forbidden') && auth !== null && auth.scopes.length > 0) ? [challenge] : []),
+    ...(cache !== null && isInsideCache ? [cacheStatus] : []),
+  ]
+}
+
+const baseFields = (config: Config): readonly ResponseField[] => {
+  const requestId = requestIdField(config)
+  return requestId === null ? [interactionId] : [requestId, interactionId]
+}
+
+const layerFields = (operation: Operation, config: Config): readonly ResponseField[] => [
+  ...(config.tracing?.serverTiming ? [serverTiming] : []),
+  ...(hasRate(operation, config) ? [rateLimitPolicy, rateLimit] : []),
+]

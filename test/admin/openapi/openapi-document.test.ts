@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { allOperations } from '../../../src/operations.ts'
+import type { Settings } from '../../helpers/gateway.ts'
+import { jwks, signingKey } from '../../helpers/tokens.ts'
+import { at, documentOf, operationsOf, problemsOf } from './document.ts'
+
+const keys = jwks(signingKey('ES256', 'one'))
+const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: keys }
+const introspection = { url: 'https://issuer.example/introspect', clientId: 'gateway', clientSecret: 'a-secret' }
+const publicUrl = 'https://gateway.example/lender'
+const client = { id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }
+
+const everyMethod: Settings = {
+  listen: { publicUrl },
+  auth: { methods: ['apiKey', 'jwt', 'introspection'], jwt, introspection, dpop: { maxAge: '60s' } },
+  clients: [client],
+}
+
+const configurations: Readonly<Record<string, Settings>> = {
+  'the smallest': {},
+  'every method of authentication': everyMethod,
+  'certificates of a proxy': {
+    listen: { trustedProxies: ['127.0.0.1'] },
+    auth: { methods: ['mtls'], mtls: { from: 'client-cert' } },
+    clients: [{ id: 'bank-a', operations: 'all', certificates: [`sha256:${'0a'.repeat(32)}`] }],
+  },
+  limits: {
+    limits: { address: { rate: '10/s' }, concurrency: 5, eventLoopDelay: '100ms' },
+    tracing: { serverTiming: true },
+  },
+  'a cache': { operations: { 'market.insights': { cache: true } } },
+  'a base path': { listen: { basePath: '/lender/v1' } },
+  'no request id': { requestId: { header: 'none' } },
+  'fields that the gateway sets': {
+    upstreams: { market: { endpoints: ['https://market.internal'], response: { set: { 'X-Frame-Options': 'DENY' } } } },
+  },
+}
+
+describe.each(Object.entries(configurations))('the document of %s', (_, settings) => {
+  const document = documentOf(settings)
+
+  test('fits the schema of OpenAPI 3.1', async () => {
+    expect(await problemsOf(document)).toEqual([])
+  })
+
+  test('has exactly the nine, by their ids and with their groups as tags', () => {
+    const prefix = settings.listen?.basePath ?? ''
+
+    expect(operationsOf(document)).toEqual(allOperations.map(({ method, path }) => `${method} ${prefix}${path}`))
+    for (const { id, method, path, group } of allOperations)
+      expect(at(document, `/paths/${(prefix + path).replaceAll('/', '~1')}/${method.toLowerCase()}`)).toMatchObject({
+        operationId: id,
+        tags: [group],
+      })
+  })
+})
+
+test('a document with a mistake does not pass', async () => {
+  const wrong = { ...documentOf(), paths: { '/market/insights': { get: { responses: { nonsense: {} } } } } }
+  const dangling = { ...documentOf(), components: {} }
+
+  expect(await problemsOf(wrong)).not.toEqual([])
+  expect(await problemsOf(dangling)).toContain('#/components/responses/BadRequest')
+})

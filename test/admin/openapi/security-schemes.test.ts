@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import type { Settings } from '../../helpers/gateway.ts'
+import { jwks, signingKey } from '../../helpers/tokens.ts'
+import { at, documentOf } from './document.ts'
+
+const jwt = { issuer: 'https://issuer.example', audience: ['gateway'], jwks: jwks(signingKey('ES256', 'one')) }
+const introspection = {
+  url: 'https://issuer.example/introspect',
+  clientId: 'gateway',
+  clientSecret: 'the-secret-of-the-gateway',
+}
+const client = { id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }
+const tls = { listen: { publicUrl: 'https://gateway.example' } }
+const insights = '/paths/~1market~1insights/get'
+
+/** Returns what a document says of how clients of market.insights authenticate. */
+const securityOf = (auth: object, more: Settings = {}): unknown =>
+  at(documentOf({ auth: { ...auth }, clients: [client], ...more }), `${insights}/security`)
+
+test('without auth it says nothing, and that is a gap', () => {
+  const document = documentOf()
+
+  expect(at(document, `${insights}/security`)).toBeUndefined()
+  expect(at(document, '/components/securitySchemes')).toBeUndefined()
+  expect(at(document, `${insights}/x-gap`)).toContain('authentication not specified')
+})
+
+test('each method is an alternative, in the order of the file', () => {
+  expect(securityOf({ methods: ['jwt', 'apiKey', 'introspection'], jwt, introspection })).toEqual([
+    { bearerJwt: [] },
+    { apiKey: [] },
+    { bearer: [] },
+  ])
+})
+
+test('an operation has its own methods, and scopes beside its tokens', () => {
+  const operations = { 'market.insights': { auth: { methods: ['jwt'], scopes: ['insights'] } } }
+
+  expect(securityOf({ methods: ['apiKey', 'jwt'], jwt }, { operations })).toEqual([{ bearerJwt: ['insights'] }])
+})
+
+test('an operation without auth has the gap, beside others that have none', () => {
+  const document = documentOf({
+    auth: { methods: ['apiKey'] },
+    clients: [{ ...client, claims: {} }],
+    operations: { 'market.insights': { auth: 'none' } },
+  })
+
+  expect(at(document, `${insights}/security`)).toBeUndefined()
+  expect(at(document, `${insights}/responses/401`)).toBeUndefined()
+  expect(at(document, '/paths/~1leads~1pipeline/get/security')).toEqual([{ apiKey: [] }])
+  expect(at(document, '/paths/~1leads~1pipeline/get/x-gap')).not.toContain('authentication not specified')
+})
+
+test('with DPoP a bound token is an alternative, and its proof a parameter', () => {
+  const document = documentOf({
+    auth: { methods: ['jwt'], jwt, dpop: { maxAge: '60s' } },
+    clients: [client],
+    ...tls,
+  })
+
+  expect(at(document, `${insights}/security`)).toEqual([{ bearerJwt: [] }, { dpop: [] }])
+  expect(at(document, `${insights}/parameters`)).toContainEqual({ $ref: '#/components/parameters/DPoP' })
+  expect(at(document, '/components/securitySchemes/dpop')).toMatchObject({ type: 'http', scheme: 'DPoP' })
+})
+
+test('where every token is bound, a bearer needs a certificate beside it', () => {
+  const dpop = { maxAge: '60s' }
+  const listen = { ...tls.listen, trustedProxies: ['127.0.0.1'] }
+  const bound = { methods: ['jwt'], jwt, bound: 'required', dpop }
+
+  expect(securityOf(bound, tls)).toEqual([{ dpop: [] }])
+  expect(securityOf({ ...bound, mtls: { from: 'client-cert' } }, { listen })).toEqual([
+    { bearerJwt: [], mtls: [] },
+    { dpop: [] },
+  ])
+})
+
+test('the field of the key is the one of the file', () => {
+  const document = documentOf({
+    auth: { methods: ['apiKey'], apiKey: { field: 'X-Bank-Key' } },
+    clients: [{ ...client, claims: {} }],
+  })
+
+  expect(at(document, '/components/securitySchemes')).toEqual({
+    apiKey: { type: 'apiKey', in: 'header', name: 'X-Bank-Key', description: expect.any(String) },
+  })
+})
+
+test('no secret, no client and no upstream stands in a document', () => {
+  const market = {
+    endpoints: ['http://market.internal:8080'],
+    request: { set: { 'X-Token': 'a-token-for-the-upstream' } },
+    response: { set: { 'X-Planted': 'a-value-of-the-response' } },
+  }
+  const text = JSON.stringify(
+    documentOf({
+      auth: { methods: ['introspection'], introspection },
+      clients: [{ ...client, rate: '1/min' }],
+      upstreams: { market },
+      admin: { token: 'the-token-of-the-operator' },
+    }),
+  )
+
+  expect(text).toContain('X-Planted')
+  expect(text).not.toMatch(/the-secret|a-token|a-value|the-token|bank-a|market\.internal|issuer\.example/)
+})
