@@ -10,6 +10,7 @@ import { loadInThread } from '../src/config/load/load-in-thread.ts'
 import { type ConfigProblem, formatProblem } from '../src/config/problem.ts'
 import { jwksUnavailableProblem, unreachableProblems } from '../src/runtime/reload/reload-problems.ts'
 import { Reloader } from '../src/runtime/reload/reloader.ts'
+import { WorkersNotAnsweringError } from '../src/runtime/workers-not-answering-error.ts'
 import { folderWith } from './config/helper.ts'
 import { makeCertificates } from './helpers/certificates.ts'
 import { needProgram } from './helpers/program.ts'
@@ -82,20 +83,23 @@ test('a file that takes too long', async () => {
   expect(printed).toBe(shown[5]?.replace('10s', '0.001s'))
 })
 
-test('a reload while the gateway stops', async () => {
+test.each([
+  ['the gateway stops', new Error('the gateway is stopping'), 6],
+  ['a worker does not respond', new WorkersNotAnsweringError('worker 1 (process 19) did not answer within 10s'), 9],
+])('a reload while %s', async (_, error, nth) => {
   const first = sound(groups)
   const reloader = new Reloader({
     file: 'gateway.yaml',
     initial: first,
     load: async () => sound(`operations: { market.insights: { state: refuse } }\n${groups}`),
     preflight: async () => [],
-    apply: () => Promise.reject(new Error('the gateway is stopping')),
+    apply: () => Promise.reject(error),
     onOutcome: () => {},
   })
 
   const outcome = await reloader.reload('request')
 
-  expect(outcome.result === 'refused' ? print(outcome.problems) : outcome).toEqual([shown[6]])
+  expect(outcome.result === 'refused' ? print(outcome.problems) : outcome).toEqual([shown[nth]])
 })
 
 test('an edit whose endpoints are not there', () => {

@@ -5,3 +5,7 @@
 export class WorkersNotAnsweringError extends Error {
   override readonly name = 'WorkersNotAnsweringError'
 }
+
+/** What an operator is told beside the message. */
+export const notAnsweringHint =
+  'it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced'

@@ -8,6 +8,7 @@ import { type HtmlValue, html } from '../page/html.ts'
 import { badRequest, flagArgument, type RawArguments, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { actionHref, paragraphs, pluralize } from './phrases.ts'
+import { unansweredChange } from './workers-not-answering.ts'
 
 const forceArgument = (help: string) => ({
   force: flagArgument({ usage: '--force', help, expected: 'true, or to be left out; nothing was done' }),
@@ -74,7 +75,8 @@ export const reloadCommands: CommandGroup = {
   choice: null,
   args,
   help: null,
-  exitCodes: '0 what the file says runs, 1 the file is refused and what ran before runs on, 2 it could not be asked',
+  exitCodes:
+    '0 what the file says runs, 1 the file is refused or a worker does not answer, and what ran before runs on, 2 it could not be asked',
   examples: ['reload', 'reload --config /etc/lender-gateway/gateway.yaml', 'reload --force'],
   commands: [reloadCommand],
 }
@@ -153,7 +155,8 @@ export const rollbackCommands: CommandGroup = {
 /** Converts the outcome of a reload or a rollback to the response. */
 const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
   if (outcome.result !== 'refused') return { ...outcome, groups: await getChangedGroups(outcome.changes) }
-  const { hash, problems, held } = outcome
+  const { hash, problems, held, unanswered } = outcome
+  if (unanswered !== null) return { ...unansweredChange(unanswered), problems, extensions: { hash } }
   if (held === null) return { ...configurationRejected, problems, extensions: { hash } }
   return { ...endpointsUnreachable, problems, extensions: { hash, nextTry: formatTime(held.nextTryAt) } }
 }

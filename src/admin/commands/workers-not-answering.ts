@@ -1,4 +1,4 @@
-import { WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
+import { notAnsweringHint, WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
 import type { AdminError } from '../admin-error.ts'
 
 /**
@@ -10,10 +10,11 @@ export const workersNotAnswering = (detail: string): AdminError => ({
   detail,
 })
 
+/** Makes the error of a change that is in effect nowhere. `reason` names the workers. */
+export const unansweredChange = (reason: string): AdminError => workersNotAnswering(`${reason}: ${notAnsweringHint}`)
+
 /** Translates the error of a change that workers have not replied to; rethrows any other. */
 export const toAdminError = (error: unknown): AdminError => {
   if (!(error instanceof WorkersNotAnsweringError)) throw error
-  return workersNotAnswering(
-    `${error.message}: it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced`,
-  )
+  return unansweredChange(error.message)
 }

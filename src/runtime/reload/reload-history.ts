@@ -25,6 +25,8 @@ export type ReloadOutcome =
       readonly problems: readonly ConfigProblem[]
       /** The next try, when the file is sound but a new endpoint or key was not reached. */
       readonly held: DeferredEdit | null
+      /** The workers that did not reply in time, when that is the only reason. Null: there is another. */
+      readonly unanswered: string | null
     }
 
 /** A rollback that changes nothing, because it would switch protections off and was not forced. */

@@ -1,6 +1,7 @@
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem } from '../../config/problem.ts'
 import type { Group } from '../../operations.ts'
+import { notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 
 /** A group of which no new endpoint was reached. The reasons may be shown to operators. */
 interface UnreachedEndpoints {
@@ -71,10 +72,12 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
 })
 
 /** Explains why a sound configuration could not be put into effect. */
-export const applyFailedProblem = (file: string, error: unknown): ConfigProblem =>
-  fileProblem(
+export const applyFailedProblem = (file: string, error: unknown): ConfigProblem => ({
+  ...fileProblem(
     file,
     'the configuration is sound, but could not be put into effect',
     'a configuration that can be put into effect',
     error instanceof Error ? error.message : String(error),
-  )
+  ),
+  ...(error instanceof WorkersNotAnsweringError ? { hint: notAnsweringHint } : {}),
+})

@@ -5,6 +5,7 @@ import { findRestartRequired } from '../../config/diff/restart-required.ts'
 import type { LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
+import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
 import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
@@ -229,7 +230,8 @@ export class Reloader {
     try {
       if (!same) await this.#options.apply(config)
     } catch (error) {
-      return this.#reject(trigger, [applyFailedProblem(this.file, error)])
+      const unanswered = error instanceof WorkersNotAnsweringError ? error.message : null
+      return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)
     }
     this.#deferred.cancel()
     this.#lastRejection = null
@@ -255,10 +257,15 @@ export class Reloader {
     return withCurrentCredentials(this.#running, earlier).config.hash === this.config.hash
   }
 
-  #reject(trigger: ReloadTrigger, problems: readonly ConfigProblem[], held: DeferredEdit | null = null): ReloadOutcome {
+  #reject(
+    trigger: ReloadTrigger,
+    problems: readonly ConfigProblem[],
+    held: DeferredEdit | null = null,
+    unanswered: string | null = null,
+  ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
     this.#lastRejection = { at: epochMs(), problems, isFileSound: this.#fileHash !== null }
-    return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held })
+    return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }
 
   #record(trigger: ReloadTrigger, outcome: ReloadOutcome): ReloadOutcome {

@@ -13,7 +13,7 @@ const rollback: ReloadOutcome = {
 }
 const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], tries: 1, nextTryAt: 0, known }
-  return { result: 'refused', hash: 'a', problems: [], held }
+  return { result: 'refused', hash: 'a', problems: [], held, unanswered: null }
 }
 
 test('an edit that is tried again and again for the same reason is remembered once, and counted each time', () => {

@@ -1,6 +1,7 @@
 /** Workers whose event loop stands still: SIGSTOP stops them, which to every other process is the same. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { notAnsweringHint } from '../../../src/runtime/workers-not-answering-error.ts'
 import { sendPipelined } from '../../helpers/pipelined-client.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
@@ -71,10 +72,14 @@ test('a reload that one worker cannot prepare is applied by none, and says why',
   await expect.poll(states).toEqual(['serving', 'serving'])
   const after = await gateway.status()
 
-  expect(rejected.status).toBe(422)
-  expect(JSON.parse(rejected.body).problems).toMatchObject([
-    { found: expect.stringContaining(`worker 1 (process ${firstPid()}) did not answer within 1s`) },
-  ])
+  const found = `worker 1 (process ${firstPid()}) did not answer within 1s`
+  expect(rejected.status).toBe(503)
+  expect(JSON.parse(rejected.body)).toMatchObject({
+    code: 'workers-not-answering',
+    detail: `${found}: ${notAnsweringHint}`,
+    hash,
+    problems: [{ found, hint: notAnsweringHint }],
+  })
   expect(parseStatus(other)).toBe(200)
   expect(after.workers.map(({ config }) => config)).toEqual([hash, hash])
   await reload()
@@ -84,6 +89,19 @@ test('a reload that one worker cannot prepare is applied by none, and says why',
   ]).toEqual([503, 503])
   gateway.edit(settings())
   await reload()
+})
+
+test('a rollback that one worker cannot prepare is applied by none, and says so as a reload does', async () => {
+  const { hash } = (await gateway.status()).config
+
+  kill(firstPid(), 'SIGSTOP')
+  const { status, body } = await gateway.ask('POST', '/rollback')
+  kill(firstPid(), 'SIGCONT')
+  await expect.poll(states).toEqual(['serving', 'serving'])
+
+  expect(status).toBe(503)
+  expect(JSON.parse(body)).toMatchObject({ code: 'workers-not-answering', hash })
+  expect((await gateway.status()).config.hash).toBe(hash)
 })
 
 test('an override that one worker cannot prepare is applied by none, not even by one that starts meanwhile', async () => {
@@ -103,7 +121,7 @@ test('an override that one worker cannot prepare is applied by none, not even by
   expect(status).toBe(503)
   expect(JSON.parse(body)).toMatchObject({
     code: 'workers-not-answering',
-    detail: `worker 1 (process ${firstPid()}) did not answer within 1s: it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced`,
+    detail: `worker 1 (process ${firstPid()}) did not answer within 1s: ${notAnsweringHint}`,
   })
   expect(responses.map(parseStatus)).toEqual([200, 200])
 })
