@@ -131,7 +131,10 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(received).toMatch(/late/)
     expect(how).toBe('end')
     expect(await served.ended).toEqual({ code: 0, signal: null })
-    expect(served.lines.at(-1)).toMatchObject({ msg: 'exchange', operation: 'market.insights', status: 200 })
+    expect(served.lines.slice(-2)).toMatchObject([
+      { msg: 'exchange', operation: 'market.insights', status: 200 },
+      { msg: 'stopped' },
+    ])
   },
 )
 
