@@ -207,7 +207,7 @@ export const fixture: Overview = {
           id,
           {
             line: id === 'leads.pipeline' ? null : 12 + index * 40,
-            request: messages(id === 'inventory.sync' ? 'enforce' : 'report', 18_340, index === 0 ? 550 : 0),
+            request: messages(id === 'inventory.sync' ? 'enforce' : 'report', 18_340, index % 5 === 0 ? 550 : 0),
             response: messages(index % 3 === 2 ? 'off' : 'report', 17_902, index === 3 ? 41 : 0),
           },
         ]),

@@ -162,3 +162,16 @@ test('an operator with a session can end it, and reads once what was done', () =
   expect(first).toContain('<form method="post" action="/logout">')
   expect(render()).not.toContain('<form')
 })
+
+test('how the contract is kept stands in a section, where there is one', () => {
+  expect(part('contract', { contract: null }).trim()).toBe('')
+  expect(part('contract')).toMatch(
+    / risk\.asset-valuation responses body \/grade enum must be equal to .* 41 0\.2 % 9 /,
+  )
+  expect(part('contract')).toContain(' inventory.sync line 212 ● enforce 18 340 550 3 %, 550 rejected 12 ○ off 0 0 0 ')
+  expect(part('contract')).toContain(' leads.pipeline ▲ not in the contract ○ report ')
+})
+
+test('a contract that nothing breaks is said to be so', () => {
+  expect(visibleText(pageSections.contract({ ...fixture, drift: [] }).toString())).toContain('● Nothing breaks it.')
+})

@@ -5,53 +5,54 @@ import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
-/** Renders how the contract is kept: its modes, how many messages break it, and where. Nothing without a contract. */
+/** Renders how the contract is kept: where messages break it, how many, and its modes. Hidden without a contract. */
 export const contractSection = ({ at, status: { contract }, drift }: Overview): Html =>
   contract === null
     ? html`<section id="contract" hidden></section>`
-    : htmlSection('contract', 'Contract', html`${messagesTable(contract)}${driftTable(at, contract, drift)}`)
+    : htmlSection('contract', 'Contract', html`${driftTable(at, contract, drift)}${messagesTable(contract)}`)
 
-interface MessagesRow {
+type ContractOperation = ContractStatus['operations'][string]
+
+interface OperationRow extends ContractOperation {
   readonly operation: string
-  readonly line: number | null
-  readonly direction: 'request' | 'response'
-  readonly counts: ContractStatus['operations'][string]['request']
 }
 
 const messagesTable = ({ file, operations }: ContractStatus): Html => {
-  const rows = Object.entries(operations).flatMap(([operation, { line, request, response }]): MessagesRow[] => [
-    { operation, line, direction: 'request', counts: request },
-    { operation, line, direction: 'response', counts: response },
-  ])
-  return htmlTable<MessagesRow>({
+  const rows = Object.entries(operations).map(([operation, counts]): OperationRow => ({ operation, ...counts }))
+  return htmlTable<OperationRow>({
     id: 'contract-table',
     caption: html`Messages since <span class="url">${file}</span> was loaded`,
-    idOf: ({ operation, direction }) => `contract-${operation}-${direction}`,
-    bodies: [{ rows: rows.filter(({ counts }) => counts.mode !== 'off') }],
+    idOf: ({ operation }) => `contract-${operation}`,
+    bodies: [{ rows: rows.filter(({ request, response }) => request.mode !== 'off' || response.mode !== 'off') }],
     columns: [
-      { title: 'Operation', cell: ({ operation, direction }) => html`<b>${operation}</b> ${direction}s` },
-      { title: 'Mode', cell: modeCell },
-      { title: 'Checked', kind: 'number', cell: ({ counts }) => formatCount(counts.checked) },
-      { title: 'Broken', kind: 'number', cell: ({ counts }) => brokenCell(counts) },
-      { title: 'Rejected', kind: 'number', cell: ({ counts }) => formatCount(counts.rejected) },
-      {
-        title: 'Unchecked',
-        kind: 'number',
-        cell: ({ counts }) => formatCount(Object.values(counts.unchecked).reduce((sum, count) => sum + count, 0)),
-      },
+      { title: 'Operation', cell: operationCell },
+      { title: 'Requests', cell: ({ line, request }) => modeBadge(line, request) },
+      { title: 'Checked', kind: 'number', cell: ({ request }) => formatCount(request.checked) },
+      { title: 'Broken', kind: 'number', cell: ({ request }) => brokenCell(request) },
+      { title: 'Unchecked', kind: 'number', cell: ({ request }) => formatCount(countUnchecked(request)) },
+      { title: 'Responses', cell: ({ line, response }) => modeBadge(line, response) },
+      { title: 'Checked', kind: 'number', cell: ({ response }) => formatCount(response.checked) },
+      { title: 'Broken', kind: 'number', cell: ({ response }) => brokenCell(response) },
+      { title: 'Unchecked', kind: 'number', cell: ({ response }) => formatCount(countUnchecked(response)) },
     ],
   })
 }
 
-const modeCell = ({ line, counts: { mode } }: MessagesRow): Html =>
-  line === null
-    ? badge('warning', `${mode}, but not in the contract`)
-    : html`${badge(mode === 'enforce' ? 'good' : 'notice', mode)} <span class="age">line ${line}</span>`
+const operationCell = ({ operation, line }: OperationRow): Html =>
+  html`<b>${operation}</b> ${line === null ? badge('warning', 'not in the contract') : html`<span class="age">line ${line}</span>`}`
 
-const brokenCell = ({ broken, checked }: MessagesRow['counts']): HtmlValue =>
+const modeBadge = (line: number | null, { mode }: Messages): Html =>
+  badge(mode === 'off' || line === null ? 'off' : mode === 'enforce' ? 'good' : 'notice', mode)
+
+const brokenCell = ({ broken, checked, rejected }: Messages): HtmlValue =>
   broken === 0
     ? '0'
-    : html`<strong>${formatCount(broken)}</strong> <span class="age">${formatShare(broken, checked)}</span>`
+    : html`<strong>${formatCount(broken)}</strong> <span class="age">${formatShare(broken, checked)}${rejected > 0 && `, ${formatCount(rejected)} rejected`}</span>`
+
+const countUnchecked = ({ unchecked }: Messages): number =>
+  Object.values(unchecked).reduce((sum, count) => sum + count, 0)
+
+type Messages = ContractOperation['request']
 
 const driftTable = (at: string, contract: ContractStatus, drift: readonly DriftRowView[]): Html =>
   drift.length === 0
