@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
@@ -33,9 +36,12 @@ test.each(['any', 'full'])(
     timeout: 900_000,
   },
   async (kind) => {
-    const child = fileURLToPath(new URL('hostile-child.ts', import.meta.url))
-
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', child, '100000', kind])
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--expose-gc',
+      childFile('hostile-child.ts'),
+      '100000',
+      kind,
+    ])
 
     console.log(stdout)
     const { heap, most, serialized } = JSON.parse(stdout)
@@ -43,3 +49,20 @@ test.each(['any', 'full'])(
     expect(serialized).toBeGreaterThan(100_000)
   },
 )
+
+test('the heap of a process that has learnt holds no secret of the traffic', { timeout: 300_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'learnt-'))
+  const files = [join(folder, 'secrets'), join(folder, 'learnt.heapsnapshot')] as const
+
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', childFile('heap-child.ts'), ...files])
+
+  const [secrets, heap] = files.map((file) => readFileSync(file, 'latin1'))
+  const all = secrets?.trim().split('\n') ?? []
+  expect(all).toHaveLength(20)
+  expect(stdout).toBe('9 operations learnt\n')
+  expect(heap).toContain('branchRegionOfLender')
+  expect(all.filter((secret) => heap?.includes(secret))).toEqual([])
+  rmSync(folder, { recursive: true })
+})
+
+const childFile = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
