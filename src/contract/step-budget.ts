@@ -9,9 +9,10 @@ export class TooManyStepsError extends Error {}
 export class StepBudget {
   left = 0
 
-  /** Takes a step. Throws {@link TooManyStepsError} when there is none left. */
-  readonly take = (): void => {
-    if (--this.left < 0) throw new TooManyStepsError()
+  /** Takes a step, and more for a long text. Throws {@link TooManyStepsError} when there is none left. */
+  readonly take = (value?: unknown): void => {
+    this.left -= typeof value === 'string' ? 1 + value.length / 32 : 1
+    if (this.left < 0) throw new TooManyStepsError()
   }
 
   /** Compares two values of JSON, for `uniqueItems`, `const` and `enum`: a step for each value in them. */

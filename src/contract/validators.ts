@@ -31,8 +31,8 @@ const maxSteps = 1_000_000
 // With all violations no branch is left early; a small body that is not hostile takes some hundreds.
 const maxDetailedSteps = 50_000
 
-/** The name by which compiled code asks for {@link linearRegExp}. */
-export const linearRegExpModule = 'linear-regexp'
+// The files beside this one that compiled code asks for.
+const ownModules = ['linear-regexp', 'formats', 'unique-items']
 
 /** Evaluates the code of a contract. The slower code is evaluated when it is first needed. */
 export const createValidators = ({ code, detailedCode, memberNames }: CompiledContract): ContractValidators => {
@@ -85,10 +85,10 @@ const findErrors = (
 const load = createRequire(import.meta.url)
 
 // What compiled code may ask for; anything else would be a defect of the compiler.
-const allowedModules = ['ajv/dist/runtime/ucs2length', 'ajv/dist/runtime/uri', 'ajv-formats/dist/formats']
+const allowedModules = ['ajv/dist/runtime/ucs2length']
 
 const requireModule = (name: string, steps: StepBudget): unknown => {
-  if (name === linearRegExpModule) return load('./linear-regexp.ts')
+  if (ownModules.some((own) => own === name)) return load(`./${name}.ts`)
   if (name === 'ajv/dist/runtime/equal') return { default: steps.equal }
   if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)
   return load(name)

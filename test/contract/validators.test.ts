@@ -56,7 +56,7 @@ describe('a schema that refers to itself in several branches', () => {
   })
 })
 
-test('unique items are compared as often as a bound says', () => {
+test('unique items take linear time', () => {
   const validators = validatorsOf({ type: 'array', uniqueItems: true })
   const few = Array.from({ length: 100 }, (_, i) => ({ i }))
   const many = Array.from({ length: 100_000 }, (_, i) => ({ i }))
@@ -65,7 +65,8 @@ test('unique items are compared as often as a bound says', () => {
 
   expect(check(few)).toEqual([])
   expect(check([...few, { i: 7 }])).toMatchObject([{ rule: 'uniqueItems' }])
-  expect(check(many)).toMatchObject([{ rule: 'complexity' }])
+  expect(check(many)).toEqual([])
+  expect(check([...many, { i: 99_999 }])).toMatchObject([{ rule: 'uniqueItems' }])
 })
 
 test('an array of 100,000 wrong items has at most ten violations, and all of them only where it is small', () => {

@@ -1,32 +1,46 @@
+import { _, type CodeKeywordDefinition, type KeywordCxt } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standaloneCode from 'ajv/dist/standalone/index.js'
-import addFormats from 'ajv-formats'
+import { now } from '../../clock.ts'
 import type { CompiledContract, SchemaName } from '../../contract/compiled-contract.ts'
+import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
-import { linearRegExpModule } from '../../contract/validators.ts'
+import { hasUniqueItems } from '../../contract/unique-items.ts'
 
 /** The address of the schemas that others refer to: `${sharedSchemas}#/$defs/NAME`. */
 export const sharedSchemas = 'contract:///shared'
 
+/** The keyword of a schema whose checks are counted at run time, by the function that evaluates the code. */
+export const countedKeyword = 'x-counted'
+
 // Words of OpenAPI that may stand in a schema and check nothing (OpenAPI 3.1 §4.8.24).
 const annotations = ['discriminator', 'xml', 'externalDocs', 'example']
 
+/** Thrown when compiling takes too long. */
+export class CompileTimeout extends Error {}
+
 /**
  * Compiles schemas to code. They may refer to each other through `shared`. Ajv neither converts a value nor fills in a
- * default nor removes a member: what is checked is what was sent. Throws Ajv's Error for a schema that is invalid.
+ * default nor removes a member: what is checked is what was sent. Throws Ajv's Error for a schema that is invalid, and
+ * CompileTimeout after `limitMs`.
  */
 export const compileSchemas = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
   shared: Readonly<Record<string, unknown>> = {},
-): Pick<CompiledContract, 'code' | 'detailedCode'> => ({
-  code: compileCode(schemas, shared, false),
-  detailedCode: compileCode(schemas, shared, true),
-})
+  limitMs = Number.POSITIVE_INFINITY,
+): Pick<CompiledContract, 'code' | 'detailedCode'> => {
+  const endsAt = now() + limitMs
+  return {
+    code: compileCode(schemas, shared, false, endsAt),
+    detailedCode: compileCode(schemas, shared, true, endsAt),
+  }
+}
 
 const compileCode = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
   shared: Readonly<Record<string, unknown>>,
   allErrors: boolean,
+  endsAt: number,
 ): string => {
   const ajv = createAjv(allErrors)
   ajv.addSchema({ $id: sharedSchemas, $defs: shared })
@@ -34,6 +48,8 @@ const compileCode = (
   for (const [name, schema] of Object.entries(schemas)) {
     ids[name] = `contract:///${name}`
     ajv.addSchema(schema, ids[name])
+    ajv.getSchema(ids[name])
+    if (now() > endsAt) throw new CompileTimeout('compiling takes too long')
   }
   return standaloneCode.default(ajv, ids)
 }
@@ -47,6 +63,7 @@ export const createAjv = (allErrors: boolean): Ajv2020 => {
     strictRequired: false, // and a required member too
     strictTuples: false,
     allowUnionTypes: true,
+    allowMatchingProperties: true,
     validateFormats: true,
     ownProperties: true, // `toString` is no member of every object
     coerceTypes: false,
@@ -55,12 +72,38 @@ export const createAjv = (allErrors: boolean): Ajv2020 => {
     $data: false,
     messages: true,
     logger: false,
+    formats,
     code: {
       source: true,
-      regExp: Object.assign(linearRegExp, { code: `require("${linearRegExpModule}").linearRegExp` }),
+      formats: _`require("formats").formats`,
+      regExp: Object.assign(linearRegExp, { code: 'require("linear-regexp").linearRegExp' }),
     },
   })
   for (const keyword of annotations) ajv.addKeyword(keyword)
-  addFormats.default(ajv)
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword(uniqueItems)
+  ajv.addKeyword(counted)
   return ajv
+}
+
+const uniqueItems: CodeKeywordDefinition = {
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  error: { message: 'must not have items that are equal' },
+  code(context: KeywordCxt) {
+    if (context.schema !== true) return
+    const code = _`require("unique-items").hasUniqueItems`
+    const call = context.gen.scopeValue('func', { ref: hasUniqueItems, code })
+    context.fail(_`!${call}(${context.data})`)
+  },
+}
+
+const counted: CodeKeywordDefinition = {
+  keyword: countedKeyword,
+  schemaType: 'boolean',
+  before: '$ref',
+  code({ gen, data }: KeywordCxt) {
+    gen.code(_`takeStep(${data})`)
+  },
 }

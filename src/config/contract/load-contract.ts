@@ -1,22 +1,18 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import type {
-  BodyContract,
-  CompiledContract,
-  JsonType,
-  MediaTypeContract,
-  OperationContract,
-  ParameterContract,
-  ResponseContract,
-  SchemaName,
-} from '../../contract/compiled-contract.ts'
-import { isJson } from '../../contract/media-type.ts'
-import { allOperations, type Operation, type OperationId } from '../../operations.ts'
-import { isReadError, readFileWithLimit } from '../load/read-file.ts'
-import { type SourceFile, toSourceFile } from '../load/source-files.ts'
+import type { CompiledContract } from '../../contract/compiled-contract.ts'
+import { allOperations } from '../../operations.ts'
+import type { SourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, fileProblem } from '../problem.ts'
-import { parseYamlSource, toPlainTree } from '../yaml/yaml-document.ts'
-import { compileSchemas } from './compile-contract.ts'
+import { bundleDocument } from './bundle-document.ts'
+import { checkSchemas } from './check-schemas.ts'
+import { CompileTimeout, compileSchemas } from './compile-contract.ts'
+import { ContractBundle } from './contract-bundle.ts'
+import type { ContractFile } from './contract-file.ts'
+import { ContractFiles } from './contract-files.ts'
+import { ContractFindings, childOf, describeValue, isTree } from './contract-node.ts'
+import { readOperations } from './read-operations.ts'
+import { knownDialects } from './schema-keywords.ts'
 
 /** A contract that was read, or the problems of its files. */
 export interface LoadedContract {
@@ -29,182 +25,129 @@ export interface LoadedContract {
   readonly sources: readonly SourceFile[]
 }
 
-// A YAML text takes a second for each MiB.
-const maxContractBytes = 4 * 1024 ** 2
+// The whole load has ten seconds.
+const compileLimitMs = 5_000
 
 /** Reads, checks and compiles a contract. A relative path starts at `folder`. Never throws. */
 export const loadContract = (folder: string, name: string): LoadedContract => {
   const file = resolve(folder, name)
-  const bytes = readFileWithLimit(file, maxContractBytes)
-  if (isReadError(bytes)) {
-    const problem = fileProblem(
-      file,
-      `the contract cannot be read: ${bytes.reason}`,
-      'an OpenAPI document of at most 4MiB',
-      bytes.reason,
-    )
-    return { contract: null, problems: [problem], warnings: [], sources: [toSourceFile(file, null, maxContractBytes)] }
-  }
-  const sources = [toSourceFile(file, bytes, maxContractBytes)]
-  const source = parseYamlSource(new TextDecoder().decode(bytes))
-  const { tree } = toPlainTree(source, {})
+  const findings = new ContractFindings()
+  const files = new ContractFiles(file, findings)
+  let contract: CompiledContract | null = null
   try {
-    const compiler = new ContractCompiler(asMap(tree))
-    const operations: Partial<Record<OperationId, OperationContract>> = {}
-    for (const operation of allOperations) {
-      const contract = compiler.operation(
-        operation,
-        source.locate(['paths', operation.path, operation.method.toLowerCase()]).line,
-      )
-      if (contract !== null) operations[operation.id] = contract
-    }
-    const digest = createHash('sha256').update(bytes).digest('hex')
-    return {
-      contract: { digest, operations, document: tree, ...compiler.compile() },
-      problems: [],
-      warnings: [],
-      sources,
-    }
+    const main = files.read(file)
+    if (typeof main === 'string')
+      findings.problems.push({
+        ...fileProblem(file, `the contract cannot be read: ${main}`, 'an OpenAPI document of at most 8MiB', main),
+      })
+    else if (main !== null) contract = compile(main, files, findings)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    return {
-      contract: null,
-      problems: [fileProblem(file, message, 'a valid contract', 'another one')],
-      warnings: [],
-      sources,
-    }
+    // Ajv says what it finds in a schema without a place; what it is known to find has been said before.
+    const reason = error instanceof Error ? error.message : String(error)
+    findings.problems.push(
+      fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
+    )
+  }
+  const problems = findings.problems.toSorted(
+    (a, b) =>
+      Number(a.file !== file) - Number(b.file !== file) ||
+      a.file.localeCompare(b.file) ||
+      a.line - b.line ||
+      a.column - b.column,
+  )
+  return {
+    contract: problems.length > 0 ? null : contract,
+    problems,
+    warnings: findings.warnings,
+    sources: files.sources,
   }
 }
 
-type Tree = Readonly<Record<string, unknown>>
-
-const asMap = (value: unknown): Tree =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Tree) : {}
-
-const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-/** Collects the schemas of a document, and what refers to them. */
-class ContractCompiler {
-  readonly #document: Tree
-  readonly #schemas: Record<SchemaName, object> = {}
-  readonly #shared: Record<string, unknown> = {}
-  readonly #names = new Set<string>()
-
-  constructor(document: Tree) {
-    this.#document = document
+const compile = (main: ContractFile, files: ContractFiles, findings: ContractFindings): CompiledContract | null => {
+  const version = checkVersion(main, findings)
+  if (version === null) return null
+  const bundled = bundleDocument(main, files, findings, version === '3.0')
+  if (findings.isBroken) return null
+  const bundle = new ContractBundle(bundled, findings)
+  const { document, schemas } = bundle
+  const operations = readOperations(bundle)
+  checkSchemas(bundle)
+  if (findings.isBroken) return null
+  warnOfMissing(main, operations, findings)
+  schemas.finish()
+  const digest = createHash('sha256')
+    .update(files.sources.map((each) => each.digest).join())
+    .digest('hex')
+  try {
+    const code = compileSchemas(schemas.schemas, schemas.shared, compileLimitMs)
+    return { digest, operations, document, memberNames: schemas.memberNames, ...code }
+  } catch (error) {
+    if (!(error instanceof CompileTimeout)) throw error
+    const limit = `at most ${compileLimitMs / 1000}s`
+    const problem = fileProblem(main.file, 'the schemas take too long to compile', limit, 'more')
+    findings.problems.push({ ...problem, hint: 'remove schemas that are not needed' })
+    return null
   }
+}
 
-  compile(): Pick<CompiledContract, 'code' | 'detailedCode' | 'memberNames'> {
-    return { ...compileSchemas(this.#schemas, this.#shared), memberNames: [...this.#names] }
-  }
-
-  operation({ path, method }: Operation, line: number): OperationContract | null {
-    const item = asMap(asMap(this.#document.paths)[path])
-    const operation = this.#follow(item[method.toLowerCase()])
-    if (operation === null) return null
-    const parameters = [...asList(item.parameters), ...asList(operation.parameters)]
-    const body = this.#follow(operation.requestBody)
-    return {
-      line,
-      request: {
-        parameters: parameters.flatMap((each) => this.#parameter(asMap(this.#follow(each)))),
-        body: body && this.#body(body),
-      },
-      responses: Object.entries(asMap(operation.responses)).map(([status, response]) =>
-        this.#response(status, asMap(this.#follow(response))),
-      ),
-    }
-  }
-
-  #body(body: Tree): BodyContract {
-    return { required: body.required === true, content: this.#content(body.content) }
-  }
-
-  #response(status: string, response: Tree): ResponseContract {
-    const headers = Object.entries(asMap(response.headers)).flatMap(([name, header]) =>
-      this.#parameter({ ...asMap(this.#follow(header)), name, in: 'header' }),
-    )
-    return { status, headers, content: response.content === undefined ? null : this.#content(response.content) }
-  }
-
-  #content(content: unknown): readonly MediaTypeContract[] {
-    return Object.entries(asMap(content)).map(([type, media]) => {
-      const schema = asMap(media).schema
-      return {
-        type: type.toLowerCase(),
-        schema: schema === undefined || !(isJson(type) || type.includes('*')) ? null : this.#schema(schema),
-      }
+/** Checks which OpenAPI a document is; null: none that can be read. */
+const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '3.1' | null => {
+  const node = { file: main, path: [], value: main.tree }
+  const expected = 'an OpenAPI document, with openapi: 3.1.1'
+  if (!isTree(main.tree)) {
+    findings.error(node, {
+      message: 'the contract is no OpenAPI document',
+      expected,
+      found: describeValue(main.tree),
+      hint: 'begin with openapi: 3.1.1; lender-gateway openapi prints one of the nine',
     })
+    return null
   }
-
-  #parameter(parameter: Tree): readonly ParameterContract[] {
-    const { name, in: place, schema, content } = parameter
-    if (typeof name !== 'string' || (place !== 'query' && place !== 'header')) return []
-    if (place === 'header' && ['accept', 'content-type', 'authorization'].includes(name.toLowerCase())) return []
-    const [media] = Object.values(asMap(content))
-    const used = schema ?? asMap(media).schema
-    const style = media === undefined ? (parameter.style ?? (place === 'query' ? 'form' : 'simple')) : 'json'
-    const plain = asMap(this.#follow(used))
-    return [
-      {
-        in: place,
-        name: place === 'header' ? name.toLowerCase() : name,
-        required: parameter.required === true,
-        style: style as ParameterContract['style'],
-        explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form',
-        allowsEmpty: place === 'query' && parameter.allowEmptyValue === true,
-        types: typesOf(plain),
-        itemTypes: typesOf(asMap(this.#follow(plain.items))),
-        memberTypes: Object.fromEntries(
-          Object.entries(asMap(plain.properties)).map(([member, each]) => [member, typesOf(asMap(this.#follow(each)))]),
-        ),
-        schema: used === undefined ? null : this.#schema(used),
-      },
-    ]
+  const { openapi, swagger, jsonSchemaDialect } = main.tree
+  if (jsonSchemaDialect !== undefined && !knownDialects.includes(jsonSchemaDialect))
+    findings.error(childOf(node, 'jsonSchemaDialect'), {
+      message: 'the schemas are of another dialect',
+      expected: String(knownDialects[0]),
+      found: describeValue(jsonSchemaDialect),
+    })
+  const version = String(openapi)
+  if (/^3\.1\.\d+$/.test(version)) return '3.1'
+  if (/^3\.0\.\d+$/.test(version)) {
+    findings.warn(childOf(node, 'openapi'), {
+      message: 'OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost',
+      expected: 'openapi: 3.1.1',
+      found: version,
+      hint: 'upgrade the document to be sure that it says what is meant',
+    })
+    return '3.0'
   }
-
-  #schema(schema: unknown): SchemaName {
-    const name = `s${Object.keys(this.#schemas).length}`
-    this.#schemas[name] = asMap(this.#rewrite(schema))
-    return name
-  }
-
-  /** Copies a schema with its references led to the shared schemas. */
-  #rewrite(schema: unknown): unknown {
-    if (Array.isArray(schema)) return schema.map((each) => this.#rewrite(each))
-    if (typeof schema !== 'object' || schema === null) return schema
-    for (const name of Object.keys(asMap(asMap(schema).properties))) this.#names.add(name)
-    return Object.fromEntries(
-      Object.entries(schema).map(([key, value]) => [
-        key,
-        key === '$ref' && typeof value === 'string' ? this.#share(value) : this.#rewrite(value),
-      ]),
-    )
-  }
-
-  #share(pointer: string): string {
-    const name = pointer.replace('#/', '').replaceAll('/', '.')
-    if (!(name in this.#shared)) {
-      this.#shared[name] = true
-      this.#shared[name] = this.#rewrite(this.#resolve(pointer))
-    }
-    return `contract:///shared#/$defs/${name}`
-  }
-
-  #follow(value: unknown): Tree | null {
-    if (typeof value !== 'object' || value === null) return null
-    const { $ref: pointer } = value as Tree
-    return typeof pointer === 'string' ? this.#follow(this.#resolve(pointer)) : (value as Tree)
-  }
-
-  #resolve(pointer: string): unknown {
-    let value: unknown = this.#document
-    for (const segment of pointer.replace('#/', '').split('/'))
-      value = asMap(value)[segment.replaceAll('~1', '/').replaceAll('~0', '~')]
-    if (value === undefined) throw new Error(`cannot resolve ${pointer}`)
-    return value
-  }
+  findings.error(swagger === undefined ? childOf(node, 'openapi') : childOf(node, 'swagger'), {
+    message: swagger === undefined ? 'another version of OpenAPI' : 'Swagger 2.0 is not read',
+    expected: 'openapi: 3.1.1, or 3.0.4',
+    found: openapi === undefined && swagger === undefined ? 'none' : `${String(openapi ?? swagger)}`.slice(0, 20),
+    hint: versionHint(openapi, swagger),
+  })
+  return null
 }
 
-const typesOf = ({ type }: Tree): readonly JsonType[] =>
-  Array.isArray(type) ? type : typeof type === 'string' ? [type as JsonType] : []
+const versionHint = (openapi: unknown, swagger: unknown): string => {
+  if (swagger !== undefined) return 'convert it, for example by npx swagger2openapi, and see what it makes of types'
+  return typeof openapi === 'number' ? 'write all three numbers: 3.1.1' : 'begin the file with openapi: 3.1.1'
+}
+
+/** Warns of operations of the nine that a contract leaves out: nothing of them is checked. */
+const warnOfMissing = (main: ContractFile, operations: object, findings: ContractFindings): void => {
+  const missing = allOperations.filter(({ id }) => !Object.hasOwn(operations, id))
+  if (missing.length === 0) return
+  const names = missing.map(({ method, path }) => `${method} ${path}`).join(', ')
+  findings.warn(
+    { file: main, path: ['paths'] },
+    {
+      message: `${missing.length} of the nine are not in the contract: nothing of them is checked`,
+      expected: 'all nine',
+      found: `no ${names}`,
+      atKey: true,
+      hint: 'leave it so, or add them; lender-gateway openapi prints their skeletons',
+    },
+  )
+}

@@ -1,0 +1,300 @@
+import { escapeSegment } from '../../contract/violations.ts'
+import { allOperations } from '../../operations.ts'
+import { explainPathMismatch } from '../path-mismatch.ts'
+import { quote } from '../problem.ts'
+import { suggestNearest } from '../suggest.ts'
+import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
+import type { ContractFile } from './contract-file.ts'
+import type { ContractFiles } from './contract-files.ts'
+import {
+  asTree,
+  type ContractFindings,
+  type ContractNode,
+  childOf,
+  describeValue,
+  isTree,
+  ownEntry,
+  type Tree,
+} from './contract-node.ts'
+import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
+import { knownDialects, refusedKeywords, schemaKeywords } from './schema-keywords.ts'
+import { upgradeSchema } from './upgrade-schema.ts'
+
+/** A contract as one document, which refers to nothing outside itself. */
+export interface BundledDocument {
+  readonly document: Tree
+  /** Where each map and list of the document was written. */
+  readonly origins: WeakMap<object, ContractNode>
+}
+
+/** The shape of a schema, as far as references know it. */
+const schemaShape: ObjectShape = { name: 'a schema', section: 'schemas', members: {} }
+
+/** A reference of which the target has no place in the bundle yet. */
+interface OpenReference {
+  readonly from: ContractNode
+  readonly copy: TreeCopy
+  readonly target: ContractNode
+  readonly shape: ObjectShape
+}
+
+/**
+ * Copies a contract into one document of OpenAPI 3.1. Objects of other files get a place under `components`. On the way
+ * it finds what is no OpenAPI. `isOld`: the document is of 3.0.
+ */
+export const bundleDocument = (
+  main: ContractFile,
+  files: ContractFiles,
+  findings: ContractFindings,
+  isOld: boolean,
+): BundledDocument => new Bundler(files, findings, isOld).bundle(main)
+
+class Bundler {
+  readonly #files: ContractFiles
+  readonly #findings: ContractFindings
+  readonly #isOld: boolean
+  readonly #origins = new WeakMap<object, ContractNode>()
+  readonly #places = new BundlePlaces()
+  readonly #open: OpenReference[] = []
+  readonly #warned = new Set<string>()
+
+  constructor(files: ContractFiles, findings: ContractFindings, isOld: boolean) {
+    this.#files = files
+    this.#findings = findings
+    this.#isOld = isOld
+  }
+
+  bundle(main: ContractFile): BundledDocument {
+    const document = this.#object({ file: main, path: [], value: main.tree }, documentShape, '')
+    document.openapi = '3.1.1'
+    // Everything of the main file has its place by now.
+    for (const reference of this.#open) this.#place(reference, document)
+    return { document, origins: this.#origins }
+  }
+
+  /** Leads a reference to the place of its target, which it makes where there is none. */
+  #place({ from, copy, target, shape }: OpenReference, document: TreeCopy): void {
+    let place = this.#places.find(target)
+    if (place === undefined && shape.section !== null) {
+      const section = componentSection(document, shape.section)
+      const name = chooseComponentName(target, section)
+      const pointer = `/components/${shape.section}/${name}`
+      section[name] = true // it may refer to itself
+      section[name] = shape === schemaShape ? this.#schema(target, pointer) : this.#object(target, shape, pointer)
+      place = { pointer, shape }
+    }
+    if (place === undefined) return
+    if (place.shape !== shape)
+      this.#findings.error(childOf(from, '$ref'), {
+        message: 'the reference leads to something else',
+        expected: shape.name,
+        found: place.shape.name,
+        hint: shape.section === null ? undefined : `refer to #/components/${shape.section}/…`,
+      })
+    copy.$ref = `#${encodeURI(place.pointer)}`
+  }
+
+  #register(node: ContractNode, shape: ObjectShape, pointer: string, copy: TreeCopy): void {
+    this.#origins.set(copy, node)
+    this.#places.add(node, { pointer, shape })
+  }
+
+  #object(node: ContractNode, shape: ObjectShape, pointer: string): TreeCopy {
+    const copy: TreeCopy = {}
+    if (!isTree(node.value)) {
+      this.#findings.error(node, {
+        message: `this is not ${shape.name}`,
+        expected: 'a map',
+        found: describeValue(node.value),
+      })
+      return copy
+    }
+    const reference = node.value.$ref
+    if (typeof reference === 'string' && shape.section !== null)
+      return this.#reference(node, reference, shape, pointer, copy)
+    this.#register(node, shape, pointer, copy)
+    for (const key of Object.keys(node.value)) {
+      const member = ownEntry(shape.members, key)
+      if (member?.kind === 'dropped') continue
+      if (member?.kind === 'ignored') this.#ignore(childOf(node, key), key, member.why)
+      else if (member !== undefined)
+        copy[key] = this.#member(childOf(node, key), member, `${pointer}/${escapeSegment(key)}`)
+      else if (key.startsWith('x-')) copy[key] = node.value[key]
+      else this.#unknown(node, key, Object.keys(shape.members), `unknown in ${shape.name}`)
+    }
+    return copy
+  }
+
+  /** Follows a chain of references to one that is an object. */
+  #reference(node: ContractNode, reference: string, shape: ObjectShape, pointer: string, copy: TreeCopy): TreeCopy {
+    this.#origins.set(copy, node)
+    for (const key of Object.keys(asTree(node.value)))
+      if (!['$ref', 'summary', 'description'].includes(key) && !key.startsWith('x-'))
+        this.#findings.warn(childOf(node, key), {
+          message: 'this does nothing: it stands beside a $ref',
+          expected: '$ref alone',
+          found: key,
+          atKey: true,
+          hint: 'move it to where the reference leads',
+        })
+    const seen = new Set([nodeKey(node)])
+    let target = this.#files.resolve(node, reference)
+    while (target !== null && isTree(target.value) && typeof target.value.$ref === 'string') {
+      if (seen.has(nodeKey(target))) {
+        this.#findings.error(childOf(node, '$ref'), {
+          message: 'the references lead in a circle',
+          expected: `${shape.name} at the end`,
+          found: 'none',
+          hint: 'write the object out in one of the places',
+        })
+        return copy
+      }
+      seen.add(nodeKey(target))
+      target = this.#files.resolve(target, target.value.$ref)
+    }
+    if (target === null) return copy
+    // A path item is copied: readers of a bundle look for operations there.
+    if (shape === pathItemShape) return this.#object(target, shape, pointer)
+    this.#open.push({ from: node, copy, target, shape })
+    return copy
+  }
+
+  /** Warns of something that is not looked at, once: an ordinary document has it in many places. */
+  #ignore(node: ContractNode, name: string, why: string): void {
+    if (this.#warned.has(name)) return
+    this.#warned.add(name)
+    this.#findings.warn(node, {
+      message: `this does nothing: ${why}`,
+      expected: `no ${name}`,
+      found: name,
+      atKey: true,
+    })
+  }
+
+  #member(node: ContractNode, member: Exclude<Member, { kind: 'ignored' | 'dropped' }>, pointer: string): unknown {
+    if (member.kind === 'any') return node.value
+    if (member.kind === 'one') return this.#object(node, member.of, pointer)
+    if (member.kind === 'schema') return this.#schema(node, pointer)
+    if (member.kind === 'list') {
+      if (!Array.isArray(node.value)) return this.#notA('a list', node)
+      const copies = node.value.map((_, index) => this.#object(childOf(node, index), member.of, `${pointer}/${index}`))
+      this.#origins.set(copies, node)
+      return copies
+    }
+    if (!isTree(node.value)) return this.#notA('a map', node)
+    const copies: TreeCopy = {}
+    this.#origins.set(copies, node)
+    for (const key of Object.keys(node.value)) {
+      const [entry, at] = [childOf(node, key), `${pointer}/${escapeSegment(key)}`]
+      if (key.startsWith('x-')) copies[key] = entry.value
+      else if (member.kind === 'paths') this.#path(entry, key, at, copies)
+      else copies[key] = member.kind === 'map' ? this.#object(entry, member.of, at) : this.#schema(entry, at)
+    }
+    return copies
+  }
+
+  #notA(expected: string, node: ContractNode): unknown {
+    this.#findings.error(node, { message: 'this has another form', expected, found: describeValue(node.value) })
+    return undefined
+  }
+
+  /** Copies what stands under a path: only the nine have a place in a contract. */
+  #path(node: ContractNode, path: string, pointer: string, copies: TreeCopy): void {
+    const operation = allOperations.find((each) => each.path === path)
+    if (operation === undefined) {
+      const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
+      this.#findings.error(node, {
+        message: 'the path is none of the nine',
+        expected: meant === null ? 'one of the nine, such as /valuation/score' : meant.path,
+        found: quote(path),
+        hint: meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`,
+        atKey: true,
+      })
+      return
+    }
+    const item = this.#object(node, pathItemShape, pointer)
+    copies[path] = item
+    for (const [method, member] of Object.entries(pathItemShape.members)) {
+      if (member.kind !== 'one' || member.of !== operationShape || item[method] === undefined) continue
+      if (method === operation.method.toLowerCase()) continue
+      this.#findings.error(childOf(this.#origins.get(item) ?? node, method), {
+        message: `${path} has no ${method.toUpperCase()}`,
+        expected: operation.method.toLowerCase(),
+        found: method,
+        hint: `the operation is ${operation.method} ${path}`,
+        atKey: true,
+      })
+      delete item[method]
+    }
+  }
+
+  #schema(node: ContractNode, pointer: string): unknown {
+    const { value: stated } = node
+    if (typeof stated === 'boolean') return stated
+    if (!isTree(stated)) {
+      this.#findings.error(node, {
+        message: 'this is not a schema',
+        expected: 'a map, true or false',
+        found: describeValue(stated),
+      })
+      return true
+    }
+    const { schema, lost } = this.#isOld ? upgradeSchema(stated) : { schema: stated, lost: [] }
+    for (const what of lost)
+      this.#findings.warn(node, {
+        message: `this does nothing in OpenAPI 3.0: ${what}`,
+        expected: 'a document of OpenAPI 3.1',
+        found: what,
+      })
+    const copy: TreeCopy = {}
+    this.#register(node, schemaShape, pointer, copy)
+    for (const key of Object.keys(schema)) {
+      const kind = ownEntry(schemaKeywords, key)
+      if (kind !== undefined)
+        copy[key] = this.#keyword(
+          { ...childOf(node, key), value: schema[key] },
+          kind,
+          `${pointer}/${escapeSegment(key)}`,
+        )
+      else if (key.startsWith('x-')) copy[key] = schema[key]
+      else this.#unknown(node, key, Object.keys(schemaKeywords), 'unknown keyword', ownEntry(refusedKeywords, key))
+    }
+    if (copy.$schema !== undefined && !knownDialects.includes(copy.$schema))
+      this.#findings.error(childOf(node, '$schema'), {
+        message: 'the schema is of another dialect',
+        expected: String(knownDialects[0]),
+        found: describeValue(copy.$schema),
+      })
+    if (typeof copy.$ref === 'string') {
+      const target = this.#files.resolve(node, copy.$ref)
+      if (target !== null) this.#open.push({ from: node, copy, target, shape: schemaShape })
+    }
+    return copy
+  }
+
+  #keyword(node: ContractNode, kind: (typeof schemaKeywords)[string], pointer: string): unknown {
+    if (kind === 'schema') return this.#schema(node, pointer)
+    // Of another form, the meta-schema says it.
+    if (kind === 'schema-list' && Array.isArray(node.value))
+      return node.value.map((_, index) => this.#schema(childOf(node, index), `${pointer}/${index}`))
+    if (kind === 'schema-map' && isTree(node.value))
+      return Object.fromEntries(
+        Object.keys(node.value).map((key) => [
+          key,
+          this.#schema(childOf(node, key), `${pointer}/${escapeSegment(key)}`),
+        ]),
+      )
+    return node.value
+  }
+
+  #unknown(node: ContractNode, key: string, known: readonly string[], message: string, remedy?: string): void {
+    const near = suggestNearest(key, known)
+    this.#findings.error(childOf(node, key), {
+      message: remedy === undefined ? message : 'a keyword that is not supported',
+      expected: remedy === undefined && near !== undefined ? near : 'a known name, or one that begins with x-',
+      found: quote(key),
+      hint: remedy ?? (near === undefined ? 'remove it, or let its name begin with x-' : `did you mean ${near}?`),
+      atKey: true,
+    })
+  }
+}

@@ -1,0 +1,198 @@
+import { formats } from '../../contract/formats.ts'
+import { linearRegExp } from '../../contract/linear-regexp.ts'
+import { quote } from '../problem.ts'
+import { suggestNearest } from '../suggest.ts'
+import { checkingCost, findCircleInPlace, maxChecksInPlace } from './checking-cost.ts'
+import { createAjv } from './compile-contract.ts'
+import type { ContractBundle } from './contract-bundle.ts'
+import { asItems, asTree, type NodeIssue, type Tree } from './contract-node.ts'
+import type { FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
+import { forEachSchema, subSchemas } from './schema-walk.ts'
+
+/** Finds what is wrong with schemas: their form, patterns, and what can never match or would be checked without end. */
+export const checkSchemas = (bundle: ContractBundle): void => {
+  const { document, origins, follow, analysis, findings } = bundle
+  const { used } = bundle.schemas
+  const schemas = [...new Set([...Object.values(asTree(asTree(document.components).schemas)), ...used])]
+  const issueAt: IssueAt = (schema, path, issue) => bundle.error(schema, path, issue)
+  const forms = new FormCheck()
+  for (const schema of schemas) for (const { path, issue } of forms.check(schema)) report(schema, path, issue)
+  if (findings.isBroken) return
+  const circle = findCircleInPlace(schemas, follow)
+  if (circle !== null) return issueAt(circle, ['$ref'], endless)
+  for (const schema of schemas) {
+    forEachSchema(schema, (each) => {
+      checkPatterns(each, issueAt)
+      checkFormat(each, bundle)
+      checkLoneKeywords(each, issueAt)
+      checkMatches(each, follow, analysis, issueAt)
+    })
+    if (used.has(schema) && analysis.typesOf(schema).never !== null) checkTop(schema, issueAt)
+    if (used.has(schema) && checkingCost(schema, follow).atTop > maxChecksInPlace) issueAt(asTree(schema), [], tooMany)
+  }
+
+  /** Says an issue at a path that may lead into schemas inside. */
+  function report(schema: unknown, path: readonly string[], issue: NodeIssue): void {
+    let inner = asTree(schema)
+    let rest: (string | number)[] = []
+    let value: unknown = schema
+    for (const segment of path) {
+      const key = Array.isArray(value) ? Number(segment) : segment
+      value = asTree(Array.isArray(value) ? { ...value } : value)[key]
+      rest.push(key)
+      if (typeof value === 'object' && value !== null && origins.has(value)) {
+        inner = asTree(value)
+        rest = []
+      }
+    }
+    issueAt(inner, rest, issue)
+  }
+}
+
+type IssueAt = (schema: Tree, path: readonly (string | number)[], issue: NodeIssue) => void
+
+const endless: NodeIssue = {
+  message: 'the schema leads to itself in the same place',
+  expected: 'a member or an item on the way',
+  found: 'a circle',
+  hint: 'checking it would never end: remove one of the references',
+}
+
+const tooMany: NodeIssue = {
+  message: 'one value would be checked against too many schemas',
+  expected: `at most ${maxChecksInPlace}, counted as often as anyOf, oneOf and allOf lead to them`,
+  found: 'more',
+  hint: 'let fewer schemas be combined, or name each once',
+}
+
+/** Checks schemas against the meta-schema of 2020-12. */
+class FormCheck {
+  readonly #ajv = createAjv(true)
+
+  check(schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] {
+    if (this.#ajv.validateSchema(asTree(schema)) === true) return []
+    const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
+    for (const { instancePath, keyword, params, message = 'another form' } of this.#ajv.errors ?? []) {
+      if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
+      // Of the forms that `type` and others may have, the first one is said.
+      const isVague = keyword === 'anyOf' || (keyword === 'type' && found.has(instancePath))
+      if (found.has(instancePath) || (isVague && found.has(instancePath))) continue
+      const path = instancePath.split('/').slice(1).map(unescapeSegment)
+      const [name = 'schema'] = path.slice(-1)
+      const allowed = asItems(params.allowedValues).map(String)
+      const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
+      const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
+      const hint = near === undefined ? `${name} takes another value: JSON Schema 2020-12` : `did you mean ${near}?`
+      const issue = {
+        message: `${name}: the schema is invalid`,
+        expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
+        found: typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : quote(String(value)),
+        hint,
+      }
+      found.set(instancePath, { path, issue })
+    }
+    return [...found.values()]
+  }
+}
+
+const unescapeSegment = (segment: string): string =>
+  decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~')
+
+const checkPatterns = (schema: Tree, issueAt: IssueAt): void => {
+  const patterns: (readonly [pattern: string, path: readonly string[], atKey: boolean])[] = [
+    ...(typeof schema.pattern === 'string' ? [[schema.pattern, ['pattern'], false] as const] : []),
+    ...Object.keys(asTree(schema.patternProperties)).map((key) => [key, ['patternProperties', key], true] as const),
+  ]
+  for (const [pattern, path, atKey] of patterns) {
+    const fault = findFault(pattern)
+    if (fault !== null) issueAt(schema, path, { ...fault, atKey })
+  }
+}
+
+const findFault = (pattern: string): NodeIssue | null => {
+  try {
+    new RegExp(pattern, 'u')
+  } catch (error) {
+    return {
+      message: 'the pattern is invalid',
+      expected: 'a pattern of ECMA-262 (flag u)',
+      found: describeError(error).replace(/^Invalid regular expression: \/.*\/u: /s, ''),
+      hint: 'a backslash stands before letters with a meaning, and before ^$\\.*+?()[]{}|/ alone',
+    }
+  }
+  try {
+    linearRegExp(pattern, 'u')
+    return null
+  } catch (error) {
+    return {
+      message: 'the pattern cannot be run',
+      expected: 'a pattern without lookahead, lookbehind and backreferences, which RE2 can run',
+      found: describeError(error),
+      hint: 'a client could make such patterns run for hours: write it without, or split it over allOf',
+    }
+  }
+}
+
+const describeError = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const checkFormat = (schema: Tree, bundle: ContractBundle): void => {
+  const { format } = schema
+  if (typeof format !== 'string' || Object.hasOwn(formats, format)) return
+  const near = suggestNearest(format, Object.keys(formats))
+  bundle.warn(schema, ['format'], {
+    message: 'this does nothing: the format is not checked',
+    expected: `one of ${Object.keys(formats).join(', ')}`,
+    found: quote(format),
+    hint: near === undefined ? 'add a pattern' : `did you mean ${near}?`,
+  })
+}
+
+// Each does nothing without the other, and was probably not meant so.
+const companions: readonly (readonly [keyword: string, needed: readonly string[]])[] = [
+  ['if', ['then', 'else']],
+  ['then', ['if']],
+  ['else', ['if']],
+  ['minContains', ['contains']],
+  ['maxContains', ['contains']],
+]
+
+const checkLoneKeywords = (schema: Tree, issueAt: IssueAt): void => {
+  for (const [keyword, needed] of companions)
+    if (Object.hasOwn(schema, keyword) && !needed.some((each) => Object.hasOwn(schema, each)))
+      issueAt(schema, [keyword], {
+        message: `${keyword} does nothing alone`,
+        expected: `${needed.join(' or ')} beside it`,
+        found: 'neither',
+        hint: `add ${needed.join(' or ')}, or remove ${keyword}`,
+        atKey: true,
+      })
+}
+
+/** Reports a schema that can never match, where nothing inside it is to blame already. */
+const checkMatches = (schema: Tree, follow: FollowReference, analysis: SchemaTypeAnalysis, issueAt: IssueAt): void => {
+  const bounds = analysis.contradictions(schema)
+  for (const { message, keyword } of bounds) issueAt(schema, [keyword], neverMatches(message))
+  const { never } = analysis.typesOf(schema)
+  if (never === null || bounds.length > 0 || isNegation(schema)) return
+  const isFault = ({ schema: each, keyword }: { schema: unknown; keyword: string }): boolean =>
+    ['allOf', 'anyOf', 'oneOf'].includes(keyword) && each !== false && analysis.typesOf(each).never !== null
+  if (subSchemas(schema).some(isFault)) return
+  if (typeof schema.$ref === 'string' && analysis.typesOf(follow(schema.$ref)).never !== null) return
+  const [at = 'type'] = ['allOf', 'anyOf', 'oneOf', 'const', 'enum', '$ref'].filter((key) => Object.hasOwn(schema, key))
+  issueAt(schema, [at], neverMatches(never))
+}
+
+/** `not: {}` is a way to write false, which stands for a member that must not be there. */
+const isNegation = ({ not }: Tree): boolean =>
+  not === true || (typeof not === 'object' && Object.keys(asTree(not)).length === 0)
+
+const checkTop = (schema: unknown, issueAt: IssueAt): void => {
+  if (isNegation(asTree(schema))) issueAt(asTree(schema), ['not'], neverMatches('it is false'))
+}
+
+const neverMatches = (reason: string): NodeIssue => ({
+  message: 'no value can ever match the schema',
+  expected: 'a schema that some value matches',
+  found: reason,
+  hint: 'every message would break the contract',
+})

@@ -1,0 +1,144 @@
+import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
+import type { FollowReference } from './schema-types.ts'
+import { subSchemas } from './schema-walk.ts'
+
+/** The largest number of schemas that one place of a value may be checked against without a count at run time. */
+export const maxFreeChecks = 64
+
+/** The largest number of schemas that hold for one value by themselves. */
+export const maxChecksInPlace = 5_000
+
+/** How many schemas one place of a value is checked against. */
+export interface CheckingCost {
+  /** At the top of the value. */
+  readonly atTop: number
+  /** Whether it stays below {@link maxFreeChecks} at every depth. */
+  readonly isBounded: boolean
+}
+
+/** The schemas that one place is checked against, with how often. */
+type Counts = Map<Tree, number>
+
+// What takes longer to compute counts as not bounded.
+const maxWork = 200_000
+
+/**
+ * Computes how many schemas one place of a value may be checked against. Two branches of `anyOf` that lead to the same
+ * schema one level deeper double the checks with each level: a body of a few hundred bytes would take years. Every
+ * branch is taken to be tried, so what is computed is never too low. It follows the places that a value can have: two
+ * members that share a schema are two places, and cost nothing more.
+ */
+export const checkingCost = (schema: unknown, follow: FollowReference): CheckingCost => {
+  const ids = new Map<Tree, number>()
+  const keyOf = (counts: Counts): string =>
+    [...counts]
+      .map(([each, count]) => {
+        if (!ids.has(each)) ids.set(each, ids.size)
+        return `${ids.get(each)}:${count}`
+      })
+      .sort()
+      .join()
+  const seen = new Set<string>()
+  const open: Counts[] = [isTree(schema) ? new Map([[schema, 1]]) : new Map()]
+  let atTop: number | null = null
+  let work = 0
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const all = expandInPlace(place, follow)
+    const checks = [...all.values()].reduce((sum, count) => sum + count, 0)
+    atTop ??= checks
+    work += all.size
+    if (checks > maxFreeChecks || work > maxWork) return { atTop, isBounded: false }
+    for (const below of placesBelow(all)) {
+      work += below.size
+      const key = keyOf(below)
+      if (below.size === 0 || seen.has(key)) continue
+      seen.add(key)
+      open.push(below)
+    }
+  }
+  return { atTop: atTop ?? 0, isBounded: true }
+}
+
+const add = (counts: Counts, schema: unknown, count: number): void => {
+  if (isTree(schema)) counts.set(schema, (counts.get(schema) ?? 0) + count)
+}
+
+/** Adds the schemas that hold for the same place. Schemas that lead to themselves in place are found before. */
+const expandInPlace = (place: Counts, follow: FollowReference): Counts => {
+  // Each schema follows those that lead to it: its count is complete when it is passed on.
+  const order: Tree[] = []
+  const done = new Set<Tree>()
+  const visit = (schema: Tree): void => {
+    if (done.has(schema)) return
+    done.add(schema)
+    for (const next of schemasInPlace(schema, follow)) if (isTree(next)) visit(next)
+    order.push(schema)
+  }
+  for (const schema of place.keys()) visit(schema)
+  const counts: Counts = new Map(place)
+  for (const schema of order.reverse())
+    for (const next of schemasInPlace(schema, follow)) add(counts, next, counts.get(schema) ?? 0)
+  return counts
+}
+
+const inPlaceKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'])
+
+const schemasInPlace = (schema: Tree, follow: FollowReference): readonly unknown[] => [
+  ...(typeof schema.$ref === 'string' ? [follow(schema.$ref)] : []),
+  ...subSchemas(schema).flatMap(({ schema: each, keyword }) => (inPlaceKeywords.has(keyword) ? [each] : [])),
+]
+
+/** Lists the places one level deeper: members by name, items by index, and names. */
+const placesBelow = (counts: Counts): readonly Counts[] => {
+  const names = new Set<string>([...counts.keys()].flatMap((schema) => Object.keys(asTree(schema.properties))))
+  const indexes = Math.max(0, ...[...counts.keys()].map((schema) => asItems(schema.prefixItems).length))
+  const collect = (list: (schema: Tree) => readonly unknown[]): Counts => {
+    const below: Counts = new Map()
+    for (const [schema, count] of counts) for (const each of list(schema)) add(below, each, count)
+    return below
+  }
+  const member = (name: string | null) =>
+    collect((schema) => {
+      const properties = asTree(schema.properties)
+      const isNamed = name !== null && Object.hasOwn(properties, name)
+      return [
+        isNamed ? properties[name] : schema.additionalProperties,
+        ...Object.values(asTree(schema.patternProperties)),
+        schema.unevaluatedProperties,
+      ]
+    })
+  const item = (index: number) =>
+    collect((schema) => [
+      index < asItems(schema.prefixItems).length ? asItems(schema.prefixItems)[index] : schema.items,
+      schema.contains,
+      schema.unevaluatedItems,
+    ])
+  return [
+    ...[...names, null].map(member),
+    ...Array.from({ length: indexes + 1 }, (_, index) => item(index)),
+    collect((schema) => [schema.propertyNames]),
+  ]
+}
+
+/** Finds a schema that leads to itself without a member or an item between: checking it would never end. */
+export const findCircleInPlace = (schemas: readonly unknown[], follow: FollowReference): Tree | null => {
+  const done = new Set<Tree>()
+  const open = new Set<Tree>()
+  const visit = (schema: unknown): Tree | null => {
+    if (!isTree(schema) || done.has(schema)) return null
+    if (open.has(schema)) return schema
+    open.add(schema)
+    for (const next of schemasInPlace(schema, follow)) {
+      const found = visit(next)
+      if (found !== null) return found
+    }
+    open.delete(schema)
+    done.add(schema)
+    return null
+  }
+  for (const schema of schemas) {
+    const found = visit(schema)
+    if (found !== null) return found
+  }
+  return null
+}

@@ -1,0 +1,83 @@
+import type { SchemaName } from '../../contract/compiled-contract.ts'
+import { formats } from '../../contract/formats.ts'
+import { checkingCost } from './checking-cost.ts'
+import { countedKeyword, sharedSchemas } from './compile-contract.ts'
+import { asTree, isTree, type Tree } from './contract-node.ts'
+import { schemaKeywords } from './schema-keywords.ts'
+import type { FollowReference } from './schema-types.ts'
+
+/** Collects the schemas that messages are checked against, as Ajv takes them. */
+export class SchemaCollector {
+  readonly #follow: FollowReference
+  /** The schemas by name, and those that they refer to. */
+  readonly schemas: Record<SchemaName, object | boolean> = {}
+  readonly shared: Record<string, unknown> = {}
+  /** The schemas of the document that have a name. */
+  readonly used = new Set<unknown>()
+  readonly #memberNames = new Set<string>()
+  readonly #sharedNames = new Map<string, string>()
+  #isCounted = false
+
+  constructor(follow: FollowReference) {
+    this.#follow = follow
+  }
+
+  /** Every name of a member that the schemas know. */
+  get memberNames(): readonly string[] {
+    return [...this.#memberNames]
+  }
+
+  /** Gives a schema a name. */
+  add(schema: unknown): SchemaName {
+    const name = `s${this.used.size}`
+    this.used.add(isTree(schema) ? schema : { schema })
+    this.#names.set(name, schema)
+    return name
+  }
+
+  readonly #names = new Map<SchemaName, unknown>()
+
+  /** Copies what was added. Where a place could be checked again and again, the checks are counted at run time. */
+  finish(): void {
+    this.#isCounted = [...this.#names.values()].some((schema) => !checkingCost(schema, this.#follow).isBounded)
+    for (const [name, schema] of this.#names) this.schemas[name] = this.#copy(schema) as object | boolean
+  }
+
+  #copy(schema: unknown): unknown {
+    if (!isTree(schema)) return schema
+    const copy: Record<string, unknown> = this.#isCounted ? { [countedKeyword]: true } : {}
+    for (const [keyword, value] of Object.entries(schema)) {
+      const kind = schemaKeywords[keyword]
+      if (keyword.startsWith('x-') || keyword === '$schema' || keyword === '$defs' || keyword === 'definitions')
+        continue
+      if (keyword === '$ref') copy.$ref = this.#share(String(value))
+      else if (keyword === 'format' && !Object.hasOwn(formats, String(value))) continue
+      else if (kind === 'schema') copy[keyword] = this.#copy(value)
+      else if (kind === 'schema-list') copy[keyword] = (value as readonly unknown[]).map((each) => this.#copy(each))
+      else if (kind === 'schema-map')
+        copy[keyword] = Object.fromEntries(
+          Object.entries(asTree(value)).map(([name, each]) => [name, this.#copy(each)]),
+        )
+      else copy[keyword] = value
+    }
+    this.#collectNames(schema)
+    return copy
+  }
+
+  #collectNames({ properties, required, dependentRequired, dependentSchemas }: Tree): void {
+    const named = [properties, dependentRequired, dependentSchemas].flatMap((each) => Object.keys(asTree(each)))
+    const listed = [required, ...Object.values(asTree(dependentRequired))].flat()
+    for (const name of [...named, ...listed]) if (typeof name === 'string') this.#memberNames.add(name)
+  }
+
+  #share(pointer: string): string {
+    let name = this.#sharedNames.get(pointer)
+    if (name === undefined) {
+      name = `d${this.#sharedNames.size}`
+      this.#sharedNames.set(pointer, name)
+      this.shared[name] = true
+      this.shared[name] = this.#copy(this.#follow(pointer))
+    }
+    return `${sharedSchemas}#/$defs/${name}`
+  }
+}

@@ -1,0 +1,94 @@
+import type { JsonType, SchemaName } from '../../contract/compiled-contract.ts'
+import type { BundledDocument } from './bundle-document.ts'
+import { SchemaCollector } from './collect-schemas.ts'
+import {
+  asTree,
+  type ContractFindings,
+  type ContractNode,
+  childOf,
+  describeValue,
+  isTree,
+  type NodeIssue,
+  type Tree,
+} from './contract-node.ts'
+import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
+import { createFollow } from './schema-walk.ts'
+
+/** A bundled document with what reads it: its references, what its schemas may match, where its objects stand. */
+export class ContractBundle {
+  readonly document: Tree
+  readonly origins: WeakMap<object, ContractNode>
+  readonly follow: FollowReference
+  readonly analysis: SchemaTypeAnalysis
+  readonly schemas: SchemaCollector
+  readonly findings: ContractFindings
+
+  constructor({ document, origins }: BundledDocument, findings: ContractFindings) {
+    this.document = document
+    this.origins = origins
+    this.follow = createFollow(document)
+    this.analysis = new SchemaTypeAnalysis(this.follow)
+    this.schemas = new SchemaCollector(this.follow)
+    this.findings = findings
+  }
+
+  /** Returns an object, or what it refers to; null: there is none. */
+  followObject(value: unknown): Tree | null {
+    if (!isTree(value)) return null
+    const target = typeof value.$ref === 'string' ? this.follow(value.$ref) : value
+    return isTree(target) ? target : null
+  }
+
+  /** Lists the types that a text may stand for; empty: any. */
+  typesOf(schema: unknown): readonly JsonType[] {
+    if (schema === undefined) return []
+    const { types } = this.analysis.typesOf(schema)
+    return types.size === 7 ? [] : [...types]
+  }
+
+  /** Finds the schema that has the members and items of a schema. */
+  structureOf(schema: unknown): Tree {
+    let found = asTree(schema)
+    // A circle of references is an error that is said later.
+    for (let steps = 0; typeof found.$ref === 'string' && steps < 32; steps++) {
+      if (found.properties !== undefined || found.items !== undefined) break
+      found = asTree(this.follow(found.$ref))
+    }
+    return found
+  }
+
+  /** Gives the schema of a media type or a parameter a name. */
+  addSchema(owner: Tree, schema: unknown): SchemaName {
+    if (schema === false)
+      this.error(owner, ['schema'], {
+        message: 'no value can ever match the schema',
+        expected: 'a schema that some value matches',
+        found: 'false',
+        hint: 'every message would break the contract: leave out what must not be there',
+      })
+    return this.schemas.add(schema)
+  }
+
+  /** Reports a member that is there and neither true nor false. */
+  requireBoolean(object: Tree, key: string): void {
+    if (object[key] === undefined || typeof object[key] === 'boolean') return
+    this.error(object, [key], {
+      message: `${key} is not a boolean`,
+      expected: 'true or false',
+      found: describeValue(object[key]),
+      hint: `write ${key}: true, or leave it out`,
+    })
+  }
+
+  /** Reports a problem with what stands at a path of an object. */
+  error(object: Tree, path: readonly (string | number)[], issue: NodeIssue): void {
+    const node = this.origins.get(object)
+    if (node !== undefined) this.findings.error(path.reduce(childOf, node), issue)
+  }
+
+  /** Reports what works, but was probably not meant. */
+  warn(object: Tree, path: readonly (string | number)[], issue: NodeIssue): void {
+    const node = this.origins.get(object)
+    if (node !== undefined) this.findings.warn(path.reduce(childOf, node), issue)
+  }
+}

@@ -1,0 +1,62 @@
+import { isUtf8 } from 'node:buffer'
+import { parseStrictJson } from '../../contract/strict-json.ts'
+import { locateIssues, notUtf8Problem } from '../load/locate-issues.ts'
+import { isReadError, readFileWithLimit } from '../load/read-file.ts'
+import { type SourceFile, toSourceFile } from '../load/source-files.ts'
+import { type ConfigProblem, type FilePosition, fileProblem, type KeyPath } from '../problem.ts'
+import { maxAliases, tooManyAliases } from '../yaml/syntax-issues.ts'
+import { parseYamlSource, type YamlSource } from '../yaml/yaml-document.ts'
+import { findInJson } from './json-positions.ts'
+
+/** The largest size of a contract, with the files that it refers to, in bytes. */
+export const maxContractBytes = 8 * 1024 ** 2
+// The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
+const maxYamlBytes = 2 * 1024 ** 2
+
+/** A file of a contract that was read. */
+export interface ContractFile {
+  /** The absolute path. */
+  readonly file: string
+  /** Undefined: it has problems. */
+  readonly tree: unknown
+  readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
+  readonly problems: readonly ConfigProblem[]
+  readonly source: SourceFile
+  /** Its size, in bytes. */
+  readonly length: number
+}
+
+/** Reads a file of at most `limit` bytes, in JSON or YAML. Returns the reason as text when it cannot be read. */
+export const readContractFile = (file: string, limit: number): ContractFile | string => {
+  const bytes = readFileWithLimit(file, limit)
+  if (isReadError(bytes)) return bytes.reason
+  const read = { file, source: toSourceFile(file, bytes, maxContractBytes), length: bytes.length }
+  const broken = (problem: ConfigProblem): ContractFile => ({ ...read, ...nowhere, problems: [problem] })
+  if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
+  const text = new TextDecoder().decode(bytes)
+  // A hundred times as fast as YAML. What it finds wrong, YAML finds too, and says where.
+  const json = /^\s*\{/.test(text) && !text.includes('__proto__') ? parseStrictJson(Buffer.from(text)) : null
+  if (json !== null && 'value' in json) {
+    const locate = (path: KeyPath, atKey = false): FilePosition => findInJson(text, path, atKey)
+    return { ...read, tree: json.value, locate, problems: [] }
+  }
+  if (bytes.length > maxYamlBytes) {
+    const problem = fileProblem(file, 'too large for YAML', 'at most 2MiB of YAML, or 8MiB of JSON', 'more')
+    return broken({ ...problem, hint: 'write it as JSON, or refer from it to smaller files' })
+  }
+  const source = parseYamlSource(text)
+  const { tree, issues } = toTree(source)
+  return { ...read, tree, locate: source.locate, problems: locateIssues(issues, source, file) }
+}
+
+const nowhere = { tree: undefined, locate: (): FilePosition => ({ line: 1, column: 1 }) }
+
+/** Turns a document into plain values. Nothing is filled in: a contract has no variables. */
+const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issues: YamlSource['issues'] } => {
+  if (!usable || issues.length > 0) return { tree: undefined, issues }
+  try {
+    return { tree: document.toJS({ maxAliasCount: maxAliases + 1 }), issues }
+  } catch {
+    return { tree: undefined, issues: [{ path: [], ...tooManyAliases }] }
+  }
+}

@@ -1,0 +1,93 @@
+import type { ConfigProblem, KeyPath } from '../problem.ts'
+import { formatKeyPath } from '../problem.ts'
+import type { ContractFile } from './contract-file.ts'
+
+/** A map of a document. */
+export type Tree = Readonly<Record<string, unknown>>
+
+/** A value in a file of the contract. */
+export interface ContractNode {
+  readonly file: ContractFile
+  readonly path: KeyPath
+  readonly value: unknown
+}
+
+/** What is wrong with a node, or with what it lacks. */
+export interface NodeIssue {
+  readonly message: string
+  readonly expected: string
+  readonly found: string
+  readonly hint?: string | undefined
+  /** Whether its key is wrong, rather than its value. */
+  readonly atKey?: boolean
+}
+
+/** Tells whether a value is a map. */
+export const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns a map; an empty one for any other value. */
+export const asTree = (value: unknown): Tree => (isTree(value) ? value : {})
+
+/** Returns a list; an empty one for any other value. */
+export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Returns an entry of a record; undefined for `toString` and what else every object has. */
+export const ownEntry = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined
+
+/** Returns an entry of a node; its value is undefined where there is none. */
+export const childOf = ({ file, path, value }: ContractNode, key: string | number): ContractNode => ({
+  file,
+  path: [...path, key],
+  value: typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined,
+})
+
+/** Locates a problem. */
+export const problemAt = (
+  { file, path }: Pick<ContractNode, 'file' | 'path'>,
+  { atKey, hint, ...issue }: NodeIssue,
+): ConfigProblem => {
+  const problem = { file: file.file, ...file.locate(path, atKey), path: formatKeyPath(path), ...issue }
+  return hint === undefined ? problem : { ...problem, hint }
+}
+
+// An operator mends the first ones first; a file in a foreign format would give thousands.
+const maxProblems = 100
+
+/** Collects what is found wrong with a contract, and what was probably not meant. */
+export class ContractFindings {
+  readonly problems: ConfigProblem[] = []
+  readonly warnings: ConfigProblem[] = []
+
+  get isBroken(): boolean {
+    return this.problems.length > 0
+  }
+
+  /** Whether there is room for another problem. */
+  get isFull(): boolean {
+    return this.problems.length >= maxProblems
+  }
+
+  error(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
+    if (!this.isFull) this.problems.push(problemAt(node, issue))
+  }
+
+  warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
+    if (this.warnings.length < maxProblems) this.warnings.push(problemAt(node, issue))
+  }
+}
+
+/** Describes a value without quoting it. */
+export const describeValue = (value: unknown): string =>
+  value === undefined
+    ? 'nothing'
+    : value === null
+      ? 'null'
+      : Array.isArray(value)
+        ? 'a list'
+        : typeof value === 'object'
+          ? 'a map'
+          : typeof value === 'boolean'
+            ? String(value)
+            : `a ${typeof value}`

@@ -1,0 +1,154 @@
+/** One kind of object in an OpenAPI document, by its fixed members (OpenAPI 3.1 §4.8). */
+export interface ObjectShape {
+  /** In words, for a problem: `a parameter`. */
+  readonly name: string
+  /** Where referenced objects of this kind stand below `components`; null: no reference may stand in its place. */
+  readonly section: string | null
+  readonly members: Readonly<Record<string, Member>>
+}
+
+/**
+ * A member of an object: any value, objects of a kind (one, or a map or a list of them), or something that the gateway
+ * does not look at.
+ */
+export type Member =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'one' | 'map' | 'list'; readonly of: ObjectShape }
+  | { readonly kind: 'schema' | 'schemas' }
+  | { readonly kind: 'paths' }
+  | { readonly kind: 'ignored'; readonly why: string }
+  // It stays behind: it checks nothing, and may refer to what is not in the bundle.
+  | { readonly kind: 'dropped' }
+
+const any: Member = { kind: 'any' }
+const schema: Member = { kind: 'schema' }
+const map = (of: ObjectShape): Member => ({ kind: 'map', of })
+const list = (of: ObjectShape): Member => ({ kind: 'list', of })
+const one = (of: ObjectShape): Member => ({ kind: 'one', of })
+const ignored = (why: string): Member => ({ kind: 'ignored', why })
+
+const notChecked = 'the gateway does not check it'
+const ofConfiguration = 'the configuration of the gateway decides on it'
+
+const dropped: Member = { kind: 'dropped' }
+
+/** A type of a body, with its schema. */
+export const mediaTypeShape: ObjectShape = {
+  name: 'a media type',
+  section: null,
+  members: { schema, example: any, examples: dropped, encoding: ignored(notChecked) },
+}
+
+const parameterMembers: ObjectShape['members'] = {
+  description: any,
+  required: any,
+  deprecated: any,
+  style: any,
+  explode: any,
+  schema,
+  content: map(mediaTypeShape),
+  example: any,
+  examples: dropped,
+}
+
+/** A field of a response. */
+export const headerShape: ObjectShape = { name: 'a header', section: 'headers', members: parameterMembers }
+
+/** A parameter of a request. */
+export const parameterShape: ObjectShape = {
+  name: 'a parameter',
+  section: 'parameters',
+  members: { ...parameterMembers, name: any, in: any, allowEmptyValue: any, allowReserved: any },
+}
+
+/** A request body. */
+export const requestBodyShape: ObjectShape = {
+  name: 'a request body',
+  section: 'requestBodies',
+  members: { description: any, content: map(mediaTypeShape), required: any },
+}
+
+/** A response. */
+export const responseShape: ObjectShape = {
+  name: 'a response',
+  section: 'responses',
+  members: {
+    description: any,
+    headers: map(headerShape),
+    content: map(mediaTypeShape),
+    links: ignored(notChecked),
+  },
+}
+
+/** An operation. */
+export const operationShape: ObjectShape = {
+  name: 'an operation',
+  section: null,
+  members: {
+    tags: any,
+    summary: any,
+    description: any,
+    externalDocs: any,
+    operationId: any,
+    parameters: list(parameterShape),
+    requestBody: one(requestBodyShape),
+    responses: map(responseShape),
+    deprecated: any,
+    callbacks: ignored(notChecked),
+    security: ignored(ofConfiguration),
+    servers: ignored(ofConfiguration),
+  },
+}
+
+/** What stands under a path: operations by method. */
+export const pathItemShape: ObjectShape = {
+  name: 'a path item',
+  section: 'pathItems',
+  members: {
+    summary: any,
+    description: any,
+    servers: ignored(ofConfiguration),
+    parameters: list(parameterShape),
+    ...Object.fromEntries(
+      ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'].map((method) => [
+        method,
+        one(operationShape),
+      ]),
+    ),
+  },
+}
+
+const componentsShape: ObjectShape = {
+  name: 'components',
+  section: null,
+  members: {
+    schemas: { kind: 'schemas' },
+    responses: map(responseShape),
+    parameters: map(parameterShape),
+    requestBodies: map(requestBodyShape),
+    headers: map(headerShape),
+    pathItems: map(pathItemShape),
+    examples: dropped,
+    securitySchemes: dropped, // `security` has the warning
+    links: ignored(notChecked),
+    callbacks: ignored(notChecked),
+  },
+}
+
+/** The document itself. */
+export const documentShape: ObjectShape = {
+  name: 'an OpenAPI document',
+  section: null,
+  members: {
+    openapi: any,
+    info: any,
+    jsonSchemaDialect: any,
+    servers: ignored(ofConfiguration),
+    paths: { kind: 'paths' },
+    webhooks: ignored(notChecked),
+    components: one(componentsShape),
+    security: ignored(ofConfiguration),
+    tags: any,
+    externalDocs: any,
+  },
+}

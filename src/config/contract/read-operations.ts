@@ -1,0 +1,108 @@
+import type {
+  BodyContract,
+  MediaTypeContract,
+  OperationContract,
+  ResponseContract,
+} from '../../contract/compiled-contract.ts'
+import { isJson } from '../../contract/media-type.ts'
+import { allOperations, type Operation, type OperationId } from '../../operations.ts'
+import { quote } from '../problem.ts'
+import type { ContractBundle } from './contract-bundle.ts'
+import { asTree, isTree, type NodeIssue, type Tree } from './contract-node.ts'
+import { readParameters, readValues } from './read-parameters.ts'
+
+/** Reads what a document says of the nine: parameters, bodies and responses. */
+export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {
+  const reader = new OperationReader(bundle)
+  const operations: Partial<Record<OperationId, OperationContract>> = {}
+  for (const operation of allOperations) {
+    const contract = reader.operation(operation)
+    if (contract !== null) operations[operation.id] = contract
+  }
+  return operations
+}
+
+class OperationReader {
+  readonly #bundle: ContractBundle
+
+  constructor(bundle: ContractBundle) {
+    this.#bundle = bundle
+  }
+
+  operation({ path, method }: Operation): OperationContract | null {
+    const item = asTree(asTree(this.#bundle.document.paths)[path])
+    const operation = item[method.toLowerCase()]
+    const node = isTree(operation) ? this.#bundle.origins.get(operation) : undefined
+    if (!isTree(operation) || node === undefined) return null
+    if (operation.responses === undefined) this.#bundle.error(operation, [], missing('responses'))
+    return {
+      line: node.file.locate(node.path, true).line,
+      request: {
+        parameters: readParameters(this.#bundle, [item.parameters, operation.parameters]),
+        body: this.#body(this.#bundle.followObject(operation.requestBody)),
+      },
+      responses: Object.entries(asTree(operation.responses)).flatMap(([status, response]) =>
+        status.startsWith('x-') ? [] : [this.#response(asTree(operation.responses), status, response)],
+      ),
+    }
+  }
+
+  #body(body: Tree | null): BodyContract | null {
+    if (body === null) return null
+    this.#bundle.requireBoolean(body, 'required')
+    if (body.content === undefined) this.#bundle.error(body, [], missing('content'))
+    return { required: body.required === true, content: this.#content(body.content) }
+  }
+
+  #response(responses: Tree, status: string, stated: unknown): ResponseContract {
+    if (!/^(?:[1-5](?:\d\d|XX)|default)$/.test(status))
+      this.#bundle.error(responses, [status], {
+        message: 'this is no status',
+        expected: 'one such as 200, 2XX or default',
+        found: quote(status),
+        hint: `write ${/^[1-5]xx$/i.test(status) ? status.toUpperCase() : 'three digits, a digit and XX, or default'}`,
+        atKey: true,
+      })
+    const response = this.#bundle.followObject(stated) ?? {}
+    const headers = Object.entries(asTree(response.headers)).flatMap(([name, header]) => {
+      const followed = this.#bundle.followObject(header)
+      // OpenAPI 3.1 §4.8.17: content says it.
+      return followed === null || name.toLowerCase() === 'content-type'
+        ? []
+        : [readValues(this.#bundle, followed, 'header', name.toLowerCase())]
+    })
+    return { status, headers, content: response.content === undefined ? null : this.#content(response.content) }
+  }
+
+  #content(content: unknown): readonly MediaTypeContract[] {
+    return Object.entries(asTree(content)).map(([type, media]) => {
+      const [plain = '', parameter] = type.toLowerCase().split(';')
+      if (!/^(?:\*|[\w.+!#$&^-]+)\/(?:\*|[\w.+!#$&^-]+)$/.test(plain.trim()))
+        this.#bundle.error(asTree(media), [], {
+          message: 'this is no media type',
+          expected: 'one such as application/json',
+          found: quote(type),
+          hint: 'write the whole type: application/json',
+          atKey: true,
+        })
+      if (parameter !== undefined)
+        this.#bundle.warn(asTree(media), [], {
+          message: 'this does nothing: parameters of a type are not checked',
+          expected: plain.trim(),
+          found: quote(type),
+          atKey: true,
+        })
+      const { schema } = asTree(media)
+      const isChecked = schema !== undefined && (isJson(plain.trim()) || plain.includes('*'))
+      return { type: plain.trim(), schema: isChecked ? this.#bundle.addSchema(asTree(media), schema) : null }
+    })
+  }
+}
+
+const missing = (name: string): NodeIssue => ({
+  message: `${name} is missing`,
+  expected: name,
+  found: 'nothing',
+  hint: `add ${name} below this line`,
+  atKey: true,
+})

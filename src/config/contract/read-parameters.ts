@@ -1,0 +1,126 @@
+import type { ParameterContract } from '../../contract/compiled-contract.ts'
+import { isJson } from '../../contract/media-type.ts'
+import { quote } from '../problem.ts'
+import type { ContractBundle } from './contract-bundle.ts'
+import { asItems, asTree, describeValue, type Tree } from './contract-node.ts'
+
+/** Reads the parameters of a path, and those of its operation, which replace equal ones. */
+export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]): readonly ParameterContract[] => {
+  const byName = new Map<string, ParameterContract>()
+  for (const list of lists) {
+    const seen = new Set<string>()
+    for (const stated of asItems(list)) {
+      const parameter = bundle.followObject(stated)
+      const contract = parameter && readParameter(bundle, parameter)
+      if (parameter === null || !contract) continue
+      const key = `${contract.in} ${contract.name}`
+      if (seen.has(key))
+        bundle.error(asTree(stated), [], {
+          message: 'a parameter that stands here already',
+          expected: 'each name once',
+          found: `${quote(contract.name)} twice`,
+          hint: 'keep one of the two',
+        })
+      seen.add(key)
+      byName.set(key, contract)
+    }
+  }
+  return [...byName.values()]
+}
+
+const readParameter = (bundle: ContractBundle, parameter: Tree): ParameterContract | null => {
+  const { name, in: place } = parameter
+  if (typeof name !== 'string' || name === '') {
+    bundle.error(parameter, ['name'], {
+      message: 'the parameter has no name',
+      expected: 'a name',
+      found: describeValue(name),
+    })
+    return null
+  }
+  if (place === 'cookie') {
+    bundle.warn(parameter, ['in'], {
+      message: 'this does nothing: cookies are not checked',
+      expected: 'query or header',
+      found: 'cookie',
+    })
+    return null
+  }
+  if (place !== 'query' && place !== 'header') {
+    bundle.error(parameter, ['in'], {
+      message: place === 'path' ? 'the nine paths have no parameters' : 'a parameter of an unknown place',
+      expected: 'query or header',
+      found: typeof place === 'string' ? quote(place) : describeValue(place),
+      hint: place === 'path' ? 'remove the parameter' : 'write in: query or in: header',
+    })
+    return null
+  }
+  // OpenAPI 3.1 §4.8.12.2: these are said in other places.
+  if (place === 'header' && ['accept', 'content-type', 'authorization'].includes(name.toLowerCase())) {
+    bundle.warn(parameter, ['name'], {
+      message: 'this does nothing: OpenAPI describes this field elsewhere',
+      expected: 'another field',
+      found: quote(name),
+    })
+    return null
+  }
+  return readValues(bundle, parameter, place, place === 'header' ? name.toLowerCase() : name)
+}
+
+/** Reads how the text of a parameter or a field becomes a value, and its schema. */
+export const readValues = (
+  bundle: ContractBundle,
+  parameter: Tree,
+  place: 'query' | 'header',
+  name: string,
+): ParameterContract => {
+  const medias = Object.entries(asTree(parameter.content))
+  const [[type = '', media] = []] = medias
+  if (medias.length > 1 || (medias.length === 1 && parameter.schema !== undefined))
+    bundle.error(parameter, ['content'], {
+      message: 'a parameter has one form',
+      expected: 'schema, or content with one type',
+      found: 'more',
+      atKey: true,
+    })
+  const isText = media !== undefined && !isJson(type)
+  const schema = isText ? undefined : (parameter.schema ?? asTree(media).schema)
+  const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
+  const types = bundle.typesOf(schema)
+  const plain = bundle.structureOf(schema)
+  bundle.requireBoolean(parameter, 'required')
+  bundle.requireBoolean(parameter, 'explode')
+  return {
+    in: place,
+    name,
+    required: parameter.required === true,
+    style,
+    explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form' || style === 'deepObject',
+    allowsEmpty: place === 'query' && parameter.allowEmptyValue === true,
+    types,
+    itemTypes: bundle.typesOf(plain.items),
+    memberTypes: Object.fromEntries(
+      Object.entries(asTree(plain.properties)).map(([member, each]) => [member, bundle.typesOf(each)]),
+    ),
+    schema: schema === undefined ? null : bundle.addSchema(parameter, schema),
+  }
+}
+
+const readStyle = (bundle: ContractBundle, parameter: Tree, place: 'query' | 'header'): ParameterContract['style'] => {
+  const known: readonly ParameterContract['style'][] = styles[place]
+  const { style = known[0] } = parameter
+  const found = known.find((each) => each === style)
+  if (found !== undefined) return found
+  bundle.error(parameter, ['style'], {
+    message: `a style that no ${place === 'query' ? 'parameter of a query' : 'header'} has`,
+    expected: `one of ${known.join(', ')}`,
+    found: typeof style === 'string' ? quote(style) : describeValue(style),
+    hint: `write style: ${known[0]}, or leave it out`,
+  })
+  return 'form'
+}
+
+const styles = {
+  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
+  header: ['simple'],
+} as const

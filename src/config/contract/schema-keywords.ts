@@ -1,0 +1,89 @@
+/** What stands in a keyword of JSON Schema 2020-12: any value, a schema, or a list or a map of schemas. */
+export type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'
+
+/** The keywords that a schema of a contract may have. */
+export const schemaKeywords: Readonly<Record<string, KeywordValue>> = {
+  $ref: 'any',
+  $schema: 'any',
+  $comment: 'any',
+  $defs: 'schema-map',
+  definitions: 'schema-map',
+  ...byKind('schema', [
+    'additionalProperties',
+    'contains',
+    'contentSchema',
+    'else',
+    'if',
+    'items',
+    'not',
+    'propertyNames',
+    'then',
+    'unevaluatedItems',
+    'unevaluatedProperties',
+  ]),
+  ...byKind('schema-list', ['allOf', 'anyOf', 'oneOf', 'prefixItems']),
+  ...byKind('schema-map', ['dependentSchemas', 'patternProperties', 'properties']),
+  ...byKind('any', [
+    'type',
+    'const',
+    'enum',
+    'multipleOf',
+    'maximum',
+    'exclusiveMaximum',
+    'minimum',
+    'exclusiveMinimum',
+    'maxLength',
+    'minLength',
+    'pattern',
+    'format',
+    'maxItems',
+    'minItems',
+    'uniqueItems',
+    'maxContains',
+    'minContains',
+    'maxProperties',
+    'minProperties',
+    'required',
+    'dependentRequired',
+    'title',
+    'description',
+    'default',
+    'deprecated',
+    'readOnly',
+    'writeOnly',
+    'examples',
+    'contentEncoding',
+    'contentMediaType',
+    // OpenAPI 3.1 §4.8.24: they check nothing.
+    'discriminator',
+    'xml',
+    'externalDocs',
+    'example',
+  ]),
+}
+
+function byKind(kind: KeywordValue, names: readonly string[]): Readonly<Record<string, KeywordValue>> {
+  return Object.fromEntries(names.map((name) => [name, kind]))
+}
+
+const byPointer = 'refer to schemas by file and path: $ref: assets.yaml#/Asset'
+
+/** Keywords that are refused, each with what to write instead. */
+export const refusedKeywords: Readonly<Record<string, string>> = {
+  $id: byPointer,
+  $anchor: byPointer,
+  $dynamicRef: byPointer,
+  $dynamicAnchor: byPointer,
+  $recursiveRef: byPointer,
+  $recursiveAnchor: byPointer,
+  $vocabulary: 'remove it: every schema is one of JSON Schema 2020-12',
+  nullable: "write type: [string, 'null'] instead: OpenAPI 3.1 has no nullable",
+  additionalItems: 'write prefixItems for the first items, and items for the rest',
+  dependencies: 'write dependentRequired or dependentSchemas',
+}
+
+/** The dialects that `$schema` and `jsonSchemaDialect` may name. */
+export const knownDialects: readonly unknown[] = [
+  'https://json-schema.org/draft/2020-12/schema',
+  'https://spec.openapis.org/oas/3.1/dialect/base',
+]

@@ -1,0 +1,195 @@
+/** A set of characters: code points from and to, in order, apart from each other. */
+type Ranges = readonly (readonly [number, number])[]
+
+// A pattern of this size takes a second for a text of 1 MiB.
+const maxSize = 2_000
+
+/**
+ * Translates a valid pattern of ECMA-262 (flag `u`) to RE2. Both then accept the same texts: sets of characters are
+ * written out, since the two differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2 cannot do.
+ */
+export const translatePattern = (pattern: string): string => {
+  let translated = ''
+  let at = 0
+  let size = 0
+  while (at < pattern.length) {
+    const rest = pattern.slice(at, at + 12)
+    const character = rest[0] as string
+    const assertion = /^\(\?<?[=!]/.exec(rest)
+    if (assertion !== null) throw new SyntaxError('it looks ahead or behind')
+    if (character === '(') {
+      const group = /^\((?:\?:|\?<[^>]*>)?/.exec(pattern.slice(at))?.[0] ?? '('
+      if (group === '(' && rest[1] === '?') throw new SyntaxError('it switches flags')
+      translated += '(?:'
+      at += group.length
+    } else if (character === ')' || character === '|' || character === '^') {
+      translated += character
+      at++
+    } else if (character === '$') {
+      translated += '\\z'
+      at++
+    } else if (character === '*' || character === '+' || character === '?') {
+      translated += character
+      at++
+    } else if (character === '{') {
+      const [counts = ''] = /^\{[\d,]*\}/.exec(pattern.slice(at)) ?? []
+      const [least = 0, most = least] = counts.slice(1, -1).split(',').map(Number)
+      if (Math.max(least, most) > 1000) throw new SyntaxError('it repeats something more than 1000 times')
+      translated += counts
+      size += Math.max(least, most)
+      at += counts.length
+    } else if (rest.startsWith('\\b') || rest.startsWith('\\B')) {
+      translated += rest.slice(0, 2)
+      at += 2
+    } else {
+      const { ranges, end } = character === '[' ? readClass(pattern, at) : readAtom(pattern, at)
+      translated += formatClass(ranges)
+      size++
+      at = end
+    }
+  }
+  if (size > maxSize) throw new SyntaxError('it is too long')
+  return translated
+}
+
+/** Reads what stands for one character, outside of a class. */
+const readAtom = (pattern: string, at: number): { readonly ranges: Ranges; readonly end: number } => {
+  if (pattern[at] === '.') return { ranges: complement(lineTerminators), end: at + 1 }
+  return readCharacter(pattern, at)
+}
+
+const readClass = (pattern: string, start: number): { readonly ranges: Ranges; readonly end: number } => {
+  const isNegated = pattern[start + 1] === '^'
+  let at = start + (isNegated ? 2 : 1)
+  const ranges: (readonly [number, number])[] = []
+  while (pattern[at] !== ']') {
+    const from = readCharacter(pattern, at)
+    at = from.end
+    if (from.single === undefined || pattern[at] !== '-' || pattern[at + 1] === ']') {
+      ranges.push(...from.ranges)
+      continue
+    }
+    const to = readCharacter(pattern, at + 1)
+    ranges.push([from.single, to.single ?? from.single])
+    at = to.end
+  }
+  return { ranges: isNegated ? complement(ranges) : ranges, end: at + 1 }
+}
+
+interface Character {
+  readonly ranges: Ranges
+  readonly end: number
+  /** Undefined: it stands for a set. */
+  readonly single?: number
+}
+
+const readCharacter = (pattern: string, at: number): Character => {
+  if (pattern[at] === '\\') return readEscape(pattern, at)
+  const code = pattern.codePointAt(at) ?? 0
+  return one(code, at + (code > 0xffff ? 2 : 1))
+}
+
+const one = (code: number, end: number): Character => {
+  if (code >= 0xd800 && code <= 0xdfff) throw new SyntaxError('it holds half of a surrogate pair')
+  return { ranges: [[code, code]], end, single: code }
+}
+
+const readEscape = (pattern: string, at: number): Character => {
+  const letter = pattern[at + 1] as string
+  const set = sets[letter]
+  if (set !== undefined) return { ranges: set, end: at + 2 }
+  const control = controls[letter]
+  if (control !== undefined) return one(control, at + 2)
+  if (letter === 'k' || /[1-9]/.test(letter)) throw new SyntaxError('it refers back to a group')
+  const rest = pattern.slice(at, at + 200)
+  const property = /^\\p\{[^}]*\}/i.exec(rest)
+  if (property !== null) return { ranges: rangesOfProperty(property[0]), end: at + property[0].length }
+  if (letter === 'c') return one((rest.codePointAt(2) ?? 0) % 32, at + 3)
+  const pair = /^\\u(d[89ab][\da-f]{2})\\u(d[c-f][\da-f]{2})/i.exec(rest)
+  if (pair !== null) {
+    const text = String.fromCharCode(...pair.slice(1).map((hex) => Number.parseInt(hex, 16)))
+    return one(text.codePointAt(0) ?? 0, at + pair[0].length)
+  }
+  const code = /^\\(?:x([\da-f]{2})|u([\da-f]{4})|u\{([\da-f]+)\})/i.exec(rest)
+  if (code === null) return one(letter.charCodeAt(0), at + 2) // an escaped character of the syntax
+  const [whole, ...digits] = code
+  return one(Number.parseInt(digits.join(''), 16), at + whole.length)
+}
+
+const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0, b: 8 }
+
+const lastCodePoint = 0x10ffff
+
+const complement = (ranges: Ranges): Ranges => {
+  const gaps: [number, number][] = []
+  let next = 0
+  for (const [from, to] of ranges.toSorted(([a], [b]) => a - b)) {
+    if (from > next) gaps.push([next, from - 1])
+    next = Math.max(next, to + 1)
+  }
+  if (next <= lastCodePoint) gaps.push([next, lastCodePoint])
+  return gaps
+}
+
+/** Lists the characters that JavaScript counts as something: its tables are newer or older than those of RE2. */
+const rangesOfProperty = (written: string): Ranges => {
+  const known = properties.get(written)
+  if (known !== undefined) return known
+  const property = new RegExp(`^${written}$`, 'u')
+  const ranges: [number, number][] = []
+  let isInside = false
+  for (let code = 0; code <= lastCodePoint + 1; code++) {
+    const isNext = code <= lastCodePoint && property.test(String.fromCodePoint(code))
+    if (isNext && !isInside) ranges.push([code, code])
+    const [last] = ranges.slice(-1)
+    if (!isNext && isInside && last !== undefined) last[1] = code - 1
+    isInside = isNext
+  }
+  properties.set(written, ranges)
+  return ranges
+}
+
+const properties = new Map<string, Ranges>()
+
+// ECMA-262 §22.2.2: LineTerminator, and WhiteSpace with it.
+const lineTerminators: Ranges = [
+  [10, 10],
+  [13, 13],
+  [0x2028, 0x2029],
+]
+const spaces: Ranges = [
+  [9, 13],
+  [32, 32],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+]
+const digits: Ranges = [[48, 57]]
+const wordCharacters: Ranges = [
+  [48, 57],
+  [65, 90],
+  [95, 95],
+  [97, 122],
+]
+
+const sets: Readonly<Record<string, Ranges>> = {
+  d: digits,
+  D: complement(digits),
+  s: spaces,
+  S: complement(spaces),
+  w: wordCharacters,
+  W: complement(wordCharacters),
+}
+
+const formatClass = (ranges: Ranges): string => {
+  const [first] = ranges
+  if (first === undefined) return `[^\\x{0}-\\x{${lastCodePoint.toString(16)}}]`
+  const format = (code: number): string => `\\x{${code.toString(16)}}`
+  if (ranges.length === 1 && first[0] === first[1]) return format(first[0])
+  return `[${ranges.map(([from, to]) => (from === to ? format(from) : `${format(from)}-${format(to)}`)).join('')}]`
+}

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { RE2JS } from 're2js'
+import { describe, expect, test } from 'vitest'
+import { isLinearNatively, linearRegExp } from '../../src/contract/linear-regexp.ts'
+import { translatePattern } from '../../src/contract/translate-pattern.ts'
+
+const characters = [
+  'a',
+  'b',
+  'Z',
+  '0',
+  '9',
+  '_',
+  '-',
+  ' ',
+  '\n',
+  '\r',
+  '\u2028',
+  '\u00a0',
+  '\ufeff',
+  'é',
+  'ſ',
+  '😀',
+  '\u0085',
+  '٣',
+  '/',
+  '$',
+]
+
+const atom = fc.constantFrom(
+  'a',
+  'b',
+  '0',
+  '-',
+  '/',
+  '\\/',
+  '.',
+  '\\.',
+  '\\s',
+  '\\S',
+  '\\d',
+  '\\D',
+  '\\w',
+  '\\W',
+  '\\n',
+  '\\t',
+  '\\cJ',
+  '\\x61',
+  '\\u0062',
+  '\\u{1F600}',
+  '\\uD83D\\uDE00',
+  '😀',
+  '\\p{L}',
+  '\\P{L}',
+  '\\p{Lu}',
+  '\\p{Script=Greek}',
+  '\\p{Nd}',
+  '[a-z]',
+  '[^a-z]',
+  '[\\s\\d]',
+  '[^\\S]',
+  '[\\w-]',
+  '[a\\-z]',
+  '[\\b]',
+  '[^]',
+  '[]',
+  '[\\u{61}-\\u{7a}]',
+  '[\\p{L}\\d]',
+  '[^\\p{L}]',
+  '\\b',
+  '\\B',
+  '^',
+  '$',
+  '\\$',
+  '\\0',
+  '[.]',
+)
+const quantifier = fc.constantFrom('', '', '', '*', '+', '?', '*?', '+?', '??', '{2}', '{1,}', '{0,3}', '{1,2}?')
+const isAssertion = (text: string): boolean => ['\\b', '\\B', '^', '$'].includes(text)
+const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
+  piece: fc.oneof(
+    { maxDepth: 3 },
+    fc.tuple(atom, quantifier).map(([text, times]) => (isAssertion(text) ? text : text + times)),
+    fc
+      .tuple(fc.constantFrom('(', '(?:', '(?<name>'), tie('pattern'), quantifier)
+      .map(([open, inner, times]) => `${open}${inner.replaceAll('?<name>', '?:')})${times}`),
+  ),
+  pattern: fc
+    .array(fc.array(tie('piece'), { maxLength: 4 }), { minLength: 1, maxLength: 2 })
+    .map((alternatives) => alternatives.map((pieces) => pieces.join('')).join('|')),
+}))
+const text = fc.array(fc.constantFrom(...characters), { maxLength: 8 }).map((parts) => parts.join(''))
+
+const isValid = (source: string): boolean => {
+  try {
+    return new RegExp(source, 'u') !== null
+  } catch {
+    return false // a name that stands twice
+  }
+}
+
+describe('the translation', () => {
+  test('accepts the texts that JavaScript accepts', () => {
+    fc.assert(
+      fc.property(pattern.filter(isValid), fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
+        const native = new RegExp(source, 'u')
+        const translated = RE2JS.compile(translatePattern(source), 0)
+        for (const each of texts) expect([each, translated.test(each)]).toEqual([each, native.test(each)])
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test.each([
+    ['(?=a)', 'it looks ahead or behind'],
+    ['a(?!b)', 'it looks ahead or behind'],
+    ['(?<=a)b', 'it looks ahead or behind'],
+    ['(?<!a)b', 'it looks ahead or behind'],
+    ['(a)\\1', 'it refers back to a group'],
+    ['(?<n>a)\\k<n>', 'it refers back to a group'],
+    ['(?i:a)', 'it switches flags'],
+    ['a{1001}', 'it repeats something more than 1000 times'],
+  ])('%s is refused', (source, reason) => {
+    expect(() => linearRegExp(source, 'u')).toThrow(reason)
+  })
+})
+
+test('JavaScript runs what has one way to match', () => {
+  for (const simple of ['^[A-Z]{2}\\d{4}$', '^[A-Z]+$', '^a', '^\\d{4}-\\d{2}-\\d{2}$', '^[\\w.-]{1,64}$', '^$'])
+    expect([simple, isLinearNatively(simple)]).toEqual([simple, true])
+  for (const other of [
+    'a',
+    '[a-z]+$',
+    '^a+b',
+    '^(a+)+$',
+    '^a*a*$',
+    '^a+b+$',
+    '^a|b',
+    '^(a)$',
+    '^\\1',
+    '^a{2}{3}',
+    '^\\b+$',
+    '^a+?b',
+  ])
+    expect([other, isLinearNatively(other)]).toEqual([other, false])
+})
+
+test('a pattern that JavaScript would try for hours takes no time', () => {
+  const hostile = `${'a'.repeat(1 << 20)}!`
+
+  for (const source of ['^(a+)+$', '^(a|a)*$', '^a*a*a*a*b$', '(.*)*x', '^[a]+$', '^.*.*.*=.*$'])
+    expect([source, linearRegExp(source, 'u').test(hostile)]).toEqual([source, false])
+})
