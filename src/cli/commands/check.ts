@@ -14,7 +14,10 @@ export const createCheckCommand = (): Command =>
   new Command('check')
     .description('Check a configuration file, offline unless told otherwise, and print every problem at once.')
     .argument('[FILE]', 'the file', defaultConfigFile)
-    .option('--online', 'also try every endpoint, for at most 2 s, as reload.preflight says')
+    .option(
+      '--online',
+      'also try every endpoint, for at most 2 s, as reload.preflight says, and whether audit.file can be opened',
+    )
     .addOption(createFormatOption())
     .addHelpText(
       'after',
@@ -32,12 +35,15 @@ export const createCheckCommand = (): Command =>
       else if (onlineResult !== null && onlineResult.problems.length > 0) process.exitCode = 1
     })
 
-/** Checks the endpoints; a file with problems has none. */
+/** Checks the endpoints and the audit file; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
   const { collectOnlineIssues, checkEndpoints } = await import('./check-online.ts')
-  const endpoints = await checkEndpoints(result.config)
-  return { endpoints, ...collectOnlineIssues(endpoints, result.provenance, file) }
+  const { checkAuditFile } = await import('./check-audit-file.ts')
+  const { config, provenance } = result
+  const endpoints = await checkEndpoints(config)
+  const { problems, warnings } = collectOnlineIssues(endpoints, provenance, file)
+  return { endpoints, problems, warnings: [...(await checkAuditFile(config, provenance, file)), ...warnings] }
 }
 
 function renderJson(file: string, result: LoadResult, online: OnlineCheck | null): string {

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
@@ -167,6 +168,24 @@ test('JSON lists every endpoint that was tried', async () => {
   expect(report.warnings).toMatchObject([
     { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
   ])
+})
+
+test('an audit file that cannot be opened is a warning, and none is made', async () => {
+  const folder = folderWith({ key: 'k'.repeat(32), taken: '' })
+  const audited = (file: string) => check(fileWith({}, { audit: { file, key: `file:${folder}/key` } }))
+
+  const [missing, noFile, good, old] = [
+    await audited(`${folder}/none/audit.log`),
+    await audited(folder),
+    await audited(`${folder}/audit.log`),
+    await audited(`${folder}/taken`),
+  ]
+
+  expect([missing.code, noFile.code]).toEqual([0, 0])
+  expect(missing.out).toMatch(/^warning: .* audit\.file: .*\/audit\.log cannot be opened by the user of .*: ENOENT.*\n/)
+  expect(noFile.out).toMatch(/^warning: .* audit\.file: .*: not a regular file\n/)
+  expect([good.out, old.out]).not.toContainEqual(expect.stringContaining('warning'))
+  expect(readdirSync(folder).sort()).toEqual(['key', 'taken'])
 })
 
 test('a file with problems is reported as without --online, and nothing is tried', async () => {
