@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
 import { authMetrics } from './families/auth.ts'
+import { contractMetrics } from './families/contract.ts'
 import { cacheMetrics, limitMetrics } from './families/limits.ts'
 import { configurationMetrics, processMetrics, recordingMetrics } from './families/process.ts'
 import { trafficMetrics } from './families/traffic.ts'
@@ -29,6 +30,7 @@ const definitions = {
   ...trafficMetrics,
   ...upstreamMetrics,
   ...cacheMetrics,
+  ...contractMetrics,
   ...limitMetrics,
   ...authMetrics,
   ...configurationMetrics,

@@ -22,6 +22,8 @@ const requests = (operation: string, status: string, failure = 'none'): string =
 const endpoint = (url: string, state: string): string =>
   of('endpoint_state', `group="risk", endpoint="${url}", state="${state}"`)
 const breaker = (state: string): string => of('upstream_breaker_state', `group="risk", state="${state}"`)
+const checked = (direction: string, outcome: string): string =>
+  of('contract_messages_total', `operation="valuation.score", direction="${direction}", outcome="${outcome}"`)
 const took = (le: string): string => of('request_duration_seconds_bucket', `operation="market.insights", le="${le}"`)
 
 /** Stays where it is. */
@@ -209,6 +211,18 @@ export const cases: readonly Case[] = [
     waits: 1,
     fires: 3,
     good: { [of('rate_limits_shared')]: at(1), [of('cache_redis_up')]: at(1) },
+  },
+  {
+    alert: 'LenderGatewayContractBroken',
+    bad: { [checked('response', 'kept')]: by(970), [checked('response', 'broken')]: by(30) },
+    waits: 2,
+    fires: 12,
+    // A client now and then, and bodies that were not read.
+    good: {
+      [checked('request', 'kept')]: by(1000),
+      [checked('request', 'rejected')]: by(5),
+      [checked('response', 'unchecked')]: by(100),
+    },
   },
   {
     alert: 'LenderGatewayWorkerRestarts',

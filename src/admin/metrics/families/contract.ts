@@ -1,0 +1,46 @@
+import type { MessageDirection } from '../../../observe/contract/drift-report.ts'
+import { allOperations, type OperationId } from '../../../operations.ts'
+import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
+
+type Outcome = 'kept' | 'broken' | 'rejected' | 'unchecked'
+
+const directions: readonly MessageDirection[] = ['request', 'response']
+
+const outcomes = ({ config, report: { drift } }: MetricInputs) =>
+  allOperations.flatMap(({ id }) =>
+    config.compiledContract?.operations[id] === undefined
+      ? []
+      : directions
+          .filter((direction) => config.operations[id].contract[direction] !== 'off')
+          .flatMap((direction) =>
+            Object.entries(countOutcomes(drift, id, direction)).map(
+              ([outcome, count]) => [id, direction, outcome, count] as const,
+            ),
+          ),
+  )
+
+/** Counts by outcome, so that every message is one of them. */
+const countOutcomes = (
+  drift: MetricInputs['report']['drift'],
+  id: OperationId,
+  messages: MessageDirection,
+): Readonly<Record<Outcome, number>> => {
+  const totals = drift?.totals.find(({ operation, direction }) => operation === id && direction === messages)
+  if (totals === undefined) return { kept: 0, broken: 0, rejected: 0, unchecked: 0 }
+  const { checked, broken, rejected, unchecked } = totals
+  return {
+    kept: checked - broken,
+    broken: broken - rejected,
+    rejected,
+    unchecked: Object.values(unchecked).reduce((sum, count) => sum + count, 0),
+  }
+}
+
+/** The contract: how many messages keep it. No series for what is not held to it. */
+export const contractMetrics: MetricDefinitions = {
+  contract_messages_total: seriesFor(['operation', 'direction', 'outcome'], outcomes).counter(
+    'Messages that were held to the contract: those that kept it, broke it and passed (broken), broke it and were rejected, or had a body that was not read (unchecked).',
+    asCounted,
+  ),
+}
