@@ -112,12 +112,13 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
       details?.endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) })) ?? [],
     weightMeans: details?.weightMeans ?? null,
     layers:
-      details?.layers.map(({ name, key, value, on, provenance }) => ({
+      details?.layers.map(({ name, key, value, on, provenance, contract }) => ({
         name,
         on,
         key,
         value,
         ...toPosition({ provenance }),
+        ...(contract === null ? {} : { contract }),
       })) ?? [],
     settings: Object.fromEntries(
       settings.map(({ key, value, provenance }) => [key, { value, ...toPosition({ provenance }) }]),

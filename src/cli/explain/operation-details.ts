@@ -10,6 +10,7 @@ import { createEmptyCache } from '../../runtime/resources/cache-registry.ts'
 import { acquireClientLimits } from '../../runtime/resources/client-limits.ts'
 import { createProcessLoad } from '../../runtime/resources/process-load.ts'
 import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import { type ContractPlace, findContractPlace } from './contract-place.ts'
 import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
 
 /** One setting for a request: its key, its value, and where it comes from. */
@@ -38,6 +39,8 @@ export interface EndpointShare {
 /** A layer of the stack, with its setting. */
 export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, ExplainedSetting {
   readonly on: boolean
+  /** Null: the layer has nothing to do with the contract. */
+  readonly contract: ContractPlace | null
 }
 
 /** One edit of the fields of each request or response. A secret value is masked. */
@@ -90,10 +93,10 @@ export const collectOperationDetails = (
       setting(`operations.${id}.state`, operation.state),
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
     ],
-    layers: toExplainedLayers(describeLayers(config, described), operation.state, (key, value) =>
+    layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) =>
       key === 'cache' && operation.cache !== null
         ? setting(`operations.${id}.cache`, renderCache(subtree(tree, 'operations', id, 'cache')))
-        : setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
+        : setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value),
     ),
     globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
   }
@@ -126,6 +129,9 @@ export const describeLayers = (
     caches: createEmptyCache(config),
     contract: null,
   })
+
+/** Tells whether the key of a layer is one of an operation, which may state it for itself. */
+const isOwnKey = (key: string): boolean => !key.includes('.') || key.startsWith('contract.')
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 
@@ -178,16 +184,21 @@ const renderCache = (tree: SettingTree): string =>
 
 const toExplainedLayers = (
   rows: readonly LayerRow[],
-  state: 'serve' | 'refuse',
+  { id }: Operation,
+  config: Config,
   setting: (key: string, value: string) => ExplainedSetting,
 ): readonly ExplainedLayer[] => {
-  const shown = rows.map((row) => ({
-    ...setting(row.key, row.setting),
-    name: row.name,
-    on: row.layer !== null && state === 'serve',
-  }))
+  const { state } = config.operations[id]
+  const shown = rows.map((row): ExplainedLayer => {
+    const contract = findContractPlace(row.name, id, config)
+    // Its layer needs what only a process that serves has.
+    const isOn = contract === null ? row.layer !== null : row.setting !== 'none' && contract.offBecause === null
+    return { ...setting(row.key, row.setting), name: row.name, on: isOn && state === 'serve', contract }
+  })
   // `refuse` stands in place of all other layers, and of the upstream.
-  return state === 'serve' ? shown : [{ ...setting('state', 'refuse'), name: 'refuse', on: true }, ...shown]
+  return state === 'serve'
+    ? shown
+    : [{ ...setting('state', 'refuse'), name: 'refuse', on: true, contract: null }, ...shown]
 }
 
 const renderHost = (host: UpstreamConfig['host']): string => {

@@ -1,6 +1,7 @@
 import type { Provenance } from '../../config/load/provenance.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 import { alignRow, columnWidths } from '../render/table.ts'
+import { type ContractPlace, formatContractPlace } from './contract-place.ts'
 import type { Explanation } from './explanation.ts'
 import type { EndpointShare, ExplainedLayer, ExplainedSetting, OperationDetails } from './operation-details.ts'
 import { listOperations } from './rejection.ts'
@@ -99,7 +100,7 @@ const renderShare = ({ weight, drain, percent, mostPercent }: EndpointShare): st
 }
 
 const layerRow = (
-  { name, key, value, on, provenance }: ExplainedLayer,
+  { name, key, value, on, provenance, contract }: ExplainedLayer,
   index: number,
   prefixes: readonly string[],
   file: string,
@@ -107,12 +108,25 @@ const layerRow = (
   const prefix = prefixes.find((each) => key.startsWith(each)) ?? ''
   return [
     `${index + 1} ${name}`,
-    `${key.slice(prefix.length)}: ${value}${on ? '' : offNote(value)}`,
-    ...provenanceCells(provenance, file),
+    `${key.slice(prefix.length)}: ${value}${on ? '' : offNote(value, contract)}`,
+    ...(contract === null ? provenanceCells(provenance, file) : contractCells(provenance, contract, file)),
   ]
 }
 
-const offNote = (value: string): string => (value === 'none' ? ' (off)' : ' (not reached)')
+const contractCells = (
+  provenance: Provenance,
+  contract: ContractPlace,
+  file: string,
+): [level: string, place: string] => {
+  const [level, place] = provenanceCells(provenance, file)
+  return [level, [place, formatContractPlace(contract, file)].filter((each) => each !== '').join('; ')]
+}
+
+const offNote = (value: string, contract: ContractPlace | null): string => {
+  if (value === 'none') return ' (off)'
+  const why = contract?.offBecause ?? null
+  return why === null ? ' (not reached)' : ` (off: ${why})`
+}
 
 const provenanceCells = ({ source, line }: Provenance, file: string): [level: string, place: string] => [
   source,
