@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { compileSchemas, sharedSchemas } from '../../src/config/contract/compile-contract.ts'
+import { compileSchemas, sharedSchema } from '../../src/config/contract/compile-contract.ts'
 import { StepBudget, TooManyStepsError } from '../../src/contract/step-budget.ts'
 import { schemaName, validatorsOf } from '../helpers/validators.ts'
 
-const ref = { $ref: `${sharedSchemas}#/$defs/Node` }
+const ref = { $ref: sharedSchema('Node') }
 const branch = (op: string) => ({
   type: 'object',
   required: ['op'],

@@ -5,7 +5,7 @@ import { type ContractValidators, createValidators } from '../../src/contract/va
 export const schemaName = 's0'
 
 /**
- * Compiles one schema as a contract is compiled. It may refer to `shared` by {@link sharedSchemas}; `memberNames` are
+ * Compiles one schema as a contract is compiled. It may refer to `shared` by {@link sharedSchema}; `memberNames` are
  * the names that violations may tell.
  */
 export const validatorsOf = (

@@ -2,7 +2,7 @@ import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
 import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
-import { checkingCost, findCircleInPlace, maxChecksInPlace } from './checking-cost.ts'
+import { checksInPlace, findCircleInPlace, maxChecksInPlace } from './checking-cost.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, asTree, type NodeIssue, type Tree } from './contract-node.ts'
@@ -28,7 +28,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
       checkMatches(each, follow, analysis, issueAt)
     })
     if (used.has(schema) && analysis.typesOf(schema).never !== null) checkTop(schema, issueAt)
-    if (used.has(schema) && checkingCost(schema, follow).atTop > maxChecksInPlace) issueAt(asTree(schema), [], tooMany)
+    if (used.has(schema) && checksInPlace(schema, follow) > maxChecksInPlace) issueAt(asTree(schema), [], tooMany)
   }
 
   /** Says an issue at a path that may lead into schemas inside. */

@@ -8,27 +8,23 @@ export const maxFreeChecks = 64
 /** The largest number of schemas that hold for one value by themselves. */
 export const maxChecksInPlace = 5_000
 
-/** How many schemas one place of a value is checked against. */
-export interface CheckingCost {
-  /** At the top of the value. */
-  readonly atTop: number
-  /** Whether it stays below {@link maxFreeChecks} at every depth. */
-  readonly isBounded: boolean
-}
-
 /** The schemas that one place is checked against, with how often. */
 type Counts = Map<Tree, number>
 
 // What takes longer to compute counts as not bounded.
 const maxWork = 200_000
 
+/** Computes how many schemas hold for a value by themselves, without its members and items. */
+export const checksInPlace = (schema: unknown, follow: FollowReference): number =>
+  isTree(schema) ? total(expandInPlace(new Map([[schema, 1]]), follow)) : 0
+
 /**
- * Computes how many schemas one place of a value may be checked against. Two branches of `anyOf` that lead to the same
- * schema one level deeper double the checks with each level: a body of a few hundred bytes would take years. Every
- * branch is taken to be tried, so what is computed is never too low. It follows the places that a value can have: two
- * members that share a schema are two places, and cost nothing more.
+ * Tells whether no place of a value is checked against more than {@link maxFreeChecks} schemas. Two branches of `anyOf`
+ * that lead to the same schema one level deeper double the checks with each level: a body of a few hundred bytes would
+ * take years. Every branch is taken to be tried, so the result errs on one side. It follows the places that a value can
+ * have: two members that share a schema are two places, and cost nothing more.
  */
-export const checkingCost = (schema: unknown, follow: FollowReference): CheckingCost => {
+export const areChecksBounded = (schemas: Iterable<unknown>, follow: FollowReference): boolean => {
   const ids = new Map<Tree, number>()
   const keyOf = (counts: Counts): string =>
     [...counts]
@@ -39,25 +35,28 @@ export const checkingCost = (schema: unknown, follow: FollowReference): Checking
       .sort()
       .join()
   const seen = new Set<string>()
-  const open: Counts[] = [isTree(schema) ? new Map([[schema, 1]]) : new Map()]
-  let atTop: number | null = null
+  const open: Counts[] = []
+  const visit = (place: Counts): void => {
+    const key = keyOf(place)
+    if (place.size === 0 || seen.has(key)) return
+    seen.add(key)
+    open.push(place)
+  }
+  for (const schema of schemas) if (isTree(schema)) visit(new Map([[schema, 1]]))
   let work = 0
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const all = expandInPlace(place, follow)
-    const checks = [...all.values()].reduce((sum, count) => sum + count, 0)
-    atTop ??= checks
     work += all.size
-    if (checks > maxFreeChecks || work > maxWork) return { atTop, isBounded: false }
+    if (total(all) > maxFreeChecks || work > maxWork) return false
     for (const below of placesBelow(all)) {
       work += below.size
-      const key = keyOf(below)
-      if (below.size === 0 || seen.has(key)) continue
-      seen.add(key)
-      open.push(below)
+      visit(below)
     }
   }
-  return { atTop: atTop ?? 0, isBounded: true }
+  return true
 }
+
+const total = (counts: Counts): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
 
 const add = (counts: Counts, schema: unknown, count: number): void => {
   if (isTree(schema)) counts.set(schema, (counts.get(schema) ?? 0) + count)

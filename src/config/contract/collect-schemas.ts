@@ -1,7 +1,7 @@
 import type { SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
-import { checkingCost } from './checking-cost.ts'
-import { countedKeyword, sharedSchemas } from './compile-contract.ts'
+import { areChecksBounded } from './checking-cost.ts'
+import { countedKeyword, sharedSchema } from './compile-contract.ts'
 import { asTree, isTree, type Tree } from './contract-node.ts'
 import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
@@ -12,14 +12,18 @@ export class SchemaCollector {
   /** The schemas by name, and those that they refer to. */
   readonly schemas: Record<SchemaName, object | boolean> = {}
   readonly shared: Record<string, unknown> = {}
-  /** The schemas of the document that have a name. */
-  readonly used = new Set<unknown>()
+  readonly #names = new Map<unknown, SchemaName>()
   readonly #memberNames = new Set<string>()
   readonly #sharedNames = new Map<string, string>()
   #isCounted = false
 
   constructor(follow: FollowReference) {
     this.#follow = follow
+  }
+
+  /** The schemas of the document that have a name. */
+  get used(): ReadonlySet<unknown> {
+    return new Set(this.#names.keys())
   }
 
   /** Every name of a member that the schemas know. */
@@ -29,18 +33,17 @@ export class SchemaCollector {
 
   /** Gives a schema a name. */
   add(schema: unknown): SchemaName {
-    const name = `s${this.used.size}`
-    this.used.add(isTree(schema) ? schema : { schema })
-    this.#names.set(name, schema)
+    const known = this.#names.get(schema)
+    if (known !== undefined) return known
+    const name = `s${this.#names.size}`
+    this.#names.set(schema, name)
     return name
   }
 
-  readonly #names = new Map<SchemaName, unknown>()
-
   /** Copies what was added. Where a place could be checked again and again, the checks are counted at run time. */
   finish(): void {
-    this.#isCounted = [...this.#names.values()].some((schema) => !checkingCost(schema, this.#follow).isBounded)
-    for (const [name, schema] of this.#names) this.schemas[name] = this.#copy(schema) as object | boolean
+    this.#isCounted = !areChecksBounded(this.#names.keys(), this.#follow)
+    for (const [schema, name] of this.#names) this.schemas[name] = this.#copy(schema) as object | boolean
   }
 
   #copy(schema: unknown): unknown {
@@ -78,6 +81,6 @@ export class SchemaCollector {
       this.shared[name] = true
       this.shared[name] = this.#copy(this.#follow(pointer))
     }
-    return `${sharedSchemas}#/$defs/${name}`
+    return sharedSchema(name)
   }
 }

@@ -1,0 +1,126 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { loadContract } from '../../../src/config/contract/load-contract.ts'
+import { createValidators } from '../../../src/contract/validators.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { sampleContract } from '../../helpers/contract.ts'
+import { largeContract } from '../../helpers/large-contract.ts'
+import { folderWith } from '../helper.ts'
+
+const files = fileURLToPath(new URL('files/', import.meta.url))
+
+const ids = allOperations.map(({ id }) => id)
+
+describe('a contract of all nine', () => {
+  test.each(['small.yaml', 'split/contract.yaml'])('%s has neither problems nor warnings', (name) => {
+    const { contract, problems, warnings } = loadContract(files, name)
+
+    expect([problems, warnings]).toEqual([[], []])
+    expect(Object.keys(contract?.operations ?? {}).toSorted()).toEqual(ids.toSorted())
+    expect(JSON.stringify(contract?.document)).not.toMatch(/"\$ref":"[^#]/)
+  })
+
+  test('one of 200 KB is compiled within seconds', () => {
+    const text = JSON.stringify(largeContract())
+    const yaml = stringify(largeContract())
+    const folder = folderWith({ 'contract.json': text, 'contract.yaml': yaml })
+
+    for (const [name, size] of [
+      ['contract.json', text.length],
+      ['contract.yaml', yaml.length],
+    ] as const) {
+      const start = performance.now()
+      const { contract, problems, warnings } = loadContract(folder, name)
+      const took = performance.now() - start
+      console.log(`${name}: ${size} bytes, ${Math.round(took)} ms, code of ${contract?.code.length} characters`)
+
+      expect([problems, warnings]).toEqual([[], []])
+      expect(size).toBeGreaterThan(200_000)
+      expect(contract && createValidators(contract)).not.toBeNull()
+    }
+  })
+})
+
+test('the operations of the nine that it leaves out are a notice', () => {
+  const folder = folderWith({ 'contract.json': JSON.stringify(sampleContract) })
+
+  const { warnings } = loadContract(folder, 'contract.json')
+
+  expect(warnings).toHaveLength(1)
+  expect(warnings[0]).toMatchObject({
+    message: '7 of the nine are not in the contract: nothing of them is checked',
+    line: 1,
+    path: 'paths',
+  })
+})
+
+test('a parameter that two operations share is checked by its own schema in both', () => {
+  const shared = { name: 'page', in: 'query', schema: { $ref: '#/components/schemas/Page' } }
+  const get = (...more: readonly unknown[]): object => ({
+    get: { parameters: [{ $ref: '#/components/parameters/Page' }, ...more], responses: { 200: { description: 'ok' } } },
+  })
+  const folder = folderWith({
+    'contract.json': JSON.stringify({
+      openapi: '3.1.1',
+      info: { title: 'test', version: '1' },
+      paths: {
+        '/leads/pipeline': get(),
+        '/market/insights': get({ name: 'state', in: 'query', schema: { enum: ['open'] } }),
+      },
+      components: { parameters: { Page: shared }, schemas: { Page: { type: 'integer' } } },
+    }),
+  })
+
+  const { contract } = loadContract(folder, 'contract.json')
+
+  const [page, state] = contract?.operations['market.insights']?.request.parameters ?? []
+  const validators = contract && createValidators(contract)
+  const check = (schema: string | null | undefined, value: unknown) =>
+    validators?.validate(schema ?? '', value, 'query', { isSmall: true }).map(({ rule }) => rule)
+  expect([check(page?.schema, 7), check(page?.schema, 'open')]).toEqual([[], ['type']])
+  expect([check(state?.schema, 'open'), check(state?.schema, 7)]).toEqual([[], ['enum']])
+})
+
+describe('OpenAPI 3.0', () => {
+  const body = (schema: unknown): object => ({
+    openapi: '3.0.4',
+    info: { title: 'test', version: '1' },
+    paths: {
+      '/valuation/score': {
+        post: {
+          requestBody: { content: { 'application/json': { schema } } },
+          responses: { 200: { description: 'scored' } },
+        },
+      },
+    },
+  })
+
+  test('is read as 3.1, with a warning of what is lost', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        name: { type: 'string', nullable: true, example: 'x' },
+        amount: { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 10, exclusiveMaximum: false },
+        any: { nullable: true },
+      },
+    }
+    const folder = folderWith({ 'contract.json': JSON.stringify(body(schema), null, 1) })
+
+    const { contract, problems, warnings } = loadContract(folder, 'contract.json')
+
+    expect(problems).toEqual([])
+    expect(warnings.slice(0, 2).map(({ message, line }) => [message, line])).toEqual([
+      ['OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost', 2],
+      ['this does nothing in OpenAPI 3.0: nullable without type', 28],
+    ])
+    expect(contract?.document).toMatchObject({ openapi: '3.1.1' })
+    expect(JSON.stringify(contract?.document)).toContain(
+      JSON.stringify({
+        name: { type: ['string', 'null'], examples: ['x'] },
+        amount: { type: 'number', exclusiveMinimum: 0, maximum: 10 },
+        any: {},
+      }),
+    )
+  })
+})
