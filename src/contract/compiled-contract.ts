@@ -19,7 +19,7 @@ export interface CompiledContract {
   readonly operations: Readonly<Partial<Record<OperationId, OperationContract>>>
   /** Every name of a member that the schemas know: no other name is shown to anyone. */
   readonly memberNames: readonly string[]
-  /** One OpenAPI 3.1 document, as plain JSON: it refers to nothing outside itself. */
+  /** One OpenAPI 3.1 document, as plain JSON: it refers to nothing outside itself. Null in a worker. */
   readonly document: unknown
 }
 

@@ -6,7 +6,8 @@ import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
 import { hasUniqueItems } from '../../contract/unique-items.ts'
 
-/** Returns the address of a schema that others refer to. Each has its own: Ajv takes quadratic time for one with parts. */
+// Each has its own: for parts of one document Ajv takes a time that is quadratic in their number.
+/** Returns the address of a schema that others refer to. */
 export const sharedSchema = (name: string): string => `contract:///shared/${encodeURIComponent(name)}`
 
 /** The keyword of a schema whose checks are counted at run time, by the function that evaluates the code. */

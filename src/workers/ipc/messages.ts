@@ -121,12 +121,16 @@ export type MessageToPrimary =
 
 /** Serialises a snapshot's input for another process. */
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
-  config: { ...config, clients: [] },
+  config: { ...config, clients: [], compiledContract: withoutDocument(config.compiledContract) },
   clients: serializeClients(config.clients),
   operations: overrides.operations.all,
   endpoints: overrides.endpoints.all,
   sandboxOrigin,
 })
+
+/** Leaves out the document of a contract, which may have megabytes: the primary alone shows it. */
+const withoutDocument = (contract: Config['compiledContract']): Config['compiledContract'] =>
+  contract && { ...contract, document: null }
 
 /** Deserialises it. A client that is the same as in `running` is the very same object. */
 export const deserializeInput = async (

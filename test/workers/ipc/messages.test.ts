@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { deserializeInput, serializeInput } from '../../../src/workers/ipc/messages.ts'
+import { contractFile } from '../../helpers/contract.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const configWith = (disabled: boolean) =>
@@ -34,4 +35,17 @@ test('it keeps the clients that have not changed, and no others', async () => {
 
   expect(same.config.clients).toBe(running)
   expect(edited.config).toEqual(configWith(true))
+})
+
+test('a worker is sent the compiled contract without its document', () => {
+  const config = testConfig({ contract: { file: contractFile() } })
+
+  const { compiledContract } = serializeInput({
+    config,
+    overrides: { operations: none, endpoints: none },
+    sandboxOrigin: null,
+  }).config
+
+  expect(config.compiledContract?.document).toMatchObject({ openapi: '3.1.1' })
+  expect(compiledContract).toEqual({ ...config.compiledContract, document: null })
 })
