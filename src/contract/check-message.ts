@@ -107,15 +107,12 @@ const findResponse = (responses: readonly ResponseContract[], status: number): R
   )
 }
 
-/** Checks a body. Bodies of at most {@link smallBodyBytes} have all of their violations listed, others the first. */
+/** Checks a body. */
 export const checkBody = (schema: SchemaName, validators: ContractValidators, bytes: Buffer): readonly Violation[] => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return [faultViolations[parsed.fault]]
-  return validators.validate(schema, parsed.value, 'body', { isSmall: bytes.length <= smallBodyBytes })
+  return validators.validate(schema, parsed.value, 'body', { bytes: bytes.length })
 }
-
-// A body of 1 MiB can break a schema in a hundred thousand places, and Ajv makes an object of each.
-const smallBodyBytes = 16 * 1024
 
 const jsonViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'body', rule, detail })
 
@@ -186,7 +183,7 @@ const checkParameter = (
   else if (read.kind === 'absent') {
     if (required) violations.push({ pointer, in: place, rule: 'required', detail: 'the parameter has to be there' })
   } else if (schema !== null && read.value !== emptyParameter) {
-    const options = { isSmall: true, prefix: pointer }
+    const options = { bytes: 0, prefix: pointer }
     const found = validators.validate(schema, read.value, place, options)
     if (found.length === 0) return
     // A schema without `type` (`enum: [1, 2]`) may mean another type than a string.

@@ -6,14 +6,14 @@ import { type SchemaError, toViolations } from './violations.ts'
 /** The validators of a contract. */
 export interface ContractValidators {
   /**
-   * Lists how a value breaks a schema; empty: it does not. `isSmall`: all violations, instead of the first. `prefix` is
-   * the start of their pointers.
+   * Lists how a value breaks a schema; empty: it does not. `bytes` is the length of its text, by which it may take
+   * longer; of a short one all violations are listed, of a long one the first. `prefix` is the start of their pointers.
    */
   validate(
     name: SchemaName,
     value: unknown,
     place: ViolationPlace,
-    options: { readonly isSmall: boolean; readonly prefix?: string },
+    options: { readonly bytes: number; readonly prefix?: string },
   ): readonly Violation[]
 }
 
@@ -25,11 +25,13 @@ interface SchemaValidator {
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-// A second at most. 1 MiB of the smallest objects takes 350,000.
-const maxSteps = 1_000_000
+// Some hundredths of a second for a short value, a second or two for 1 MiB that is made for it. An item of 100 bytes
+// may be held to 50 schemas.
+const baseSteps = 200_000
+const stepsPerByte = 5
 
-// With all violations no branch is left early; a small body that is not hostile takes some hundreds.
-const maxDetailedSteps = 50_000
+// A body of 1 MiB can break a schema in a hundred thousand places, and Ajv makes an object of each.
+const maxDetailedBytes = 16 * 1024
 
 // The files beside this one that compiled code asks for.
 const ownModules = ['linear-regexp', 'formats', 'unique-items']
@@ -44,15 +46,21 @@ export const createValidators = ({ code, detailedCode, memberNames }: CompiledCo
   /** Lists all errors; null: that takes too long. */
   const listErrors = (name: SchemaName, value: unknown): readonly SchemaError[] | null => {
     detailed ??= evaluate(detailedCode, steps)
-    return findErrors(detailed[name], value, steps, maxDetailedSteps)
+    return findErrors(detailed[name], value, steps, baseSteps)
   }
 
   return {
-    validate(name, value, place, { isSmall, prefix = '' }) {
-      const errors = findErrors(first[name], value, steps, maxSteps)
+    validate(name, value, place, { bytes, prefix = '' }) {
+      const errors = findErrors(first[name], value, steps, baseSteps + stepsPerByte * bytes)
       if (errors === null) return [{ pointer: prefix, in: place, rule: 'complexity', detail: tooComplex }]
       if (errors.length === 0) return noViolations
-      return toViolations((isSmall ? listErrors(name, value) : null) ?? errors, value, place, prefix, names)
+      return toViolations(
+        (bytes <= maxDetailedBytes ? listErrors(name, value) : null) ?? errors,
+        value,
+        place,
+        prefix,
+        names,
+      )
     },
   }
 }
@@ -66,10 +74,10 @@ const findErrors = (
   validator: SchemaValidator | undefined,
   value: unknown,
   steps: StepBudget,
-  maxStepsOfIt: number,
+  maxSteps: number,
 ): readonly SchemaError[] | null => {
   if (validator === undefined) throw new TypeError('the contract has no validator of this name')
-  steps.left = maxStepsOfIt
+  steps.left = maxSteps
   try {
     if (validator(value)) return noErrors
     const { errors } = validator
@@ -94,13 +102,13 @@ const requireModule = (name: string, steps: StepBudget): unknown => {
   return load(name)
 }
 
-/** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes a step. */
+/** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes steps. */
 const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   const exported = {}
   new Function('exports', 'require', 'takeStep', code.replaceAll(functionStart, '$&takeStep();'))(
     exported,
     (name: string) => requireModule(name, steps),
-    steps.take,
+    steps.takeCall,
   )
   return exported
 }

@@ -23,6 +23,34 @@ const filled = (bytes: number): string => {
 /** Holds 64 KiB of JSON. */
 export const mediumBody = filled(64 * 1024)
 
+const asset = (at: number) => ({
+  id: `asset-${at}-0f8e2c`,
+  kind: 'machine',
+  amount: 1000.5 + at,
+  currency: 'EUR',
+  acquiredOn: '2021-03-04',
+  location: { street: 'Long Street 12', city: 'Hamburg', postcode: '20095', country: 'DE' },
+  serial: `SN-${at}00123-XYZ`,
+  isLeased: at % 2 === 0,
+})
+
+/** Builds JSON of an application with so many assets, each of about 230 bytes. */
+const application = (assets: number): string =>
+  JSON.stringify({
+    applicationId: 'app-2026-000123',
+    requestedAt: '2026-01-15T09:30:00Z',
+    amount: 125_000,
+    termMonths: 60,
+    purpose: 'Machines for the workshop in Hamburg, with an option to extend the credit line later on.',
+    assets: Array.from({ length: assets }, (_, at) => asset(at)),
+  })
+
+/** Holds about 2 KB of JSON that keeps the contract of the bench. */
+export const structuredBody = application(8)
+
+/** Holds about 64 KB of it. */
+export const largeStructuredBody = application(285)
+
 /** Answers the measured requests: about 200 bytes of JSON. */
 export const smallResponse = JSON.stringify({
   status: 'ok',
@@ -39,6 +67,9 @@ export const largeResponse = filled(1024 * 1024)
 
 /** Marks a target that is answered with 1 MiB. */
 export const largeMark = 'bench-large=1'
+
+/** Marks a target that is answered with {@link structuredBody}. */
+export const structuredMark = 'bench-structured=1'
 
 /** Marks a target whose response may be stored for an hour. */
 export const storableMark = 'bench-storable=1'

@@ -5,7 +5,16 @@
  */
 import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { type Echo, echoMark, largeMark, largeResponse, smallResponse, storableMark } from './payloads.ts'
+import {
+  type Echo,
+  echoMark,
+  largeMark,
+  largeResponse,
+  smallResponse,
+  storableMark,
+  structuredBody,
+  structuredMark,
+} from './payloads.ts'
 
 const response = (body: string, cacheControl = 'no-store'): Buffer =>
   Buffer.from(
@@ -16,6 +25,7 @@ const response = (body: string, cacheControl = 'no-store'): Buffer =>
 
 const small = response(smallResponse)
 const large = response(largeResponse)
+const structured = response(structuredBody)
 /** The same for an hour: dated when it is asked for, or a cache would take it for old. */
 const storable = (body: string): Buffer => response(body, 'max-age=3600')
 const empty = Buffer.alloc(0)
@@ -85,6 +95,7 @@ const parse = (bytes: Buffer): Parsed | null => {
 const fixedFor = (line: string): Buffer => {
   const isLarge = line.includes(largeMark)
   if (line.includes(storableMark)) return storable(isLarge ? largeResponse : smallResponse)
+  if (line.includes(structuredMark)) return structured
   return isLarge ? large : small
 }
 

@@ -1,6 +1,16 @@
 /** Says what is asked for in each turn. */
 import { allOperations, type Operation } from '../../src/operations.ts'
-import { largeMark, largeResponse, mediumBody, smallBody, smallResponse, storableMark } from './payloads.ts'
+import {
+  largeMark,
+  largeResponse,
+  largeStructuredBody,
+  mediumBody,
+  smallBody,
+  smallResponse,
+  storableMark,
+  structuredBody,
+  structuredMark,
+} from './payloads.ts'
 
 /** Header fields by name. */
 export type Fields = Readonly<Record<string, string>>
@@ -54,8 +64,8 @@ const asking = (id: Operation['id'], query = '') => ({
   onRequest: true,
 })
 
-const posting = (body: string) => ({
-  ...asking('valuation.score'),
+const posting = (body: string, query = '') => ({
+  ...asking('valuation.score', query),
   fields: { ...fields, 'Content-Type': 'application/json' },
   body,
 })
@@ -74,6 +84,8 @@ export const workloads: readonly Workload[] = [
   get,
   { ...posting(smallBody), name: 'post', onRequest: false },
   { ...posting(mediumBody), name: 'post-64k' },
+  { ...posting(structuredBody, `?${structuredMark}`), name: 'json-2k', answer: structuredBody },
+  { ...posting(largeStructuredBody, `?${structuredMark}`), name: 'json-64k', answer: structuredBody },
   { ...asking('market.insights', `?${largeMark}`), name: 'answer-1m', answer: largeResponse },
   { ...storable(), name: 'cached' },
   { ...storable(`&${largeMark}`), name: 'cached-1m', answer: largeResponse },

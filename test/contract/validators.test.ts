@@ -23,7 +23,7 @@ describe('a schema that refers to itself in several branches', () => {
   test('is left after a bounded number of steps, which is a violation', () => {
     const validators = validatorsOf(ref, { Node: tree })
 
-    const violations = validators.validate(schemaName, nested(40), 'body', { isSmall: true })
+    const violations = validators.validate(schemaName, nested(40), 'body', { bytes: 100 })
 
     expect(violations).toEqual([
       { pointer: '', in: 'body', rule: 'complexity', detail: 'to check the value takes too long' },
@@ -34,14 +34,14 @@ describe('a schema that refers to itself in several branches', () => {
     const validators = validatorsOf(ref, { Node: tree })
     const value = { op: 'and', args: [{ op: 'or', args: [{ op: 'not' }, { op: 'not' }] }] }
 
-    expect(validators.validate(schemaName, value, 'body', { isSmall: true })).toEqual([])
+    expect(validators.validate(schemaName, value, 'body', { bytes: 100 })).toEqual([])
   })
 
   test('has its steps back for the next value', () => {
     const validators = validatorsOf(ref, { Node: tree })
-    validators.validate(schemaName, nested(40), 'body', { isSmall: true })
+    validators.validate(schemaName, nested(40), 'body', { bytes: 100 })
 
-    expect(validators.validate(schemaName, { op: 'and' }, 'body', { isSmall: true })).toEqual([])
+    expect(validators.validate(schemaName, { op: 'and' }, 'body', { bytes: 100 })).toEqual([])
   })
 
   test('takes its steps in every function that Ajv writes', () => {
@@ -61,7 +61,7 @@ test('unique items take linear time', () => {
   const few = Array.from({ length: 100 }, (_, i) => ({ i }))
   const many = Array.from({ length: 100_000 }, (_, i) => ({ i }))
 
-  const check = (value: unknown) => validators.validate(schemaName, value, 'body', { isSmall: false })
+  const check = (value: unknown) => validators.validate(schemaName, value, 'body', { bytes: 20_000 })
 
   expect(check(few)).toEqual([])
   expect(check([...few, { i: 7 }])).toMatchObject([{ rule: 'uniqueItems' }])
@@ -73,19 +73,19 @@ test('an array of 100,000 wrong items has at most ten violations, and all of the
   const validators = validatorsOf({ type: 'array', items: { type: 'string' } })
   const wrong = (length: number) => Array.from({ length }, () => 1)
 
-  expect(validators.validate(schemaName, wrong(100_000), 'body', { isSmall: false })).toHaveLength(1)
-  expect(validators.validate(schemaName, wrong(1000), 'body', { isSmall: true })).toHaveLength(10)
+  expect(validators.validate(schemaName, wrong(100_000), 'body', { bytes: 200_000 })).toHaveLength(1)
+  expect(validators.validate(schemaName, wrong(1000), 'body', { bytes: 100 })).toHaveLength(10)
 })
 
 test('a member that every object inherits counts only when it is there', () => {
   const names = ['constructor', 'toString', '__proto__']
   const validators = validatorsOf({ type: 'object', required: names }, {}, names)
 
-  const violations = validators.validate(schemaName, JSON.parse('{}'), 'body', { isSmall: true })
+  const violations = validators.validate(schemaName, JSON.parse('{}'), 'body', { bytes: 100 })
 
   expect(violations.map(({ pointer }) => pointer)).toEqual(['/constructor', '/toString', '/__proto__'])
   const own = JSON.parse('{"constructor":1,"toString":2,"__proto__":3}')
-  expect(validators.validate(schemaName, own, 'body', { isSmall: true })).toEqual([])
+  expect(validators.validate(schemaName, own, 'body', { bytes: 100 })).toEqual([])
 })
 
 describe('a budget compares', () => {

@@ -53,10 +53,13 @@ export const sampleContract = {
   },
 }
 
-/** Writes a contract to a file that is there until the test has finished. */
-export const contractFile = (document: unknown = sampleContract): string => {
+/** Writes a contract to a file that is there until the test has finished; `atEnd`: until then. */
+export const contractFile = (
+  document: unknown = sampleContract,
+  atEnd: (remove: () => void) => void = onTestFinished,
+): string => {
   const folder = mkdtempSync(join(tmpdir(), 'contract-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  atEnd(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'contract.json')
   writeFileSync(file, JSON.stringify(document))
   return file

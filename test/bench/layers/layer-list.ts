@@ -18,5 +18,8 @@ export const readLayerList = (file: string): readonly string[] => {
   )
   const rows = describeLayers(config, operation, guard)
   guard.release()
-  return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)
+  // A contract is evaluated only where traffic is served, so its rows have no layer here.
+  const isOn = ({ name, setting, layer }: (typeof rows)[number]): boolean =>
+    layer !== null || (name.endsWith('-contract') && setting !== 'none')
+  return rows.filter(isOn).map(({ name }) => name)
 }

@@ -28,6 +28,7 @@ export interface Switches {
   readonly requestId: string
   readonly tracing: string
   readonly metrics: string
+  readonly contract: string
 }
 
 const off: Switches = {
@@ -45,6 +46,7 @@ const off: Switches = {
   requestId: 'none',
   tracing: 'none',
   metrics: 'none',
+  contract: 'none',
 }
 
 /** Where a gateway runs. */
@@ -92,6 +94,7 @@ const textOf = (level: Level, { port, upstreamPort }: LevelSite): string => {
     requestId,
     tracing,
     metrics,
+    contract,
   } = { ...off, ...level.on }
   const listen = `  publicUrl: ${publicUrl}\n${level.tls ? tls : ''}`
   return `${gatewayFile(port, { tls: listen })}requestId: { header: ${requestId} }
@@ -99,6 +102,7 @@ log: { access: ${access} }
 audit: ${audit}
 tracing: ${tracing}
 metrics: ${metrics}
+contract: ${contract}
 limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
 auth: ${auth}
 ${client === '' ? '' : `clients: [{ id: bank-a, operations: all, ${client} }]\n`}defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }

@@ -8,6 +8,7 @@ import { projectRoot, serveTree } from '../peers/gateway-tree.ts'
 import type { Peer } from '../peers/peer.ts'
 import { spanServer, spansUrl, startSideServer } from '../side-server.ts'
 import type { Stage } from '../stage.ts'
+import { benchContract } from './bench-contract.ts'
 import { issuerKey } from './credentials.ts'
 import { readLayerList } from './layer-list.ts'
 import { renderLevelConfig } from './level-config.ts'
@@ -44,6 +45,7 @@ export const createLevelPeer = (
 export const writeSecrets = (directory: string): void => {
   writeFileSync(join(directory, 'audit-key'), 'k'.repeat(32))
   writeFileSync(join(directory, 'jwks.json'), jwks(issuerKey))
+  writeFileSync(join(directory, 'contract.json'), JSON.stringify(benchContract))
 }
 
 /**

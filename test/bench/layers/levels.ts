@@ -40,6 +40,9 @@ const jwt = 'jwt: { issuer: ISSUER, audience: [AUDIENCE], jwks: file:DIRECTORY/j
 const introspection = (cache: string): string =>
   `{ methods: [introspection], introspection: { url: "INTROSPECTION", clientId: bench, clientSecret: bench, cache: ${cache} } }`
 
+const heldTo = (mode: string, sample = '100%'): string =>
+  `{ file: DIRECTORY/contract.json, request: ${mode}, response: ${mode}, sample: ${sample} }`
+
 const byKey = 'apiKeys: [KEY]'
 const byClaims = 'claims: { client_id: bank-a }'
 const byCertificate = 'certificates: [dns:bank-a.example]'
@@ -70,6 +73,10 @@ export const levels: readonly Level[] = [
     { name: 'metrics', on: { metrics: 'true' } },
     { name: 'tracing 1%', on: { tracing: '{ otlp: "RECEIVER", sample: 1% }' } },
     { name: 'tracing 100%', on: { tracing: '{ otlp: "RECEIVER", sample: 100% }' } },
+    // With `--workloads json-2k`, or json-64k: the other bodies break this contract.
+    { name: 'contract report 100%', on: { contract: heldTo('report') } },
+    { name: 'contract report 10%', on: { contract: heldTo('report', '10%') } },
+    { name: 'contract enforce', on: { contract: heldTo('enforce') } },
     { name: 'no access log', on: { access: 'false' } },
     { name: 'request id', on: { requestId: 'X-Request-Id' } },
     {

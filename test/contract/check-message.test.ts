@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'vitest'
+import { checkBody, checkRequestHead, checkResponseHead } from '../../src/contract/check-message.ts'
+import type { MediaTypeContract, ParameterContract, RequestContract } from '../../src/contract/compiled-contract.ts'
+import type { HeaderFields } from '../../src/header-fields.ts'
+import { schemaName, validatorsOf } from '../helpers/validators.ts'
+
+const validators = validatorsOf({ type: 'object' })
+const json: MediaTypeContract = { type: 'application/json', schema: schemaName }
+
+const check = (content: readonly MediaTypeContract[], fields: HeaderFields, required = true) =>
+  checkRequestHead({ parameters: [], body: { required, content } }, validators, { query: '', fields, hasBody: true })
+
+const type = (value: string): HeaderFields => ['Content-Type', value]
+const schema = { kind: 'schema', schema: schemaName }
+const none = { kind: 'none' }
+const unchecked = (why: string) => ({ kind: 'unchecked', why })
+
+describe('the type of a body', () => {
+  test.each<[string, readonly MediaTypeContract[], HeaderFields, object]>([
+    ['as the contract has it', [json], type('application/json'), schema],
+    ['in another case, with parameters', [json], type('Application/JSON ;q=1; Charset="UTF-8"'), schema],
+    ['of a range', [{ type: 'application/*', schema: schemaName }], type('application/ld+json'), schema],
+    ['of any type', [{ type: '*/*', schema: schemaName }], type('application/json'), schema],
+    ['more exact before less', [{ type: '*/*', schema: null }, json], type('application/json'), schema],
+    [
+      'of problems',
+      [{ type: 'application/problem+json', schema: schemaName }],
+      type('application/problem+json'),
+      schema,
+    ],
+    ['other than JSON', [{ type: 'text/*', schema: schemaName }], type('text/csv'), unchecked('not-json')],
+    [
+      'other than JSON, where any is allowed',
+      [{ type: '*/*', schema: schemaName }],
+      type('text/csv'),
+      unchecked('not-json'),
+    ],
+    ['without a schema: any JSON', [{ ...json, schema: null }], type('application/json; charset=latin1'), none],
+    ['where no type is named: any body', [], ['Content-Type', 'a/b', 'Content-Type', 'c/d'], none],
+    ['none, where no type is named', [], [], none],
+    ['coded', [json], [...type('application/json'), 'Content-Encoding', 'gzip'], unchecked('coded')],
+    [
+      'coded in several ways',
+      [json],
+      [...type('application/json'), 'Content-Encoding', 'identity', 'content-encoding', 'br'],
+      unchecked('coded'),
+    ],
+    ['not coded', [json], [...type('application/json'), 'Content-Encoding', 'Identity'], schema],
+  ])('%s', (_, content, fields, expected) => {
+    expect(check(content, fields)).toEqual({ violations: [], body: expected })
+  })
+
+  test.each<[string, HeaderFields, string]>([
+    ['missing', [], 'required'],
+    ['another', type('text/plain'), 'content-type'],
+    ['empty', type(''), 'content-type'],
+    ['JSON of another kind', type('application/ld+json'), 'content-type'],
+    ['a list', type('application/json, text/plain'), 'content-type'],
+    [
+      'twice: readers differ in which one they take',
+      [...type('application/json'), ...type('application/json')],
+      'duplicate-field',
+    ],
+    ['with another charset', type('application/json; charset=utf-16'), 'charset'],
+    ['with another charset too', type('application/json; charset=utf-8; charset=latin1'), 'charset'],
+  ])('%s is a violation', (_, fields, rule) => {
+    const { violations, body } = check([json], fields)
+
+    expect(violations).toMatchObject([{ pointer: '', in: 'content-type', rule }])
+    expect(body).toEqual(none)
+  })
+})
+
+describe('a request', () => {
+  const head = (contract: RequestContract, hasBody: boolean, query = '') =>
+    checkRequestHead(contract, validators, { query, fields: type('application/json'), hasBody })
+
+  test('without a body breaks the contract where it has to have one', () => {
+    const body = { required: true, content: [json] }
+
+    expect(head({ parameters: [], body }, false).violations).toMatchObject([{ in: 'body', rule: 'required' }])
+    expect(head({ parameters: [], body: { ...body, required: false } }, false).violations).toEqual([])
+  })
+
+  test('with a body of which the contract says nothing keeps it', () => {
+    expect(head({ parameters: [], body: null }, true)).toEqual({ violations: [], body: none })
+  })
+
+  test('has at most ten violations', () => {
+    const parameters = Array.from(
+      { length: 30 },
+      (_, i): ParameterContract => ({
+        in: 'query',
+        name: `p${i}`,
+        required: true,
+        style: 'form',
+        explode: true,
+        allowsEmpty: false,
+        types: [],
+        itemTypes: [],
+        memberTypes: {},
+        schema: null,
+      }),
+    )
+
+    expect(head({ parameters, body: null }, false).violations).toHaveLength(10)
+  })
+
+  test('with a broken percent-encoding anywhere in the query has one violation for it', () => {
+    const limit: ParameterContract = {
+      in: 'query',
+      name: 'limit',
+      required: true,
+      style: 'form',
+      explode: true,
+      allowsEmpty: false,
+      types: ['integer'],
+      itemTypes: [],
+      memberTypes: {},
+      schema: null,
+    }
+
+    expect(head({ parameters: [limit], body: null }, false, '?%zz=1&limit=1').violations).toMatchObject([
+      { pointer: '', in: 'query', rule: 'encoding' },
+    ])
+  })
+
+  test('has a value of any type where the schema names none: the text, or what it stands for', () => {
+    const enumOf = (values: readonly unknown[]) => validatorsOf({ enum: values })
+    const parameter: ParameterContract = {
+      in: 'query',
+      name: 'p',
+      required: true,
+      style: 'form',
+      explode: true,
+      allowsEmpty: false,
+      types: [],
+      itemTypes: [],
+      memberTypes: {},
+      schema: schemaName,
+    }
+    const rules = (query: string, values: readonly unknown[]) =>
+      checkRequestHead({ parameters: [parameter], body: null }, enumOf(values), {
+        query,
+        fields: [],
+        hasBody: false,
+      }).violations.map(({ rule }) => rule)
+
+    expect(rules('?p=1', [1, 2])).toEqual([])
+    expect(rules('?p=1', ['1'])).toEqual([])
+    expect(rules('?p=true', [true])).toEqual([])
+    expect(rules('?p=3', [1, 2])).toEqual(['enum'])
+    expect(rules('?p=a', [1, 2])).toEqual(['enum'])
+  })
+})
+
+describe('a response', () => {
+  const at = (status: number, statuses: readonly string[], fields = type('application/json')) =>
+    checkResponseHead(
+      statuses.map((each) => ({ status: each, headers: [], content: [json] })),
+      validators,
+      status,
+      fields,
+    )
+
+  test.each<[number, readonly string[], object]>([
+    [200, ['200'], schema],
+    [204, ['2XX'], none], // RFC 9110 §15.3.5
+    [418, ['4XX'], schema],
+    [500, ['200', 'default'], schema],
+    [304, [], none], // RFC 9110 §15.4.5
+    [206, ['200'], unchecked('partial')],
+    [206, ['206'], unchecked('partial')],
+  ])('%d under %j keeps the contract', (status, statuses, body) => {
+    expect(at(status, statuses)).toEqual({ violations: [], body })
+  })
+
+  test.each<[number, readonly string[]]>([
+    [201, ['200']],
+    [500, ['2XX', '4XX']],
+    [404, []],
+  ])('%d under %j breaks it', (status, statuses) => {
+    expect(at(status, statuses).violations).toMatchObject([{ in: 'status', rule: 'status' }])
+  })
+
+  test('without a type breaks it, with a body or none', () => {
+    expect(at(200, ['200'], []).violations).toMatchObject([{ in: 'content-type', rule: 'required' }])
+  })
+})
+
+test.each<[string, string]>([
+  ['1e400', 'type'],
+  ['12345678901234567890', ''],
+  ['-0', ''],
+  ['1.0', ''],
+  ['1.5', 'type'],
+])('the body %s as an integer: %s', (text, rule) => {
+  const violations = checkBody(schemaName, validatorsOf({ type: 'integer' }), Buffer.from(text))
+
+  expect(violations.map((each) => each.rule).join()).toBe(rule)
+})

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest'
+import type { ParameterContract } from '../../src/contract/compiled-contract.ts'
+import {
+  emptyParameter,
+  parseQuery,
+  readHeaderParameter,
+  readQueryParameter,
+} from '../../src/contract/parameter-values.ts'
+
+const parameter = (more: Partial<ParameterContract>): ParameterContract => ({
+  in: 'query',
+  name: 'p',
+  required: false,
+  style: 'form',
+  explode: true,
+  allowsEmpty: false,
+  types: [],
+  itemTypes: [],
+  memberTypes: {},
+  schema: null,
+  ...more,
+})
+
+const read = (query: string, more: Partial<ParameterContract>) => {
+  const parameters = parseQuery(query)
+  if (parameters === null) throw new Error('the query is broken')
+  return readQueryParameter(parameter(more), parameters)
+}
+const value = (it: unknown) => ({ kind: 'value', value: it })
+const fault = (rule: string) => ({ kind: 'fault', rule })
+const absent = { kind: 'absent' }
+
+describe('one value', () => {
+  test.each<[string, string, ParameterContract['types'], unknown]>([
+    ['is a text where a text is allowed', '?p=10', ['string', 'integer'], '10'],
+    ['is a number where none is', '?p=10', ['integer'], 10],
+    [
+      'is a number beyond 2^53 too, as near as a double is',
+      '?p=12345678901234567890',
+      ['integer'],
+      12345678901234567000,
+    ],
+    ['may be -0', '?p=-0', ['integer'], -0],
+    ['may have an exponent', '?p=1e2', ['number'], 100],
+    ['beyond any double is infinite, which no schema takes for a number', '?p=1e400', ['number'], Infinity],
+    ['stays a text where it is no number of JSON', '?p=0x10', ['number'], '0x10'],
+    ['stays a text with a leading zero', '?p=007', ['integer'], '007'],
+    ['stays a text with a leading plus', '?p=%2B1', ['integer'], '+1'],
+    ['is true or false', '?p=true', ['boolean'], true],
+    ['is no boolean in another case', '?p=True', ['boolean'], 'True'],
+    ['is null when it is empty and null is allowed', '?p=', ['integer', 'null'], null],
+    ['is an empty text without `=`', '?p', ['string'], ''],
+    ['that is empty is no number', '?p=', ['integer'], ''],
+    ['is decoded', '?p=a%20b+c%C3%A4', ['string'], 'a b cä'],
+    ['keeps a comma', '?p=a,b', ['string'], 'a,b'],
+    ['has a name that is decoded', '?%70=1', ['integer'], 1],
+  ])('%s', (_, query, types, expected) => {
+    expect(read(query, { types })).toEqual(value(expected))
+  })
+
+  test('may stand there once: readers differ in which one they take', () => {
+    expect(read('?p=1&p=2', { types: ['integer'] })).toEqual(fault('duplicate-parameter'))
+    expect(read('?p=1&%70=1', { types: ['integer'] })).toEqual(fault('duplicate-parameter'))
+  })
+
+  test('with a broken percent-encoding is a fault, and so is a name', () => {
+    expect(read('?p=%zz', { types: ['string'] })).toEqual(fault('encoding'))
+    expect(read('?p=%ff', { types: ['string'] })).toEqual(fault('encoding'))
+    expect(parseQuery('?%zz=1')).toBeNull()
+  })
+
+  test('that may be empty is taken as it is (allowEmptyValue)', () => {
+    expect(read('?p=', { types: ['integer'], allowsEmpty: true })).toEqual(value(emptyParameter))
+    expect(read('?p', { types: ['integer'], allowsEmpty: true })).toEqual(value(emptyParameter))
+    expect(read('?p=1', { types: ['integer'], allowsEmpty: true })).toEqual(value(1))
+  })
+
+  test('that is not there is absent, also in an empty query', () => {
+    for (const query of ['', '?', '?&&', '?q=1', '?P=1']) expect(read(query, { types: ['string'] })).toEqual(absent)
+  })
+})
+
+describe('an array', () => {
+  const types = ['array'] as const
+  test.each<[string, string, Partial<ParameterContract>, unknown]>([
+    ['exploded', '?p=1&q=0&p=2', { itemTypes: ['integer'] }, [1, 2]],
+    ['exploded, with a comma in an item', '?p=a,b&p=c', { itemTypes: ['string'] }, ['a,b', 'c']],
+    ['with commas', '?p=1,2', { explode: false, itemTypes: ['integer'] }, [1, 2]],
+    ['with a comma that is encoded, and belongs to the item', '?p=a%2Cb,c', { explode: false }, ['a,b', 'c']],
+    ['that is empty', '?p=', { explode: false }, []],
+    ['with spaces', '?p=1%202+3', { explode: false, style: 'spaceDelimited', itemTypes: ['integer'] }, [1, 2, 3]],
+    ['with pipes', '?p=1|2%7C3', { explode: false, style: 'pipeDelimited', itemTypes: ['integer'] }, [1, 2, 3]],
+    ['with an item of another type', '?p=1,x', { explode: false, itemTypes: ['integer'] }, [1, 'x']],
+  ])('%s', (_, query, more, expected) => {
+    expect(read(query, { types, ...more })).toEqual(value(expected))
+  })
+})
+
+describe('an object', () => {
+  const types = ['object'] as const
+  const memberTypes = { a: ['integer'], b: ['string'] } as const
+  test.each<[string, string, Partial<ParameterContract>, unknown]>([
+    ['in deepObject', '?p[a]=1&p%5Bb%5D=2&p[c]=3', { style: 'deepObject' }, { a: 1, b: '2' }],
+    ['exploded, its members beside other parameters', '?a=1&b=2&c=3', {}, { a: 1, b: '2' }],
+    ['with commas', '?p=a,1,b,2,c,3', { explode: false }, { a: 1, b: '2', c: '3' }],
+    ['with pipes', '?p=a|1|b|2', { explode: false, style: 'pipeDelimited' }, { a: 1, b: '2' }],
+  ])('%s', (_, query, more, expected) => {
+    expect(read(query, { types, memberTypes, ...more })).toEqual(value(expected))
+  })
+
+  test('has each member once', () => {
+    for (const [query, more] of [
+      ['?p[a]=1&p[a]=2', { style: 'deepObject' }],
+      ['?a=1&a=2', {}],
+      ['?p=a,1,a,2', { explode: false }],
+    ] as const)
+      expect(read(query, { types, memberTypes, ...more })).toEqual(fault('duplicate-parameter'))
+  })
+
+  test('takes names that every object inherits as its own', () => {
+    const { value: found } = read('?p=__proto__,1,toString,2', { types, explode: false }) as { readonly value: object }
+
+    expect(Object.entries(found)).toEqual([
+      ['__proto__', '1'],
+      ['toString', '2'],
+    ])
+    expect(Object.getPrototypeOf(found)).toBe(Object.prototype)
+  })
+})
+
+test('a parameter with `content` is JSON, read as strictly as a body', () => {
+  const more: Partial<ParameterContract> = { style: 'json', explode: false, types: ['object'] }
+
+  expect(read('?p=%7B%22a%22:1%7D', more)).toEqual(value({ a: 1 }))
+  expect(read('?p={"a":1,"a":2}', more)).toEqual(fault('json'))
+  expect(read('?p={', more)).toEqual(fault('json'))
+  expect(read('?p={}&p={}', more)).toEqual(fault('duplicate-parameter'))
+})
+
+describe('a header field', () => {
+  const readField = (fields: readonly string[], more: Partial<ParameterContract>) =>
+    readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), fields)
+
+  test.each<[string, readonly string[], Partial<ParameterContract>, unknown]>([
+    ['in any case', ['X-P', '5'], { types: ['integer'] }, 5],
+    ['of one text, with its commas', ['X-P', 'a, b'], { types: ['string'] }, 'a, b'],
+    ['of an array', ['X-P', '1, 2,3'], { types: ['array'], itemTypes: ['integer'] }, [1, 2, 3]],
+    [
+      'of an array in several lines',
+      ['X-P', '1', 'A', 'b', 'x-p', '2'],
+      { types: ['array'], itemTypes: ['integer'] },
+      [1, 2],
+    ],
+    ['of an object', ['X-P', 'a,1,b,2'], { types: ['object'], memberTypes: { a: ['integer'] } }, { a: 1, b: '2' }],
+    ['of an object that explodes', ['X-P', 'a=1,b'], { types: ['object'], explode: true }, { a: '1', b: '' }],
+    ['is not percent-decoded', ['X-P', '%41'], { types: ['string'] }, '%41'],
+  ])('%s', (_, fields, more, expected) => {
+    expect(readField(fields, more)).toEqual(value(expected))
+  })
+
+  test('of one value may stand there once', () => {
+    expect(readField(['X-P', '1', 'x-p', '1'], { types: ['integer'] })).toEqual(fault('duplicate-parameter'))
+    expect(readField(['X-Q', '1'], {})).toEqual(absent)
+  })
+})
+
+test('a query of 8 KiB is read in one pass, whatever its parameters', () => {
+  const query = `?${'p=1&'.repeat(2048)}`
+
+  expect(read(query, { types: ['array'], itemTypes: ['integer'] })).toEqual(
+    value(Array.from({ length: 2048 }, () => 1)),
+  )
+})
