@@ -42,6 +42,7 @@ export const collectParts = (target: AdminTarget, file: string, addresses: boole
     { name: 'config.json', what: 'GET /config, secrets masked', make: asJson('/config', withoutDigests) },
     { name: 'overview.json', what: 'GET /overview', make: asJson('/overview') },
     { name: 'refused.json', what: 'GET /refused, the last requests that were refused', make: asJson('/refused') },
+    { name: 'contract.json', what: 'GET /contract, what breaks the contract', make: asJson('/contract') },
     {
       name: 'metrics.txt',
       what: 'GET /metrics',

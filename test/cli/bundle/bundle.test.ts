@@ -134,7 +134,7 @@ describe('a missing part does not affect the others', () => {
     const parts = unzip(output)
     expect(code).toBe(1)
     expect(err).toMatch(
-      /^lender-gateway: status\.json, config\.json, overview\.json, refused\.json, metrics\.txt are missing: nothing listens at .*\n$/,
+      /^lender-gateway: status\.json, config\.json, overview\.json, refused\.json, contract\.json, metrics\.txt are missing: nothing listens at .*\n$/,
     )
     expect(Object.keys(parts).sort()).toEqual(['MANIFEST.txt', 'explain.txt', 'versions.json'])
     expect(parts['MANIFEST.txt']).toMatch(/^status\.json .* MISSING .*nothing listens at/m)
@@ -180,7 +180,9 @@ describe('a missing part does not affect the others', () => {
 
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(unzip(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
-    expect(Object.keys(unzip(output)).sort()).toEqual([...whole, 'overview.json', 'refused.json'].sort())
+    expect(Object.keys(unzip(output)).sort()).toEqual(
+      [...whole, 'contract.json', 'overview.json', 'refused.json'].sort(),
+    )
   })
 
   test('an operator who asks the public listener by mistake learns of it', async () => {

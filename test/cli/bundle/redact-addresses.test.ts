@@ -65,3 +65,14 @@ test('of rejected requests and of clients in the configuration, and no others', 
     reloads: [{ changes: [{ path: 'clients', from: [{ addresses: ['198.51.100.0/24'] }], to: [] }] }],
   })
 })
+
+test('of what breaks the contract the client is cut to its network, and an id stays', () => {
+  const rows = [
+    { client: '203.0.113.7', endpoint: 'http://203.0.113.9:8080' },
+    { client: 'bank-a', endpoint: null },
+  ]
+
+  expect(redactAddresses({ rows })).toEqual({
+    rows: [{ client: '203.0.113.0/24', endpoint: 'http://203.0.113.9:8080' }, rows[1]],
+  })
+})
