@@ -1,0 +1,99 @@
+/** What the test and the drill of {@link expectUntouched} share. */
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { contractFile } from '../helpers/contract.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { call, sha256 } from '../helpers/wire.ts'
+
+const blank = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 })
+
+/** Numbers that a parser would write in another way, or could not keep. */
+const number = fc.oneof(
+  fc.constantFrom('1.0', '1e2', '1E+2', '0.1000', '-0', '-0.0', '12345678901234567890', '1e400', '1e-400', '0.1e1'),
+  fc.tuple(fc.integer(), fc.nat({ max: 999 }), fc.integer({ min: -30, max: 30 })).map(([a, b, c]) => `${a}.${b}e${c}`),
+)
+
+/** Strings with escapes that say the same in another way, and halves of surrogate pairs. */
+const text = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(
+        '\\u0061',
+        '\\/',
+        '/',
+        '\\n',
+        '\\ud83d\\ude00',
+        '\\ud800',
+        '\\udc00',
+        '\\u0000',
+        '"'.padStart(2, '\\'),
+      ),
+      fc.string({ unit: 'grapheme', maxLength: 5 }).map((plain) => JSON.stringify(plain).slice(1, -1)),
+    ),
+    { maxLength: 5 },
+  )
+  .map((parts) => `"${parts.join('')}"`)
+
+/** JSON texts. `twice`: of an object, a member may stand there twice. */
+const json = (twice: boolean) =>
+  fc.letrec<{ readonly value: string; readonly array: string; readonly object: string }>((tie) => ({
+    value: fc
+      .tuple(
+        blank,
+        fc.oneof({ maxDepth: 5 }, number, text, fc.constantFrom('true', 'false', 'null'), tie('array'), tie('object')),
+        blank,
+      )
+      .map((parts) => parts.join('')),
+    array: fc.array(tie('value'), { maxLength: 5 }).map((items) => `[${items.join()}]`),
+    object: fc
+      .uniqueArray(fc.tuple(text, tie('value')), { maxLength: 6, selector: ([name]) => JSON.parse(name) })
+      .map((members) => (twice && members[0] !== undefined ? [...members, members[0]] : members))
+      .map((members) => `{${members.map(([name, value]) => `${name}:${value}`).join()}}`),
+  })).object
+
+const permissive = {
+  openapi: '3.1.0',
+  info: { title: 'Anything', version: '1.0.0' },
+  paths: {
+    '/valuation/score': {
+      post: {
+        requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
+        responses: { 200: { description: 'any', content: { 'application/json': { schema: { type: 'object' } } } } },
+      },
+    },
+  },
+}
+
+/** Sends JSON through a gateway in one mode, and gets other JSON back: both arrive byte for byte. */
+export const expectUntouched = async (mode: 'off' | 'report' | 'enforce', runs: number): Promise<void> => {
+  let answer = Buffer.alloc(0)
+  const upstream = await httpUpstream((_, response) => {
+    response.writeHead(200, ['Content-Type', 'application/json'])
+    response.end(answer)
+  })
+  const { port } = await bootGateway({
+    upstream: upstream.url,
+    contract: { file: contractFile(permissive), request: mode, response: mode },
+  })
+  // Enforced, a member that stands twice is rejected.
+  const texts = json(mode !== 'enforce')
+  await fc.assert(
+    fc.asyncProperty(texts, texts, fc.boolean(), async (request, response, isChunked) => {
+      answer = Buffer.from(response)
+      const body = Buffer.from(request)
+
+      const got = await call(port, {
+        method: 'POST',
+        target: '/valuation/score',
+        fields: ['Content-Type', 'application/json'],
+        body,
+        ...(isChunked ? { chunkBytes: 100 } : {}),
+      })
+
+      expect(got.status).toBe(200)
+      expect([upstream.requests.at(-1)?.sha256, got.sha256]).toEqual([sha256(body), sha256(answer)])
+    }),
+    { numRuns: runs },
+  )
+}
