@@ -11,6 +11,7 @@ import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { workerCount } from '../worker-count.ts'
 import { authWarnings } from './auth-warnings.ts'
 import { cacheWarnings } from './cache-warnings.ts'
+import { contractWarnings } from './contract-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
 
 /** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
@@ -220,6 +221,7 @@ const warningRules: readonly WarningRule[] = [
   ...authWarnings,
   unloggedCheckpoints,
   ...cacheWarnings,
+  ...contractWarnings,
   unusedTracing,
   plaintextHeaders,
   moreWorkersThanCores,
