@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { sampleContract, sampleOfPage } from '../helpers/contract.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText, logInMemory, type Settings } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
@@ -53,6 +54,7 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
         upstream: upstreams[0]?.url,
         upstreams: { risk: { endpoints: upstreams.map(({ url }) => url) } },
         operations: { 'market.insights': { cache: {} } },
+        contract: { file: 'contract.json' },
         shutdown: { wait: '0s' },
         ...more,
       }),
@@ -78,6 +80,9 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
     ;[beside, alone] = [makeCheckout(npm.path ?? '', mapped), makeCheckout(npm.path ?? '', mapped)]
     // An audit log that has ended, and the log with its checkpoint: in the folder of the file and where commands run.
     const log = logInMemory()
+    for (const { folder } of [beside, alone])
+      writeFileSync(join(folder, 'config/contract.json'), JSON.stringify(sampleContract))
+    writeFileSync(join(beside.folder, 'request.json'), sampleOfPage())
     const audit = { file: join(beside.folder, 'audit.log'), key: 'file:audit-key' }
     writeFileSync(join(beside.folder, 'config/audit-key'), 'k'.repeat(32))
     write(beside, { audit })

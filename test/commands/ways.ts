@@ -43,6 +43,7 @@ export const rules: readonly Rule[] = [
   { text: /^npx lender-gateway tail --refused --since /, way: { how: 'until', says: /404 not-found/ } },
   { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
   { text: /^npx lender-gateway explain HEAD /, way: run(1) },
+  { text: /^npx lender-gateway check --sample /, way: run(1) },
   // The one before it has drained the other endpoint.
   { text: /^npx lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
   { text: /^(npx lender-gateway|curl) /, way: run(0) },

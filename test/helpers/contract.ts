@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -63,4 +63,11 @@ export const contractFile = (
   const file = join(folder, 'contract.json')
   writeFileSync(file, JSON.stringify(document))
   return file
+}
+
+/** The sample that docs/command-line.md shows, for {@link sampleContract}. */
+export const sampleOfPage = (): string => {
+  const page = readFileSync(new URL('../../docs/command-line.md', import.meta.url), 'utf8')
+  const [, sample = ''] = /`request\.json`:\n\n```json\n(.*?)```/s.exec(page) ?? []
+  return sample
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { LoadResult } from '../../config/load/load.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
+import type { SampleReport } from '../sample/sample-report.ts'
 import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
 
 /** The checked endpoints, and their issues. */
@@ -18,22 +19,58 @@ export const createCheckCommand = (): Command =>
       '--online',
       'also try every endpoint, for at most 2 s, as reload.preflight says, and whether audit.file can be opened',
     )
-    .addOption(createFormatOption())
-    .addHelpText(
-      'after',
-      '\nExit code: 0 good, 1 problems in the file (--online: or no endpoint of a group can be reached), 2 it cannot be read.\n\nExample:\n  lender-gateway check config/gateway.yaml --format json',
+    .option(
+      '--sample <FILE>',
+      'also check an example of a request or response against the contract; more of them by further --sample',
+      (sample: string, samples: readonly string[] = []) => [...samples, sample],
     )
-    .action(async (file: string, { online, format }: { online?: true; format: OutputFormat }) => {
+    .addOption(createFormatOption())
+    .addHelpText('after', help)
+    .action(async (file: string, { online, sample: samples, format }: CheckOptions) => {
       const { loadConfig } = await import('../../config/load/load.ts')
       const result = loadConfig(file)
-      const onlineResult = online === undefined ? null : await checkOnline(file, result)
+      const more: MoreChecks = {
+        online: online === undefined ? null : await checkOnline(file, result),
+        samples: samples === undefined ? null : await checkSamples(file, result, samples),
+      }
 
-      process.stdout.write(
-        await (format === 'json' ? renderJson(file, result, onlineResult) : renderText(file, result, onlineResult)),
-      )
-      if (!result.ok) process.exitCode = result.unreadable ? 2 : 1
-      else if (onlineResult !== null && onlineResult.problems.length > 0) process.exitCode = 1
+      process.stdout.write(await (format === 'json' ? renderJson(file, result, more) : renderText(file, result, more)))
+      process.exitCode = getExitCode(result, more)
     })
+
+const help = `
+A sample is a JSON object, or a list of them:
+
+  { "operation": "valuation.score", "query": { "mode": "fast" }, "headers": { "X-Tenant": "a" }, "body": { "id": "7" },
+    "response": { "status": 200, "headers": {}, "body": { "grade": "A" } } }
+
+Only operation has to be there; method and path can stand in its place, and bodyText in that of body. With nothing but a response, no request
+is checked.
+
+Exit code: 0 good, 1 problems in a file (--online: or no endpoint of a group can be reached, --sample: or a message breaks the contract),
+2 a file cannot be read, or wrong usage.
+
+Example:
+  lender-gateway check config/gateway.yaml --format json
+  lender-gateway check --sample request.json`
+
+interface CheckOptions {
+  readonly online?: true
+  readonly sample?: readonly string[]
+  readonly format: OutputFormat
+}
+
+/** What is checked besides the file. Null: the operator did not ask for it. */
+interface MoreChecks {
+  readonly online: OnlineCheck | null
+  readonly samples: SampleReport | null
+}
+
+const getExitCode = (result: LoadResult, { online, samples }: MoreChecks): 0 | 1 | 2 => {
+  if (!result.ok) return result.unreadable ? 2 : 1
+  if (samples?.unreadable === true) return 2
+  return (online?.problems ?? []).length > 0 || samples?.ok === false ? 1 : 0
+}
 
 /** Checks the endpoints and the audit file; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
@@ -46,26 +83,54 @@ async function checkOnline(file: string, result: LoadResult): Promise<OnlineChec
   return { endpoints, problems, warnings: [...(await checkAuditFile(config, provenance, file)), ...warnings] }
 }
 
-function renderJson(file: string, result: LoadResult, online: OnlineCheck | null): string {
-  const { hash } = result.ok ? result.config : { hash: null }
-  const problems = [...(result.ok ? [] : result.problems), ...(online?.problems ?? [])]
-  const warnings = [...(result.ok ? result.warnings : []), ...(online?.warnings ?? [])]
-  const report = { ok: problems.length === 0, file, hash, problems, warnings }
-  return `${JSON.stringify(online === null ? report : { ...report, endpoints: online.endpoints }, null, 2)}\n`
+/** Checks samples against the contract; a file with problems has none that is known. */
+async function checkSamples(
+  file: string,
+  result: LoadResult,
+  samples: readonly string[],
+): Promise<SampleReport | null> {
+  if (!result.ok) return null
+  const { checkSampleFiles } = await import('../sample/sample-report.ts')
+  return checkSampleFiles(samples, result.config, file)
 }
 
-async function renderText(file: string, result: LoadResult, online: OnlineCheck | null): Promise<string> {
+function renderJson(file: string, result: LoadResult, { online, samples }: MoreChecks): string {
+  const { hash } = result.ok ? result.config : { hash: null }
+  const problems = [...(result.ok ? [] : result.problems), ...(online?.problems ?? []), ...(samples?.problems ?? [])]
+  const warnings = [...(result.ok ? result.warnings : []), ...(online?.warnings ?? [])]
+  const report = {
+    ok: problems.length === 0 && samples?.ok !== false,
+    file,
+    hash,
+    problems,
+    warnings,
+    ...(online === null ? {} : { endpoints: online.endpoints }),
+    ...(samples === null ? {} : { samples: samples.samples }),
+  }
+  return `${JSON.stringify(report, null, 2)}\n`
+}
+
+async function renderText(file: string, result: LoadResult, { online, samples }: MoreChecks): Promise<string> {
   const { formatProblem, formatProblems } = await import('../../config/problem.ts')
   if (!result.ok) return formatProblems(result.problems)
   const configWarnings = result.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
   const onlineWarnings = (online?.warnings ?? []).map(
     ({ line, column, path, message }) => `warning: ${file}:${line}:${column} ${path}: ${escapeControls(message)}\n`,
   )
-  const warnings = [...configWarnings, ...onlineWarnings].join('')
-  if (online === null) return `${warnings}${file}: good (hash ${result.config.hash})\n`
-  const { endpoints, problems } = online
-  const printableProblems = problems.map((problem) => ({ ...problem, found: escapeControls(problem.found) }))
-  if (problems.length > 0) return `${warnings}${formatProblems(printableProblems)}`
-  const reached = `${endpoints.filter((endpoint) => endpoint.reached).length} of ${endpoints.length} endpoints reached`
-  return `${warnings}${file}: good (hash ${result.config.hash}), ${endpoints.length === 0 ? 'no endpoint to try' : reached}\n`
+  const problems = (online?.problems ?? []).map((problem) => ({ ...problem, found: escapeControls(problem.found) }))
+  const good = `${file}: good (hash ${result.config.hash})${online === null ? '' : describeReached(online)}\n`
+  const sampleText = samples === null ? '' : (await import('../sample/sample-report.ts')).renderSamples(samples)
+  const all = [...problems, ...(samples?.problems ?? [])]
+  return [
+    ...configWarnings,
+    ...onlineWarnings,
+    problems.length > 0 ? '' : good,
+    sampleText,
+    all.length > 0 ? formatProblems(all) : '',
+  ].join('')
+}
+
+const describeReached = ({ endpoints }: OnlineCheck): string => {
+  if (endpoints.length === 0) return ', no endpoint to try'
+  return `, ${endpoints.filter((endpoint) => endpoint.reached).length} of ${endpoints.length} endpoints reached`
 }

@@ -10,7 +10,7 @@ export const findInJson = (text: string, path: KeyPath, atKey = false): FilePosi
     found = atKey || isOpening(text, entry.value) ? entry.key : entry.value
     at = entry.value
   }
-  return toPosition(text, found)
+  return positionInText(text, found)
 }
 
 const isOpening = (text: string, at: number): boolean => text[at] === '{' || text[at] === '['
@@ -63,7 +63,8 @@ const skipValue = (text: string, start: number): number => {
   return at
 }
 
-const toPosition = (text: string, offset: number): FilePosition => {
+/** Finds the line and the column of an offset in a text. */
+export const positionInText = (text: string, offset: number): FilePosition => {
   let line = 1
   let start = 0
   for (let end = text.indexOf('\n'); end !== -1 && end < offset; end = text.indexOf('\n', start)) {

@@ -105,8 +105,12 @@ const checkRequestBody = (
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
   countMessage(exchange, 'request', options, violations, null, true)
   const cause = describeViolations(violations)
-  if (violations.every((each) => each.in === 'content-type'))
+  if (rejectionKindOf(violations) === 'unsupported-media-type')
     return new GatewayError('unsupported-media-type', { cause, violations })
   const reason = violations.some((each) => each.in === 'body') ? 'contract-body' : 'contract-parameters'
   return new GatewayError('invalid-request', { reason, cause, violations })
 }
+
+/** Returns the kind of failure by which a request with these violations is rejected. */
+export const rejectionKindOf = (violations: readonly Violation[]): 'invalid-request' | 'unsupported-media-type' =>
+  violations.every((each) => each.in === 'content-type') ? 'unsupported-media-type' : 'invalid-request'

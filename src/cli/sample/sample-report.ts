@@ -1,0 +1,110 @@
+import type { Config } from '../../config/config.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
+import type { UncheckedReason } from '../../contract/check-message.ts'
+import { createValidators } from '../../contract/validators.ts'
+import type { OperationId } from '../../operations.ts'
+import { formatTable } from '../render/table.ts'
+import { type CheckedMessage, type CheckedSample, checkSample } from './check-sample.ts'
+import { readSamples } from './read-samples.ts'
+
+/** A checked sample, as the JSON output has it. */
+export interface SampleRow extends CheckedSample {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  readonly operation: OperationId
+}
+
+/** The samples of all files, checked, and what is wrong with the files. */
+export interface SampleReport {
+  /** Whether every message was checked, and keeps the contract. */
+  readonly ok: boolean
+  readonly samples: readonly SampleRow[]
+  readonly problems: readonly ConfigProblem[]
+  /** Whether a file could not be read at all. */
+  readonly unreadable: boolean
+}
+
+/** Checks the samples of some files against the contract of a configuration, which stands in `configFile`. */
+export const checkSampleFiles = async (
+  files: readonly string[],
+  config: Config,
+  configFile: string,
+): Promise<SampleReport> => {
+  const { compiledContract, contract } = config
+  if (compiledContract === null || contract === null) {
+    const problem = { file: configFile, line: 1, column: 1, path: 'contract', ...noContract }
+    return { ok: false, samples: [], problems: [problem], unreadable: false }
+  }
+  const validators = createValidators(compiledContract)
+  const samples: SampleRow[] = []
+  const problems: ConfigProblem[] = []
+  let unreadable = false
+  for (const file of files) {
+    const read = await readSamples(file, config)
+    unreadable ||= read.unreadable
+    problems.push(...read.problems)
+    for (const sample of read.samples) {
+      const { at, operation } = sample
+      const own = compiledContract.operations[operation]
+      if (own !== undefined) samples.push({ file, ...at, operation, ...checkSample(sample, own, validators, config) })
+      else
+        problems.push({
+          file,
+          ...at,
+          path: 'operation',
+          message: `the contract does not have ${operation}`,
+          expected: `one of ${Object.keys(compiledContract.operations).join(', ')}`,
+          found: operation,
+          hint: `add it to ${contract.file}, or remove the sample`,
+        })
+    }
+  }
+  const isKeptByAll = samples.every((row) => messagesOf(row).every(({ message }) => isKept(message)))
+  return { ok: problems.length === 0 && isKeptByAll, samples, problems, unreadable }
+}
+
+const noContract = {
+  message: 'there is no contract to check a sample against',
+  expected: 'contract: { file: contract.yaml }',
+  found: 'none',
+}
+
+const isKept = ({ violations }: CheckedMessage): boolean => violations.length === 0
+
+const messagesOf = ({ request, response }: CheckedSample) => [
+  ...(request === null ? [] : [{ direction: 'request', message: request }]),
+  ...(response === null ? [] : [{ direction: 'response', message: response }]),
+]
+
+/** Renders the checked samples for a screen: a line for each message, and one for each violation. */
+export const renderSamples = ({ samples }: SampleReport): string =>
+  samples
+    .flatMap((row) => {
+      const where = `${row.file}:${row.line}:${row.column} ${row.operation}`
+      return messagesOf(row).map(({ direction, message }) => {
+        const { violations, unchecked } = message
+        const body = unchecked === null ? '' : `; its body is not checked: ${uncheckedTexts[unchecked]}`
+        if (isKept(message)) return `${where}: the ${direction} keeps the contract${body}\n`
+        const rows = violations.map(({ pointer, in: place, rule, detail }) => [
+          `    ${place} ${pointer}`.trimEnd(),
+          rule,
+          detail,
+        ])
+        return `${where}: the ${direction} breaks the contract${body}${describeOutcome(message)}\n${formatTable(rows)}\n`
+      })
+    })
+    .join('')
+
+const describeOutcome = ({ mode, rejected }: CheckedMessage): string => {
+  if (rejected !== null) return `; the client gets ${rejected.status} ${rejected.code}`
+  return mode === 'report' ? '; it goes through, and is counted' : '; it goes through, for the mode is off'
+}
+
+const uncheckedTexts: Readonly<Record<UncheckedReason, string>> = {
+  'too-large': 'it is larger than contract.maxBody',
+  coded: 'it is compressed, or coded in another way',
+  'not-json': 'it is not of JSON',
+  partial: 'it is a part of one',
+  busy: 'too many wait for their check',
+}
