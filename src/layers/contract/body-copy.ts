@@ -1,7 +1,10 @@
-import { minFreeBytes } from '../../shared/buffers.ts'
-import type { CheckQueue } from './check-queue.ts'
+import { freeBuffer, minFreeBytes } from '../../shared/buffers.ts'
+import type { BodyRoom } from './body-room.ts'
 
 const firstBytes = 4 * 1024
+
+// A client may declare what it never sends.
+const maxExpectedBytes = 128 * 1024
 
 /**
  * The bytes of a body, as far as the bounds allow: in one piece of memory, however small the chunks are. The chunks
@@ -11,14 +14,19 @@ export class BodyCopy {
   /** Why it is not complete: it is larger than the bound, or the process has no room. Null: it is. */
   failure: 'too-large' | 'busy' | null = null
   readonly #maxBytes: number
-  readonly #checks: CheckQueue
+  readonly #room: BodyRoom
+  readonly #expected: number
   #memory: Buffer = noBytes
+  /** Whether nothing else reads the memory. */
+  #isOwn = false
   #length = 0
   #reserved = 0
 
-  constructor(maxBytes: number, checks: CheckQueue) {
+  /** `expected` is the length that the message declares; null: it declares none. */
+  constructor(maxBytes: number, room: BodyRoom, expected: number | null = null) {
     this.#maxBytes = maxBytes
-    this.#checks = checks
+    this.#room = room
+    this.#expected = Math.min(expected ?? 0, maxExpectedBytes)
   }
 
   /** The bytes so far. */
@@ -34,11 +42,14 @@ export class BodyCopy {
     const length = this.#length + chunk.length
     if (length > this.#maxBytes) return this.#fail('too-large')
     if (length > this.#memory.length) {
-      const size = Math.min(this.#maxBytes, Math.max(length, this.#memory.length * 2, firstBytes))
+      const wanted = length <= this.#expected ? this.#expected : Math.max(length, this.#memory.length * 2, firstBytes)
+      const size = Math.min(this.#maxBytes, wanted)
       if (!this.#reserve(size)) return this.#fail('busy')
       const memory = Buffer.allocUnsafeSlow(size)
       this.#memory.copy(memory, 0, 0, this.#length)
+      if (this.#isOwn) freeBuffer(this.#memory)
       this.#memory = memory
+      this.#isOwn = true
     }
     chunk.copy(this.#memory, this.#length)
     this.#length = length
@@ -54,15 +65,22 @@ export class BodyCopy {
     return true
   }
 
-  /** Gives the memory and its room back. */
+  /** Gives the room back. Others may go on reading the memory. */
   release(): void {
-    this.#checks.release(this.#reserved)
+    this.#room.release(this.#reserved)
     this.#reserved = this.#length = 0
     this.#memory = noBytes
   }
 
+  /** Gives the room back, and the memory, which nothing reads any more. */
+  free(): void {
+    const memory = this.#memory
+    this.release()
+    if (this.#isOwn) freeBuffer(memory)
+  }
+
   #reserve(bytes: number): boolean {
-    if (!this.#checks.reserve(bytes - this.#reserved)) return false
+    if (!this.#room.reserve(bytes - this.#reserved)) return false
     this.#reserved = bytes
     return true
   }

@@ -2,7 +2,7 @@ import type { RequestBody, Upload } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import { GatewayError, overloadedError } from '../../failures/errors.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { CheckQueue } from './check-queue.ts'
+import type { BodyRoom } from './body-room.ts'
 
 /** The body of a request that was read first. */
 export interface BufferedRequestBody {
@@ -20,13 +20,16 @@ export interface BufferedRequestBody {
 export const bufferRequestBody = async (
   exchange: Exchange,
   maxBytes: number,
-  checks: CheckQueue,
+  room: BodyRoom,
 ): Promise<BufferedRequestBody> => {
   const { body } = exchange
   // A small body is read first in any case.
   if (body.replayable) return { whole: joinChunks(await body.read()), stop: () => {} }
-  const copy = new BodyCopy(maxBytes, checks)
-  exchange.onFinished(() => copy.release())
+  const copy = new BodyCopy(maxBytes, room, body.length)
+  exchange.onFinished(() => {
+    if (exchange.bodySent) copy.free()
+    else copy.release() // some of it may wait to be written
+  })
   const source = new UploadSource(body, exchange)
   for (;;) {
     const next = await source.chunks.next()

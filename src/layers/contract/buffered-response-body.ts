@@ -2,7 +2,7 @@ import type { BodySink, ResponseBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import { type GatewayError, overloadedError } from '../../failures/errors.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { CheckQueue } from './check-queue.ts'
+import type { BodyRoom } from './body-room.ts'
 
 /** The body of a response that was read first. */
 export interface BufferedResponseBody {
@@ -20,10 +20,10 @@ export const bufferResponseBody = (
   body: ResponseBody,
   exchange: Exchange,
   maxBytes: number,
-  checks: CheckQueue,
+  room: BodyRoom,
 ): Promise<BufferedResponseBody> => {
   const { promise, resolve, reject } = Promise.withResolvers<BufferedResponseBody>()
-  const copy = new BodyCopy(maxBytes, checks)
+  const copy = new BodyCopy(maxBytes, room)
   const whole = body.takeBuffered()
   if (whole !== null) {
     if (copy.keep(whole)) resolve({ whole, body: new WholeResponseBody(whole, exchange, copy) })

@@ -1,7 +1,5 @@
 import { now } from '../../clock.ts'
-
-// As much as 64 bodies of 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
-const maxPendingBytes = 64 * 1024 ** 2
+import { BodyRoom } from './body-room.ts'
 
 // Checks that wait hold the heads of their messages.
 const maxChecks = 10_000
@@ -9,12 +7,11 @@ const maxChecks = 10_000
 // What a turn of the event loop may spend on checks, before clients and endpoints have theirs.
 const maxTurnMs = 5
 
-/**
- * Runs the checks of report mode, when the bytes of their messages have been handed on. It counts the bytes that the
- * contract keeps in the process.
- */
+/** Runs the checks of report mode, when the bytes of their messages have been handed on. */
 export class CheckQueue {
-  #bytes = 0
+  /** The room for bodies of requests. Kept apart: slow uploads must not leave responses without room. */
+  readonly requests = new BodyRoom()
+  readonly responses = new BodyRoom()
   #checks: (() => void)[] = []
   #lastErrorAt = Number.NEGATIVE_INFINITY
   readonly #onError: (error: unknown) => void
@@ -25,22 +22,6 @@ export class CheckQueue {
    */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError
-  }
-
-  /** The bytes of bodies that wait for a check, or to be sent after it. */
-  get pendingBytes(): number {
-    return this.#bytes
-  }
-
-  /** Takes room for a body; false: there is none. */
-  reserve(bytes: number): boolean {
-    if (this.#bytes + bytes > maxPendingBytes) return false
-    this.#bytes += bytes
-    return true
-  }
-
-  release(bytes: number): void {
-    this.#bytes -= bytes
   }
 
   /** Runs a check in a later turn of the event loop; false: too many wait. */

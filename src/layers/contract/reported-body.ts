@@ -7,7 +7,7 @@ export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => 
   body.onData = (chunk) => {
     onData?.(chunk)
     if (chunk === null) onEnd()
-    else if (!copy.push(chunk)) copy.release()
+    else if (!copy.push(chunk)) copy.free()
   }
 }
 
@@ -31,7 +31,7 @@ export class ReportedResponseBody implements ResponseBody, BodySink {
   takeBuffered(): Buffer | null {
     const whole = this.#body.takeBuffered()
     if (whole === null) return null
-    if (!this.#copy.keep(whole)) this.#copy.release() // a body that is taken whole is never freed by hand
+    if (!this.#copy.keep(whole)) this.#copy.free() // a body that is taken whole is never freed by hand
     this.#onEnd()
     return whole
   }
@@ -46,12 +46,12 @@ export class ReportedResponseBody implements ResponseBody, BodySink {
   }
 
   discard(): void {
-    this.#copy.release()
+    this.#copy.free()
     this.#body.discard()
   }
 
   data(chunk: Buffer): boolean {
-    if (!this.#copy.push(chunk)) this.#copy.release()
+    if (!this.#copy.push(chunk)) this.#copy.free()
     return this.#sink?.data(chunk) ?? true
   }
 
@@ -61,7 +61,7 @@ export class ReportedResponseBody implements ResponseBody, BodySink {
   }
 
   fail(error: Parameters<BodySink['fail']>[0]): void {
-    this.#copy.release()
+    this.#copy.free()
     this.#sink?.fail(error)
   }
 }

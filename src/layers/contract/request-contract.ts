@@ -23,7 +23,8 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
   return (next) => (exchange) => {
     if (!isSampled(options.sample)) return next(exchange)
     const { body, query, fields } = exchange
-    const copy = readsBody && body.length !== 0 ? new BodyCopy(options.maxBytes, options.checks) : null
+    const copy =
+      readsBody && body.length !== 0 ? new BodyCopy(options.maxBytes, options.checks.requests, body.length) : null
     let isComplete = false
     if (copy !== null)
       copyRequestBody(body, copy, () => {
@@ -37,7 +38,7 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
       const isBodyKnown = toCheck.kind === 'schema' && unchecked === null && isComplete
       const inBody =
         isBodyKnown && copy !== null ? checkRequestBody(contract, toCheck.schema, options, copy.bytes) : noViolations
-      copy?.release()
+      copy?.free()
       const all = joinViolations(violations, inBody)
       // Of a body that stopped in the middle nothing can be said.
       const isCutOff = toCheck.kind === 'schema' && unchecked === null && !isComplete
@@ -45,7 +46,7 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
     }
     exchange.onFinished(() => {
       if (options.checks.add(check)) return
-      copy?.release()
+      copy?.free()
       countMessage(exchange, 'request', options, noViolations, 'busy')
     })
     return next(exchange)
@@ -78,7 +79,7 @@ const enforceBody = async (
   options: ContractLayerOptions,
   next: Handler,
 ): Promise<ProxyResponse> => {
-  const { whole, stop } = await bufferRequestBody(exchange, options.maxBytes, options.checks)
+  const { whole, stop } = await bufferRequestBody(exchange, options.maxBytes, options.checks.requests)
   const violations = whole === null ? noViolations : checkRequestBody(contract, schema, options, whole)
   if (violations.length > 0) throw reject(exchange, options, violations)
   countMessage(exchange, 'request', options, noViolations, whole === null ? 'too-large' : null)

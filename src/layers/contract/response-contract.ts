@@ -33,18 +33,18 @@ const reportResponse = (
   exchange: Exchange,
   { status, reason, fields, body }: ProxyResponse,
 ): ProxyResponse => {
-  const copy = new BodyCopy(options.maxBytes, options.checks)
+  const copy = new BodyCopy(options.maxBytes, options.checks.responses)
   const check = (): void => {
     const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
     const unchecked = toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? copy.failure : null
     const isBodyKnown = toCheck.kind === 'schema' && unchecked === null
     const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
-    copy.release()
+    copy.free()
     countMessage(exchange, 'response', options, joinViolations(violations, inBody), unchecked)
   }
   const onEnd = (): void => {
     if (options.checks.add(check)) return
-    copy.release()
+    copy.free()
     countMessage(exchange, 'response', options, noViolations, 'busy')
   }
   return { status, reason, fields, body: new ReportedResponseBody(body, copy, onEnd) }
@@ -69,7 +69,7 @@ export const enforceResponseLayer =
       countMessage(exchange, 'response', options, noViolations, toCheck.kind === 'unchecked' ? toCheck.why : null)
       return response
     }
-    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks)
+    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks.responses)
     const { whole } = buffered
     const inBody = whole === null ? noViolations : checkBody(toCheck.schema, options.validators, whole)
     if (inBody.length > 0) {

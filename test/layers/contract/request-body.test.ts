@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RequestBody, Upload } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
+import { BodyRoom } from '../../../src/layers/contract/body-room.ts'
 import { bufferRequestBody } from '../../../src/layers/contract/buffered-request-body.ts'
-import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 /** A chunked body of some chunks, and whether its upload was stopped. */
@@ -24,11 +24,6 @@ const chunkedBody = (...texts: readonly string[]): RequestBody & { isStopped: bo
   return body
 }
 
-const checks = (): CheckQueue =>
-  new CheckQueue((error) => {
-    throw error
-  })
-
 const readAll = async (upload: Upload): Promise<string> => {
   let text = ''
   for await (const chunk of upload) text += chunk.toString()
@@ -39,7 +34,7 @@ describe('a body within the bound', () => {
   test('is read, and can be sent as often as one likes', async () => {
     const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
-    const { whole } = await bufferRequestBody(exchange, 100, checks())
+    const { whole } = await bufferRequestBody(exchange, 100, new BodyRoom())
 
     expect(whole?.toString()).toBe('{"a":1}')
     const { body } = exchange
@@ -48,23 +43,23 @@ describe('a body within the bound', () => {
   })
 
   test('keeps its room until the exchange has finished', async () => {
-    const queue = checks()
+    const room = new BodyRoom()
     const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
-    await bufferRequestBody(exchange, 100, queue)
+    await bufferRequestBody(exchange, 100, room)
 
-    expect(queue.pendingBytes).toBeGreaterThan(0)
+    expect(room.bytes).toBeGreaterThan(0)
     exchange.finish()
-    expect(queue.pendingBytes).toBe(0)
+    expect(room.bytes).toBe(0)
   })
 
   test('finds no room where others have taken it, and the client is told to come again', async () => {
-    const queue = checks()
-    while (queue.reserve(1024 ** 2)) {}
-    queue.reserve(0)
+    const room = new BodyRoom()
+    while (room.reserve(1024 ** 2)) {}
+    room.reserve(0)
     const body = chunkedBody('x'.repeat(2 * 1024 ** 2))
 
-    const error = await bufferRequestBody(fakeExchange({ body }), 4 * 1024 ** 2, queue).catch((thrown) => thrown)
+    const error = await bufferRequestBody(fakeExchange({ body }), 4 * 1024 ** 2, room).catch((thrown) => thrown)
 
     expect(error).toBeInstanceOf(GatewayError)
     expect([error.kind, error.reason, error.fields, body.isStopped]).toEqual([
@@ -80,7 +75,7 @@ describe('a body beyond the bound', () => {
   test('streams on from its beginning', async () => {
     const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ijkl', 'mn') })
 
-    const { whole } = await bufferRequestBody(exchange, 6, checks())
+    const { whole } = await bufferRequestBody(exchange, 6, new BodyRoom())
 
     expect(whole).toBeNull()
     expect(exchange.body.replayable).toBe(false)
@@ -90,7 +85,7 @@ describe('a body beyond the bound', () => {
   test('can be sent to another endpoint while none has taken of it', async () => {
     const body = chunkedBody('abcd', 'efgh', 'ij')
     const exchange = fakeExchange({ body })
-    await bufferRequestBody(exchange, 6, checks())
+    await bufferRequestBody(exchange, 6, new BodyRoom())
 
     exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
 
@@ -100,7 +95,7 @@ describe('a body beyond the bound', () => {
 
   test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
     const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ij') })
-    await bufferRequestBody(exchange, 6, checks())
+    await bufferRequestBody(exchange, 6, new BodyRoom())
     const onStarted = vi.fn()
     exchange.body.onStarted = onStarted
 
@@ -113,7 +108,7 @@ describe('a body beyond the bound', () => {
 
   test('is given up when no attempt will send it', async () => {
     const body = chunkedBody('abcd', 'efgh', 'ij')
-    const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, checks())
+    const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, new BodyRoom())
 
     stop()
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { BodySink, ResponseBody } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
+import { BodyRoom } from '../../../src/layers/contract/body-room.ts'
 import { bufferResponseBody } from '../../../src/layers/contract/buffered-response-body.ts'
-import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
@@ -20,11 +20,6 @@ const source = (): Source => {
   })
   return { body, calls }
 }
-
-const checks = (): CheckQueue =>
-  new CheckQueue((error) => {
-    throw error
-  })
 
 /** A sink that takes `maxChunks` chunks before it asks to wait. */
 const sinkOf = (maxChunks = Number.POSITIVE_INFINITY) => {
@@ -47,24 +42,24 @@ const deliver = (body: ResponseBody) => {
 describe('a body within the bound', () => {
   test('is read and delivered, and gives its room back', async () => {
     const { body } = source()
-    const queue = checks()
-    const buffering = bufferResponseBody(body, fakeExchange(), 100, queue)
+    const room = new BodyRoom()
+    const buffering = bufferResponseBody(body, fakeExchange(), 100, room)
     for (const text of ['a', 'bc', 'def']) body.push(Buffer.from(text))
     body.end()
 
     const buffered = await buffering
 
     expect(buffered.whole?.toString()).toBe('abcdef')
-    expect(queue.pendingBytes).toBeGreaterThan(0)
+    expect(room.bytes).toBeGreaterThan(0)
     const taken = deliver(buffered.body)
-    expect([taken.text(), taken.ends, queue.pendingBytes]).toEqual(['abcdef', ['end'], 0])
+    expect([taken.text(), taken.ends, room.bytes]).toEqual(['abcdef', ['end'], 0])
   })
 
   test('goes to a slow client in slices', async () => {
     const { body } = source()
-    const queue = checks()
+    const room = new BodyRoom()
     const text = 'x'.repeat(200_000)
-    const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, queue)
+    const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
     body.push(Buffer.from(text))
     body.end()
     const buffered = await buffering
@@ -75,13 +70,13 @@ describe('a body within the bound', () => {
 
     expect(taken.text()).toHaveLength(64 * 1024)
     while (taken.ends.length === 0) buffered.body.resume()
-    expect([taken.text() === text, queue.pendingBytes]).toEqual([true, 0])
+    expect([taken.text() === text, room.bytes]).toEqual([true, 0])
   })
 
   test('gives its room back when its reader is gone, and nothing takes the rest', async () => {
     const { body } = source()
-    const [queue, exchange] = [checks(), fakeExchange()]
-    const buffering = bufferResponseBody(body, exchange, 1024 ** 2, queue)
+    const [room, exchange] = [new BodyRoom(), fakeExchange()]
+    const buffering = bufferResponseBody(body, exchange, 1024 ** 2, room)
     body.push(Buffer.alloc(200_000))
     body.end()
     const taken = sinkOf(1)
@@ -89,42 +84,42 @@ describe('a body within the bound', () => {
 
     exchange.abort(new GatewayError('client-gone'))
 
-    expect([queue.pendingBytes, taken.ends]).toEqual([0, ['client-gone']])
+    expect([room.bytes, taken.ends]).toEqual([0, ['client-gone']])
   })
 
   test('is taken at once when it is small and has come', async () => {
     const { body } = source()
-    const queue = checks()
+    const room = new BodyRoom()
     body.push(Buffer.from('{}'))
     body.end()
 
-    const buffered = await bufferResponseBody(body, fakeExchange(), 100, queue)
+    const buffered = await bufferResponseBody(body, fakeExchange(), 100, room)
 
-    expect([buffered.body.takeBuffered()?.toString(), queue.pendingBytes]).toEqual(['{}', 0])
+    expect([buffered.body.takeBuffered()?.toString(), room.bytes]).toEqual(['{}', 0])
   })
 
   test('that breaks off rejects with why', async () => {
     const { body } = source()
-    const queue = checks()
-    const buffering = bufferResponseBody(body, fakeExchange(), 100, queue)
+    const room = new BodyRoom()
+    const buffering = bufferResponseBody(body, fakeExchange(), 100, room)
     body.push(Buffer.from('{'))
     body.fail(new GatewayError('truncated'))
 
     await expect(buffering).rejects.toMatchObject({ kind: 'truncated' })
-    expect(queue.pendingBytes).toBe(0)
+    expect(room.bytes).toBe(0)
   })
 })
 
 describe('a body beyond the bound', () => {
   test('streams on from its beginning, at the pace of the client', async () => {
     const { body, calls } = source()
-    const queue = checks()
-    const buffering = bufferResponseBody(body, fakeExchange(), 4, queue)
+    const room = new BodyRoom()
+    const buffering = bufferResponseBody(body, fakeExchange(), 4, room)
     for (const text of ['abc', 'def', 'ghi']) body.push(Buffer.from(text))
     const buffered = await buffering
 
     expect(buffered.whole).toBeNull()
-    expect([calls.at(-1), queue.pendingBytes]).toEqual(['pause', 0])
+    expect([calls.at(-1), room.bytes]).toEqual(['pause', 0])
     const taken = deliver(buffered.body)
     expect(calls.at(-1)).toBe('resume')
     body.push(Buffer.from('jkl'))
@@ -137,32 +132,32 @@ describe('a body beyond the bound', () => {
     body.push(Buffer.from('abcdef'))
     body.end()
 
-    const buffered = await bufferResponseBody(body, fakeExchange(), 4, checks())
+    const buffered = await bufferResponseBody(body, fakeExchange(), 4, new BodyRoom())
 
     expect([buffered.whole, deliver(buffered.body).text()]).toEqual([null, 'abcdef'])
   })
 
   test('without end is dropped when the process has no room, however small its chunks', async () => {
     const { body, calls } = source()
-    const queue = checks()
-    while (queue.reserve(1024)) {}
-    const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, queue)
-    const taken = queue.pendingBytes
+    const room = new BodyRoom()
+    while (room.reserve(1024)) {}
+    const buffering = bufferResponseBody(body, fakeExchange(), 1024 ** 2, room)
+    const taken = room.bytes
     for (let i = 0; i < 2000; i++) body.push(Buffer.from('x'))
 
     await expect(buffering).rejects.toMatchObject({ kind: 'overloaded', reason: 'contract-bodies' })
-    expect([calls.includes('cancel'), queue.pendingBytes]).toEqual([true, taken])
+    expect([calls.includes('cancel'), room.bytes]).toEqual([true, taken])
   })
 })
 
 test('a body that is discarded keeps no room', async () => {
   const { body } = source()
-  const queue = checks()
+  const room = new BodyRoom()
   body.push(Buffer.from('{}'))
   body.end()
-  const buffered: { readonly body: ResponseBody } = await bufferResponseBody(body, fakeExchange(), 100, queue)
+  const buffered: { readonly body: ResponseBody } = await bufferResponseBody(body, fakeExchange(), 100, room)
 
   buffered.body.discard()
 
-  expect(queue.pendingBytes).toBe(0)
+  expect(room.bytes).toBe(0)
 })
