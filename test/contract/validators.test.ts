@@ -88,6 +88,19 @@ test('a member that every object inherits counts only when it is there', () => {
   expect(validators.validate(schemaName, own, 'body', { bytes: 100 })).toEqual([])
 })
 
+test('where the contract names no such member, none that is inherited counts either', () => {
+  const schema = { type: 'object', required: ['id'], additionalProperties: false, properties: { id: {} } }
+  const rules = (text: string): readonly string[] =>
+    validatorsOf(schema, {}, ['id'])
+      .validate(schemaName, JSON.parse(text), 'body', { bytes: 100 })
+      .map(({ rule }) => rule)
+
+  expect(compileSchemas({ s0: schema }).code).not.toContain('hasOwnProperty')
+  expect(rules('{}')).toEqual(['required'])
+  for (const name of ['toString', 'constructor', '__proto__', 'hasOwnProperty'])
+    expect(rules(`{"id":1,"${name}":{"id":1}}`)).toEqual(['additionalProperties'])
+})
+
 describe('a budget compares', () => {
   const equal = (one: unknown, other: unknown): boolean => {
     const steps = new StepBudget()
