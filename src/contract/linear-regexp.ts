@@ -13,8 +13,21 @@ export interface LinearRegExp {
  */
 export const linearRegExp = (pattern: string, _flags: string): LinearRegExp => {
   const native = new RegExp(pattern, 'u')
-  return isLinearNatively(pattern) ? native : RE2JS.compile(translatePattern(pattern), 0)
+  if (isLinearNatively(pattern)) return native
+  const compiled = RE2JS.compile(translatePattern(pattern), 0)
+  if (compiled.programSize() > (endsEarly(pattern) ? maxSteps : maxStepsThroughout)) throw new SyntaxError(tooLarge)
+  return compiled
 }
+
+// RE2 takes up to so many steps for each character, of 30 ns each: six seconds for a text of 1 MiB made for it.
+const maxStepsThroughout = 200
+// Where no text of more than so many characters can match, it ends there.
+const maxSteps = 2_000
+
+const tooLarge = 'it takes too many steps for each character: repeat less, or anchor it with ^ and without * and +'
+
+/** Tells whether a pattern is anchored and repeats nothing without end, so that a long text fails at once. */
+const endsEarly = (pattern: string): boolean => /^\^[^|*+]*$/.test(pattern) && !/\{\d+,\}/.test(pattern)
 
 // One character, an escape that stands for one, or a class; each once or so many times.
 const fixedAtom = String.raw`(?:[^\\^$.*+?()[\]{}|]|\.|\\[dDwWsStnrvf^$\\.*+?()[\]{}|/]|\[(?:[^\\[\]]|\\[dDwWsStnrvf^$\\.*+?()[\]{}|/-])*\])(?:\{\d{1,3}\})?`

@@ -100,14 +100,14 @@ const isValid = (source: string): boolean => {
 }
 
 describe('the translation', () => {
-  test('accepts the texts that JavaScript accepts', () => {
+  test('accepts the texts that JavaScript accepts', { timeout: 120_000 }, () => {
     fc.assert(
       fc.property(pattern.filter(isValid), fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
         const native = new RegExp(source, 'u')
         const translated = RE2JS.compile(translatePattern(source), 0)
         for (const each of texts) expect([each, translated.test(each)]).toEqual([each, native.test(each)])
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     )
   })
 
@@ -143,6 +143,17 @@ test('JavaScript runs what has one way to match', () => {
     '^a+?b',
   ])
     expect([other, isLinearNatively(other)]).toEqual([other, false])
+})
+
+test.each(['(?:[ab]{500}|a)[ab]{0,900}x$', '([ab]{1,30}){20}c', '^([ab]{10,})*[ab]{300}c'])(
+  '%s is refused: each character of a text would take hundreds of steps',
+  (source) => {
+    expect(() => linearRegExp(source, 'u')).toThrow('it takes too many steps for each character')
+  },
+)
+
+test('an anchored pattern with an end may be longer', () => {
+  expect(linearRegExp('^(?:[A-Z0-9]{1,35} ?){1,4}$', 'u').test('ACME 24')).toBe(true)
 })
 
 test('a pattern that JavaScript would try for hours takes no time', () => {
