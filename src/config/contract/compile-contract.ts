@@ -72,6 +72,7 @@ export const createAjv = (allErrors: boolean, ownProperties = true): Ajv2020 => 
     strictTuples: false,
     allowUnionTypes: true,
     allowMatchingProperties: true,
+    loopEnum: 5_000, // up to it, an enumeration is compared in place, and takes no step for each of its values
     validateFormats: true,
     ownProperties, // `toString` is no member of every object
     coerceTypes: false,
