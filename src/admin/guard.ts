@@ -86,6 +86,7 @@ const readablePaths: ReadonlySet<string> = new Set([
   '/',
   '/events',
   '/contract',
+  '/contract/draft',
   '/overview',
   '/refused',
   '/status',

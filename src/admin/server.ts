@@ -8,7 +8,8 @@ import type { Log } from '../observe/log.ts'
 import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
-import { type AdminError, sendProblem } from './admin-error.ts'
+import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
+import { getContractDraft } from './api/contract-learning.ts'
 import { getContractReport } from './api/contract-report.ts'
 import { getOverview, getRecentErrors } from './api/overview.ts'
 import { getStatus } from './api/status.ts'
@@ -136,6 +137,10 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   app.get('/overview', async () => getOverview(context))
   app.get('/refused', async () => getRecentErrors(context))
   app.get('/contract', async () => getContractReport(context))
+  app.get('/contract/draft', async (_, reply) => {
+    const draft = await getContractDraft(context)
+    return isAdminError(draft) ? sendProblem(reply, draft) : draft
+  })
   app.get('/config', async () => context.reloader.running.report)
   app.get('/openapi.json', async () => {
     const { createOpenApiDocument } = await import('./openapi/openapi-document.ts')

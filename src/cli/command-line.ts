@@ -29,12 +29,18 @@ const trailingCommands = () => [
   createHashKeyCommand(),
 ]
 
-/** Tells whether a word names a built-in command. */
+/** Tells whether a word names a built-in command, of which no subcommand is an operator command. */
 export const isBuiltInCommand = (word: string | undefined): boolean =>
-  [...leadingCommands(), ...trailingCommands()].some((command) => command.name() === word)
+  word !== 'contract' && [...leadingCommands(), ...trailingCommands()].some((command) => command.name() === word)
+
+/** An operator command, and the built-in command that it belongs to; null: none. */
+interface OperatorCommand {
+  readonly parent: string | null
+  readonly command: Command
+}
 
 /** Builds the command line of the built-in commands and `operatorCommands`. */
-export function createCommandLine(operatorCommands: readonly Command[]): Command {
+export function createCommandLine(operatorCommands: readonly OperatorCommand[]): Command {
   const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
     .version(version(), '-V, --version', 'print the version')
@@ -43,7 +49,10 @@ export function createCommandLine(operatorCommands: readonly Command[]): Command
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-  for (const command of [...leadingCommands(), ...operatorCommands, ...trailingCommands()]) {
+  const subcommandsOf = (parent: string | null): readonly Command[] =>
+    operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
+  for (const command of [...leadingCommands(), ...subcommandsOf(null), ...trailingCommands()]) {
+    for (const subcommand of subcommandsOf(command.name())) command.addCommand(subcommand)
     root.addCommand(command.copyInheritedSettings(root))
     // Without the inherited settings, a subcommand would end the process itself, with 1 for wrong usage.
     for (const subcommand of command.commands) subcommand.copyInheritedSettings(command)

@@ -5,7 +5,7 @@ import type { Log } from '../observe/log.ts'
 import type { Group, OperationId } from '../operations.ts'
 
 /** A state that an operator has set for a while, whatever the configuration says. */
-export interface Override<State extends string = OperationConfig['state']> {
+export interface Override<State = OperationConfig['state']> {
   readonly state: State
   /** Milliseconds since the epoch. */
   readonly until: number
@@ -14,6 +14,16 @@ export interface Override<State extends string = OperationConfig['state']> {
 /** The states that an operator can set for an endpoint. */
 export type EndpointOverrideState = 'drain' | 'ready'
 
+/** How an operator has the contract learnt. */
+export interface OrderedLearning {
+  readonly enums: boolean
+  /** When the command was given, in ms since the epoch. Another one begins anew. */
+  readonly orderedAt: number
+}
+
+/** The operator's command to learn the contract, to be looked up and listed. */
+export type LearningOverrides = Pick<TtlOverrides<'contract', OrderedLearning>, 'get' | 'all'>
+
 /** The key of an endpoint behind a group. A URL holds no blank, so no two have the same key. */
 export type EndpointKey = `${Group} ${string}`
 
@@ -21,6 +31,7 @@ export type EndpointKey = `${Group} ${string}`
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
+  readonly learning: LearningOverrides
 }
 
 // Far more than one group has: an operator who reroutes while overrides hold leaves some behind until they expire.
@@ -35,15 +46,19 @@ export class Overrides implements OverridesView {
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
   /** By {@link toEndpointKey}, also of an endpoint that no configuration names at present. */
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
+  /** At most one: the contract is one for all operations. */
+  readonly learning: TtlOverrides<'contract', OrderedLearning>
   #queueTail: Promise<unknown> = Promise.resolve()
 
   /** Each callback is called with the override that has expired. */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
     onEndpoint: (endpoint: ReturnType<typeof parseEndpointKey>) => void = () => {},
+    onLearning: () => void = () => {},
   ) {
     this.operations = new TtlOverrides(onOperation)
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
+    this.learning = new TtlOverrides(onLearning)
   }
 
   /**
@@ -60,13 +75,14 @@ export class Overrides implements OverridesView {
   clear(): void {
     this.operations.clear()
     this.endpoints.clear()
+    this.learning.clear()
   }
 }
 
-type OverrideEntries<Key, State extends string> = readonly (readonly [Key, Override<State>])[]
+type OverrideEntries<Key, State> = readonly (readonly [Key, Override<State>])[]
 
 /** A map of overrides that each hold for a time, at most one for a key. */
-export class TtlOverrides<Key extends string, State extends string> {
+export class TtlOverrides<Key extends string, State> {
   readonly #onExpiry: (key: Key) => void
   readonly #max: number
   readonly #entries = new Map<Key, { readonly override: Override<State>; readonly timer: CoalescedTimer }>()
@@ -179,6 +195,14 @@ export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: O
           recordAdminEvent('endpoint order ended', endpoint)
         },
         (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
+      ),
+    () =>
+      applyExpiry(
+        () => {
+          log.info({}, 'contract learning ended')
+          recordAdminEvent('contract learning ended', {})
+        },
+        (err) => log.error({ err }, 'contract learning could not be ended'),
       ),
   )
 }

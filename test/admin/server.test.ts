@@ -111,6 +111,7 @@ describe('/status', () => {
       tokens: { jwt: null, introspection: null, proofs: null },
       cache: null,
       contract: null,
+      learning: null,
       retiring: 0,
       audit: null,
       log: { level: 'info', dropped: 0 },

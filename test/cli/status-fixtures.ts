@@ -69,6 +69,7 @@ export const healthyStatus = {
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
   contract: null,
+  learning: null,
   operations: {},
   retiring: 0,
   audit: null,

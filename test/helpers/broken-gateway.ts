@@ -37,6 +37,7 @@ export const openBrokenGateway = async ({
     authProvider: nullAuthProvider,
     caches: createEmptyCache(loaded.config),
     driftCounts: null,
+    learning: null,
     auditSink: nullAuditSink,
     telemetry,
     observers: listObservers(loaded.config, telemetry, nullAuditSink),

@@ -22,6 +22,7 @@ import {
 } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { formatTime } from '../format-time.ts'
+import { learningShape, learningStatus } from './contract-learning.ts'
 
 /** Decodes what became of the messages of one operation and direction. */
 const directionShape = asObject({
@@ -84,6 +85,8 @@ export const contractReportShape = asObject({
   at: asText,
   /** Null: no contract is configured. */
   contract: asNullable(contractShape),
+  /** Null: it is not learnt just now. */
+  learning: asNullable(learningShape),
   /** The last five minutes; of responses, by endpoint. */
   recent: asList(
     asObject({
@@ -106,11 +109,12 @@ export const contractReportShape = asObject({
 export type ContractReport = Decoded<typeof contractReportShape>
 
 /** Collects how the contract is kept. */
-export const getContractReport = async ({ report, reloader }: AdminContext): Promise<ContractReport> => {
+export const getContractReport = async ({ report, reloader, overrides }: AdminContext): Promise<ContractReport> => {
   const { drift } = await report()
   return {
     at: formatTime(epochMs()),
     contract: contractStatus(reloader.config, reloader.file, drift),
+    learning: learningStatus(reloader.config, overrides),
     recent: (drift?.recent ?? []).map(({ lastBrokenAt: _, brokenSince, ...counts }) => ({
       ...counts,
       brokenSince: brokenSince === null ? null : formatTime(brokenSince),
@@ -126,14 +130,15 @@ export const contractStatus = (
   file: string,
   drift: DriftReport | null,
 ): ContractStatus | null => {
-  if (contract === null || compiledContract === null) return null
+  const contractFile = contract?.file ?? null
+  if (contractFile === null || compiledContract === null) return null
   const counts = (operation: OperationId, direction: MessageDirection) => {
     const totals = drift?.totals.find((each) => each.operation === operation && each.direction === direction)
     const { checked, broken, rejected, unchecked } = totals ?? noMessages
     return { checked, broken, rejected, unchecked }
   }
   return {
-    file: resolve(dirname(file), contract.file),
+    file: resolve(dirname(file), contractFile),
     digest: compiledContract.digest.slice(0, 12),
     operations: Object.fromEntries(
       allOperations.map(({ id }) => [

@@ -26,6 +26,7 @@ import { collectFindingInputs } from '../findings/finding-inputs.ts'
 import { collectFindings } from '../findings/findings.ts'
 import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 import { problemShape } from './config-responses.ts'
+import { learningShape, learningStatus } from './contract-learning.ts'
 import { contractShape, contractStatus } from './contract-report.ts'
 import { cacheShape, cacheStatus, limitsShape, limitsStatus, tokensShape, tokensStatus } from './resource-status.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
@@ -103,6 +104,8 @@ export const statusShape = asObject({
   cache: asNullable(cacheShape),
   /** Null: no contract is configured. */
   contract: asNullable(contractShape),
+  /** Null: the contract is not learnt just now. */
+  learning: asNullable(learningShape),
   /** Operations out of service, or in service by an override. */
   operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText) })),
   /** Earlier snapshots that still finish requests. */
@@ -160,6 +163,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
     tokens: tokensStatus(tokens),
     cache: cache && cacheStatus(cache),
     contract: contractStatus(reloader.config, reloader.file, drift),
+    learning: learningStatus(reloader.config, overrides),
     operations: Object.fromEntries(allOperations.flatMap(({ id }) => operationEntry(reloader, overrides, id))),
     retiring,
     audit: context.audit.state && auditStatus(context.audit.state),

@@ -6,28 +6,30 @@ import type { AdminError } from '../admin-error.ts'
 import { formatTime } from '../format-time.ts'
 import type { Argument } from './argument.ts'
 
-const defaultTtl = '15m'
 const maxTtlMs = 24 * 3_600_000
 
-/** How long an override holds, in milliseconds. */
-export const ttlArgument: Argument<number> = {
-  usage: '--ttl <DURATION>',
+/** Creates the argument that says how long an override holds, in milliseconds. */
+export const durationArgument = (usage: string, byDefault: string): Argument<number> => ({
+  usage,
   help: 'for how long, at least 1s and at most 24h',
-  default: defaultTtl,
-  example: defaultTtl,
+  default: byDefault,
+  example: byDefault,
   expected: `a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`,
-  read(value = defaultTtl) {
+  read(value = byDefault) {
     const ms = typeof value === 'string' ? parseDuration(value) : undefined
     return ms === undefined || ms < 1000 || ms > maxTtlMs ? undefined : ms
   },
-}
+})
+
+/** How long an override of a state holds, in milliseconds. */
+export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
 /**
  * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
  * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
  * override before is restored. Rejects with `WorkersNotAnsweringError` as the change does.
  */
-export const applyOverride = async <Key extends string, State extends string>(
+export const applyOverride = async <Key extends string, State>(
   { reloader, draining }: AdminContext,
   overrides: TtlOverrides<Key, State>,
   { key, state, ttlMs }: { readonly key: Key; readonly state: State; readonly ttlMs: number | null },

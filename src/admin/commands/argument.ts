@@ -58,7 +58,8 @@ export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Val
 /** Creates an argument that is there or not; `expected` says so. */
 export const flagArgument = (info: ArgumentInfo & Pick<Argument, 'expected'>): Argument<boolean> => ({
   ...info,
-  read: (value) => (value === undefined ? false : value === 'true' || undefined),
+  // `true` in JSON, a word in a query or a form.
+  read: (value) => (value === undefined ? false : value === true || value === 'true' || undefined),
 })
 
 /** Parses the arguments one by one. */

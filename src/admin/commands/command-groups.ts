@@ -1,5 +1,6 @@
 import type { CommandGroup } from './command.ts'
 import { endpointCommands } from './drain-endpoint.ts'
+import { contractCommands } from './learn-contract.ts'
 import { cacheCommands } from './purge-cache.ts'
 import { reloadCommands, rollbackCommands } from './reload.ts'
 import { operationCommands } from './set-operation-state.ts'
@@ -11,6 +12,7 @@ export const commandGroups: readonly CommandGroup[] = [
   endpointCommands,
   operationCommands,
   cacheCommands,
+  contractCommands,
 ]
 
 /** The same in the order of the help, where the kill switch stands before the commands about one endpoint. */

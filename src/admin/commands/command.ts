@@ -14,6 +14,8 @@ import type { Argument, Arguments, RawArguments } from './argument.ts'
 export interface CommandGroup {
   /** `lender-gateway NAME`. */
   readonly name: string
+  /** The command that it is a subcommand of: `lender-gateway PARENT NAME`; by default none. */
+  readonly parent?: string
   readonly description: string
   /** The first argument, which chooses one of several commands. Null: there is one, which has the name of the group. */
   readonly choice: Pick<Argument, 'usage' | 'help'> | null
@@ -77,6 +79,8 @@ export interface CommandConfirmation {
   readonly what: HtmlValue
   /** For how long, which can be chosen; null: it is not for a time. */
   readonly ttlMs: number | null
+  /** The name of the argument that says for how long; `ttl` by default. */
+  readonly ttlName?: string
   /** What the form gives beside the arguments of the page. */
   readonly args?: Readonly<Record<string, string>>
   readonly button: string
@@ -96,6 +100,7 @@ export interface OverviewPlaces {
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
   readonly endpoint: { readonly group: Group; readonly url: string; readonly state: string }
   readonly cache: NonNullable<Status['cache']>
+  readonly contract: Status['learning']
   /** The id of a cached operation. */
   readonly cached: string
 }

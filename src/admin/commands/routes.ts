@@ -116,15 +116,15 @@ const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 *
 const confirmPage = (
   page: string,
   query: Readonly<Record<string, string>>,
-  { title, what, ttlMs, args, button }: CommandConfirmation,
+  { title, what, ttlMs, ttlName = 'ttl', args, button }: CommandConfirmation,
   principal: Principal,
 ): Html => {
-  const fields = { ...query, ...args, ...(ttlMs === null ? {} : { ttl: formatDuration(ttlMs) }) }
+  const fields = { ...query, ...args, ...(ttlMs === null ? {} : { [ttlName]: formatDuration(ttlMs) }) }
   return renderLayout({
     title,
     beside: logoutForm(principal),
     body: html`<h1>${title}</h1>
-${what}${ttlMs === null ? null : otherTimes(page, query, ttlMs)}<form method="post" action="${actionHref(page)}">
+${what}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
 ${csrfTokenField(principal)}
 ${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
 </form>`,
@@ -134,12 +134,13 @@ ${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="$
 const otherTimes = (
   page: string,
   query: Readonly<Record<string, string>>,
+  ttlName: string,
   ttlMs: number,
 ): Html => html`<p>For another time:
 ${ttlChoices
   .filter((ms) => ms !== ttlMs)
   .map(
     (ms, i) =>
-      html`${i === 0 ? null : ' · '}<a href="${actionHref(page, { ...query, ttl: formatDuration(ms) })}">${spellDuration(ms)}</a>`,
+      html`${i === 0 ? null : ' · '}<a href="${actionHref(page, { ...query, [ttlName]: formatDuration(ms) })}">${spellDuration(ms)}</a>`,
   )}</p>
 `

@@ -143,8 +143,8 @@ const toRequestOptions = (target: AdminTarget, { unauthenticated }: AdminRequest
   return { host, port, agent: false, headers: { ...headers, ...authorization } }
 }
 
-// A configuration has a tenth of that depth. JSON.stringify recurses at each level.
-const maxDepth = 100
+// The draft of a contract may have 150 levels, a configuration ten. JSON.stringify recurses at each.
+const maxDepth = 200
 
 const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>
   typeof value !== 'object' ||

@@ -6,13 +6,13 @@ import { createFormatOption, defaultConfigFile } from '../options.ts'
 import type { TopOptions } from '../top/top.ts'
 import type { TailOptions } from './tail.ts'
 
-/** Makes a command that asks a running gateway. */
-export const createClientCommand = (name: string, description: string): Command =>
+/** Makes a command that asks a running gateway. `formatOption`: how to print, by default as text or JSON. */
+export const createClientCommand = (name: string, description: string, formatOption = createFormatOption()): Command =>
   new Command(name)
     .description(description)
     .option('--config <FILE>', 'the configuration file that names the admin listener', defaultConfigFile)
     .option('--admin <URL>', 'the admin listener, in place of what the file says')
-    .addOption(createFormatOption())
+    .addOption(formatOption)
 
 /** Makes the end of such a command's help: its token, its exit codes, its examples. */
 export const clientCommandHelp = (exitCodes: string, ...examples: readonly string[]): string => `

@@ -1,6 +1,7 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import type { ClientCommandOptions } from '../client/locate.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
+import type { DraftOptions } from './contract-draft.ts'
 
 const reportHelp = `
 A message counts once. What breaks the contract stands with the place in the message, the rule, and the last message of its kind, whose
@@ -17,6 +18,7 @@ export const createContractCommand = (): Command =>
     .description('Work with the contract that requests and responses are held to.')
     .addHelpText('after', reportHelp)
     .addCommand(createReportCommand())
+    .addCommand(createDraftCommand())
 
 /** Makes the command `contract report`: exit 0 when a gateway responded, else 2. */
 const createReportCommand = (): Command =>
@@ -24,4 +26,25 @@ const createReportCommand = (): Command =>
     .addHelpText('after', reportHelp)
     .action((options: ClientCommandOptions) =>
       runClientCommand(async () => (await import('./contract-report.ts')).showContractReport(options)),
+    )
+
+const draftHelp = `
+It is an OpenAPI document of what passed while the gateway learnt, ready to be edited, and to be used as contract.file. x-seen says how
+often each thing was seen, x-gap what is still open.
+${clientCommandHelp(
+  '0 printed, 1 nothing was learnt or a worker does not answer, 2 the gateway could not be asked',
+  'contract draft > contract.yaml',
+  'contract draft --admin https://gateway-1.internal:9901 --format json',
+)}`
+
+/** Makes the command `contract draft`: exit 0 with a draft, 1 when there is none, 2 when no gateway responded. */
+const createDraftCommand = (): Command =>
+  createClientCommand(
+    'draft',
+    'Print the contract as it was learnt from what passed.',
+    new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'),
+  )
+    .addHelpText('after', draftHelp)
+    .action((options: DraftOptions) =>
+      runClientCommand(async () => (await import('./contract-draft.ts')).showContractDraft(options)),
     )

@@ -10,7 +10,7 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { contractRows } from '../render/status-sections.ts'
+import { contractRows, renderLearning } from '../render/status-sections.ts'
 import { formatTable } from '../render/table.ts'
 
 /** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
@@ -25,10 +25,11 @@ export const showContractReport = async ({ format, ...targetOptions }: ClientCom
 
 /** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
 export const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
-  const { contract, rows, others } = report
+  const { contract, learning, rows, others } = report
   const asked = `asked ${targetUrl(target)}`
-  if (contract === null) return `${asked}\n\nno contract is configured\n`
-  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})`]
+  const learningLines = learning === null ? [] : [renderLearning(learning, at)]
+  if (contract === null) return `${[asked, ...learningLines, 'no contract is configured'].join('\n\n')}\n`
+  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})`, ...learningLines]
   const table = contractRows(contract)
   sections.push(table.length > 1 ? formatTable(table) : 'every operation says off, or is not in the contract')
   sections.push(rows.length === 0 ? 'nothing breaks it' : rows.map((row) => renderRow(contract, row, at)).join('\n'))

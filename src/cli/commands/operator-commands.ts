@@ -9,7 +9,10 @@ import { clientCommandHelp, createClientCommand, runClientCommand } from './clie
  * Builds the whole command line. An operator command exits with 0 when it is done, 1 when the gateway rejects it,
  * 2 when the gateway could not be asked.
  */
-export const createFullCommandLine = (): Command => createCommandLine(commandGroupsInHelp.map(createOperatorCommand))
+export const createFullCommandLine = (): Command =>
+  createCommandLine(
+    commandGroupsInHelp.map((group) => ({ parent: group.parent ?? null, command: createOperatorCommand(group) })),
+  )
 
 const createOperatorCommand = (group: CommandGroup): Command => {
   const { name, description, choice, args, help, exitCodes, examples, commands } = group

@@ -12,6 +12,7 @@ import {
   limitRows,
   operationRows,
   renderFindings,
+  renderLearning,
   upstreamRows,
   workerRows,
 } from '../render/status-sections.ts'
@@ -35,7 +36,7 @@ const maxProblems = 10
  * what does not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
  */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
-  const { findings, certificates, workers, upstreams, limits, tokens, cache, contract, operations } = status
+  const { findings, certificates, workers, upstreams, limits, tokens, cache, contract, learning, operations } = status
   const { config, warnings } = status
   const sections = [renderTarget(target, status), renderFindings(findings, at), renderFacts(status, at)]
   if (workers.length > 0) sections.push(formatTable(workerRows(workers, config.hash, at)))
@@ -46,6 +47,7 @@ export const renderStatus = (target: AdminTarget, status: Status, at: number): s
   if (tokensTable.length > 1) sections.push(formatTable(tokensTable))
   if (cache !== null) sections.push(formatTable(cacheRows(cache, at)))
   if (contract !== null) sections.push(formatTable(contractRows(contract)))
+  if (learning !== null) sections.push(renderLearning(learning, at))
   if (certificates.length > 0) sections.push(formatTable(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(formatTable(operationRows(operations, at)))
   if (warnings.length > 0) sections.push(renderWarnings(warnings))

@@ -18,8 +18,8 @@ export const findContractPlace = (
   id: OperationId,
   { contract, compiledContract, operations }: Config,
 ): ContractPlace | null => {
-  if (contract === null || (layer !== 'request-contract' && layer !== 'response-contract')) return null
-  const { file } = contract
+  const file = contract?.file ?? null
+  if (file === null || (layer !== 'request-contract' && layer !== 'response-contract')) return null
   const own = compiledContract?.operations[id]
   if (own === undefined) return { file, line: null, offBecause: 'the contract does not name the operation' }
   const { line, responses } = own

@@ -7,7 +7,7 @@ import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts
 import { locateGateway, type TargetOptions } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { warnAboutTarget } from '../render/output.ts'
-import { limitRows, operationRows, renderFindings, upstreamRows } from '../render/status-sections.ts'
+import { limitRows, operationRows, renderFindings, renderLearning, upstreamRows } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 
 /** The present state of one operation in a running gateway. */
@@ -21,6 +21,8 @@ export interface LiveState {
   readonly operation: Status['operations'][string] | null
   readonly upstream: UpstreamStatus | null
   readonly limits: Status['limits']
+  /** How the contract is learnt; null: it is not. */
+  readonly learning: Status['learning']
   /** The findings about it, its group, or the whole gateway. */
   readonly findings: Status['findings']
   readonly failures: readonly FailureCount[]
@@ -42,6 +44,7 @@ const collectLiveState = async (target: AdminTarget, { id, group }: Operation): 
     operation: status.operations[id] ?? null,
     upstream: status.upstreams[group] ?? null,
     limits: applicableLimits(status.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
+    learning: status.learning,
     findings: status.findings.filter(({ about }) => concerns(about)),
     failures: countFailures(last.decoded.refusals, id, at),
   }
@@ -89,7 +92,7 @@ const countFailures = (refusals: readonly RecentErrorView[], id: string, at: num
 
 /** Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file. */
 export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string): string => {
-  const { url, at, hash, operation, upstream, limits, findings, failures } = live
+  const { url, at, hash, operation, upstream, limits, learning, findings, failures } = live
   const differs = hash === fileHash ? '' : ', which is NOT WHAT THE FILE SAYS: diff shows it'
   const limitsTable = limitRows(limits, at)
   const sections = [
@@ -98,6 +101,7 @@ export const renderLiveState = (live: LiveState, { id, group }: Operation, fileH
     ...(operation === null ? [] : [formatTable(operationRows({ [id]: operation }, at))]),
     ...(upstream === null ? [] : [formatTable(upstreamRows({ [group]: upstream }, at))]),
     ...(limitsTable.length > 1 ? [formatTable(limitsTable)] : []),
+    ...(learning === null ? [] : [renderLearning(learning, at)]),
     failures.length === 0 ? 'no failure of it in the last 15 minutes' : formatTable(failureRows(live)),
   ]
   return `\n${sections.join('\n\n')}\n`

@@ -1,13 +1,16 @@
 import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../config/config.ts'
 import { renderEffectiveConfig } from '../../config/diff/report.ts'
 import type { Provenance, ProvenanceMap } from '../../config/load/provenance.ts'
+import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { nullAuditSink } from '../../observe/audit/audit-sink.ts'
+import { createLearner } from '../../observe/contract/learner.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import type { Operation } from '../../operations.ts'
 import { type AuthProvider, nullAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
 import { type LayerRow, layerTable } from '../../runtime/pipeline/layer-stack.ts'
 import { createEmptyCache } from '../../runtime/resources/cache-registry.ts'
 import { acquireClientLimits } from '../../runtime/resources/client-limits.ts'
+import { getLearningMode } from '../../runtime/resources/contract-learning.ts'
 import { createProcessLoad } from '../../runtime/resources/process-load.ts'
 import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { type ContractPlace, findContractPlace } from './contract-place.ts'
@@ -128,10 +131,16 @@ export const describeLayers = (
     auditSink: nullAuditSink,
     caches: createEmptyCache(config),
     contract: null,
+    learningMode: getLearningMode(config, { get: () => null, all: [] }),
+    learning: {
+      learner: createLearner({ enums: false, key: '', credentialFields: [] }),
+      checks: new CheckQueue(() => {}),
+    },
   })
 
 /** Tells whether the key of a layer is one of an operation, which may state it for itself. */
-const isOwnKey = (key: string): boolean => !key.includes('.') || key.startsWith('contract.')
+const isOwnKey = (key: string): boolean =>
+  !key.includes('.') || key === 'contract.request' || key === 'contract.response'
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 

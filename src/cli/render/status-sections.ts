@@ -1,3 +1,4 @@
+import type { LearningStatus } from '../../admin/api/contract-learning.ts'
 import type { ContractStatus } from '../../admin/api/contract-report.ts'
 import type { Status } from '../../admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
@@ -165,6 +166,13 @@ export const operationRows = (operations: Status['operations'], at: number): rea
     ]
   }),
 ]
+
+/** Renders that the contract is learnt, and until when. */
+export const renderLearning = ({ by, enums, until }: LearningStatus, at: number): string => {
+  const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
+  const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
+  return `${what}, ${by === 'file' ? 'as the file says' : `by an operator${end}`}: contract draft prints it`
+}
 
 /** Lists how many messages of each operation keep the contract; what needs an operator is in capitals. */
 export const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [

@@ -103,8 +103,8 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
   const problems = locateInFiles(dropCascadingIssues(issues, secrets.tree), source, file, included)
   if (!result.success || problems.length > 0) return reject(problems, sources)
-  const contractFile = result.data.contract?.file
-  const contract = contractFile === undefined ? noContract : loadContract(dirname(file), contractFile)
+  const contractFile = result.data.contract?.file ?? null
+  const contract = contractFile === null ? noContract : loadContract(dirname(file), contractFile)
   sources.push(...contract.sources)
   if (contract.problems.length > 0) return reject(contract.problems, sources)
   const listedClients = { clients: clients?.clients ?? [], parts: included?.parts ?? [] }

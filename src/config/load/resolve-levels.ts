@@ -87,10 +87,13 @@ const resolveOperation = (
   auth: resolveOperationAuth(given?.auth, auth),
   idempotent: given?.idempotent ?? false,
   cache: given?.cache ?? null,
-  contract: {
-    request: contract === null ? 'off' : (given?.contract?.request ?? contract.request),
-    response: contract === null ? 'off' : (given?.contract?.response ?? contract.response),
-  },
+  contract:
+    contract === null || contract.file === null
+      ? { request: 'off', response: 'off' }
+      : {
+          request: given?.contract?.request ?? contract.request,
+          response: given?.contract?.response ?? contract.response,
+        },
 })
 
 /** Resolves the authentication that an operation requires, with that of all operations as its default; null: none. */

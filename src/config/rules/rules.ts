@@ -3,6 +3,7 @@ import type { ConfigIssue } from '../problem.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
 import { cacheRules } from './cache-rules.ts'
+import { contractRules } from './contract-rules.ts'
 import { listenRules } from './listen-rules.ts'
 import { mtlsRule, senderConstraintRule } from './proof-of-possession-rules.ts'
 import { applyRules, type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
@@ -47,6 +48,7 @@ const rules: readonly ConfigRule[] = [
   mtlsRule,
   senderConstraintRule,
   ...cacheRules,
+  ...contractRules,
   ...endpointRules,
   upstreamPolicyRule,
   rotatedStdout,

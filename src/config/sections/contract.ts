@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { contractModes } from '../../contract/compiled-contract.ts'
+import { optionalKey } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
-import { choice, percent, size } from '../schema/scalar-types.ts'
+import { boolean, choice, percent, size } from '../schema/scalar-types.ts'
 
 const file = scalar<string>(
   {
@@ -25,11 +26,13 @@ const responseMode = modeSchema('Whether responses are checked: not at all, coun
 export const contractSchema = optionalPolicy(
   z
     .strictObject({
-      file,
+      file: optionalKey(file),
       request: requestMode.prefault('report'),
       response: responseMode.prefault('report'),
       sample: percent('The share of messages that is checked in report mode', { min: 0 }).prefault('100%'),
       maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * 1024 ** 2 }).prefault('1MiB'),
+      learn: boolean('Whether the contract is learnt from what passes').prefault(false),
+      enums: boolean('Whether the values of strings that look like enumerations are learnt').prefault(false),
     })
     .meta({ description: 'What requests and responses of the nine have to look like' }),
   '{ file: contract.yaml }',

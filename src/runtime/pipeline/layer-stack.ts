@@ -19,6 +19,7 @@ import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheLayer } from '../../layers/cache/cache.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
+import { type ContractLearningOptions, contractLearningLayer } from '../../layers/contract/contract-learning.ts'
 import type { ContractLayerOptions } from '../../layers/contract/contract-options.ts'
 import { enforceRequestLayer, reportRequestLayer } from '../../layers/contract/request-contract.ts'
 import { enforceResponseLayer, reportResponseLayer } from '../../layers/contract/response-contract.ts'
@@ -37,6 +38,7 @@ import { formatDuration, formatPercent, formatRate, formatSize } from '../../uni
 import type { Override } from '../overrides.ts'
 import type { CacheLease } from '../resources/cache-registry.ts'
 import type { ClientLimits } from '../resources/client-limits.ts'
+import type { LearningMode } from '../resources/contract-learning.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
@@ -79,6 +81,10 @@ export interface LayerStackOptions {
   readonly caches: CacheLease
   /** The validators of the contract. Null: nothing is held to one, or the handler serves no traffic. */
   readonly contract: ContractResources | null
+  /** How the contract is learnt. Null: it is not. */
+  readonly learningMode: LearningMode | null
+  /** What it is learnt with. Null: nothing is learnt, or the handler serves no traffic. */
+  readonly learning: Pick<ContractLearningOptions, 'learner' | 'checks'> | null
 }
 
 /** What the layers of the contract share in a process. */
@@ -163,6 +169,11 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     row('response-contract', 'contract.response', heldTo(own.contract.response), String, (mode) =>
       createResponseContractLayer(options, mode),
     ),
+    // Below what rejects messages: it learns what the upstream sends, and from requests that reach it. Below the cache
+    // too, so that a stored response is learnt once. Above retries, which end in one response.
+    row('contract-learning', 'contract.learn', options.learningMode, formatLearning, () =>
+      createLearningLayer(options),
+    ),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
       retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
         safe: operation.method === 'GET',
@@ -230,6 +241,15 @@ const toContractLayerOptions = ({ contract, config }: LayerStackOptions): Contra
         sample: config.contract.sample,
         requestIdField: config.requestId.header?.toLowerCase() ?? null,
       }
+
+const createLearningLayer = ({ learning, config }: LayerStackOptions): Layer | null =>
+  learning && contractLearningLayer({ ...learning, maxBytes: config.contract?.maxBody ?? defaultMaxBody })
+
+/** The bound of bodies where the file has no contract: the default of `contract.maxBody`. */
+const defaultMaxBody = 1024 ** 2
+
+const formatLearning = ({ enums, until }: LearningMode): string =>
+  `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`
 
 const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string => (clients ? 'clients: true' : 'true')
 

@@ -17,6 +17,7 @@ import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
 import { receivesTraffic } from '../reload/new-endpoints.ts'
 import type { CacheRegistry } from '../resources/cache-registry.ts'
 import { acquireClientLimits } from '../resources/client-limits.ts'
+import { continueLearning, getLearningMode } from '../resources/contract-learning.ts'
 import type { ContractValidatorsCache } from '../resources/contract-validators.ts'
 import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
 import { acquireAddressLimiter } from '../resources/rate-limits.ts'
@@ -40,6 +41,8 @@ export interface SharedResources {
   readonly tokenVerifiers: TokenVerifiers
   readonly caches: CacheRegistry
   readonly contractValidators: ContractValidatorsCache
+  /** What names are hashed with when the contract is learnt. */
+  readonly learningKey: string
   readonly auditSink: AuditSink
   readonly telemetry: ProcessTelemetry
   /** Null: this process serves no clients. */
@@ -62,6 +65,7 @@ export const buildSnapshot = (
     tokenVerifiers,
     caches: cacheRegistry,
     contractValidators,
+    learningKey,
     auditSink,
     telemetry,
     tracers,
@@ -69,6 +73,8 @@ export const buildSnapshot = (
   }: SharedResources,
 ): Snapshot => {
   const { breakers, retryBudgets, processLoad, driftCounts } = carryOver(config, previous, logEvent)
+  const learningMode = getLearningMode(config, overrides.learning)
+  const learning = continueLearning(learningMode, config, previous?.learning ?? null, learningKey)
   const acquired: Endpoint[] = []
   const tracerLease = tracers?.acquire(config) ?? nullTracerLease
   const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
@@ -114,6 +120,8 @@ export const buildSnapshot = (
         requestMetrics: telemetry.requestMetrics,
         auditSink,
         caches,
+        learningMode,
+        learning: learning && { learner: learning.learner, ...telemetry.contract },
         contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
       }
       return composeLayers(options, upstreams[group].send, overrides.operations.get(id))
@@ -131,6 +139,7 @@ export const buildSnapshot = (
         authProvider,
         caches,
         driftCounts,
+        learning,
         auditSink,
         telemetry,
         observers,

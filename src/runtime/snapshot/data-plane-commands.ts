@@ -1,4 +1,5 @@
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
+import type { LearnedContract } from '../../observe/contract/learned-contract.ts'
 import type { Group } from '../../operations.ts'
 import type { PurgeResult } from '../resources/cache-registry.ts'
 import type { DataPlane } from './data-plane.ts'
@@ -12,6 +13,8 @@ export interface DataPlaneCommands {
   readonly uneject: { readonly params: { readonly group: Group; readonly url: string }; readonly result: undefined }
   /** Removes stored responses. */
   readonly purge: { readonly params: PurgeScope; readonly result: PurgeResult }
+  /** Collects what was learnt of the contract. Null: nothing was, since the process started. */
+  readonly learned: { readonly params: object; readonly result: LearnedContract | null }
 }
 
 const handlers: {
@@ -26,6 +29,7 @@ const handlers: {
     return undefined
   },
   purge: (plane, scope) => plane.purge(scope),
+  learned: async ({ currentSnapshot }) => currentSnapshot.value.learning?.learner.report ?? null,
 }
 
 /** Runs a command in this process. */

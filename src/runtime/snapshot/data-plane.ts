@@ -2,6 +2,7 @@ import { settlesWithin } from '../../clock.ts'
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts'
+import { createLearningKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
@@ -40,6 +41,8 @@ export interface DataPlaneDeps {
   readonly log?: Log
   /** The destination of audit lines; by default they are dropped. */
   readonly auditSink?: AuditSink
+  /** The key that all processes which learn the contract share; by default a new one. */
+  readonly learningKey?: string
   /** Called with what has become invalid here, and may be stored in other processes. */
   readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
 }
@@ -68,6 +71,7 @@ export class DataPlane {
       limiterRole = { kind: 'alone' },
       log,
       auditSink = nullAuditSink,
+      learningKey = createLearningKey(),
       onInvalidated,
     }: DataPlaneDeps,
   ) {
@@ -85,6 +89,7 @@ export class DataPlane {
         limiterRole.kind === 'primary' ? null : new SharedCacheRegistry(logEvent),
       ),
       contractValidators: new ContractValidatorsCache(),
+      learningKey,
       auditSink,
       telemetry,
       tracers: limiterRole.kind === 'primary' ? null : new TracerRegistry(telemetry.requestMetrics.spans, logEvent),

@@ -9,6 +9,7 @@ import type { Upstream } from '../../upstream/upstream.ts'
 import type { AuthProvider } from '../pipeline/auth-provider.ts'
 import type { ProcessTelemetry } from '../pipeline/observers.ts'
 import type { CacheLease } from '../resources/cache-registry.ts'
+import type { ContractLearning } from '../resources/contract-learning.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import type { RateLimiters } from '../resources/rate-limits.ts'
 
@@ -29,6 +30,8 @@ export interface SnapshotParts {
   readonly caches: CacheLease
   /** The messages that break the contract. Null: there is none. */
   readonly driftCounts: DriftCounts | null
+  /** What is learnt of the contract, or was. Null: nothing. */
+  readonly learning: ContractLearning | null
   /** The destination of audit lines. */
   readonly auditSink: AuditSink
   /** What the process has observed. */

@@ -54,6 +54,7 @@ export const startWorkerRuntime = async (
     processName: `worker-${worker}`,
     log,
     auditSink,
+    learningKey: init.learningKey,
     onInvalidated: (targets) => send({ type: 'invalidated', targets }),
   })
   const server = await serveAsWorker(dataPlane, log, { pseudonym, ticketSecret, worker })

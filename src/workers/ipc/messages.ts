@@ -17,6 +17,7 @@ export interface SerializedSnapshotInput {
   readonly clients: readonly string[]
   readonly operations: OverridesView['operations']['all']
   readonly endpoints: OverridesView['endpoints']['all']
+  readonly learning: OverridesView['learning']['all']
   readonly sandboxOrigin: string | null
 }
 
@@ -37,6 +38,8 @@ export interface WorkerInit {
   readonly pseudonym: string
   /** The secret of TLS session tickets: one for all workers, so that a client resumes with any of them. */
   readonly ticketSecret: string
+  /** What names are hashed with when the contract is learnt: one key for all workers. */
+  readonly learningKey: string
   /** Whether the gateway is shutting down. */
   readonly draining: boolean
   /** Whether the audit log cannot be written just now. */
@@ -125,6 +128,7 @@ export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInp
   clients: serializeClients(config.clients),
   operations: overrides.operations.all,
   endpoints: overrides.endpoints.all,
+  learning: overrides.learning.all,
   sandboxOrigin,
 })
 
@@ -134,15 +138,15 @@ const withoutDocument = (contract: Config['compiledContract']): Config['compiled
 
 /** Deserialises it. A client that is the same as in `running` is the very same object. */
 export const deserializeInput = async (
-  { config, clients, operations, endpoints, sandboxOrigin }: SerializedSnapshotInput,
+  { config, clients, operations, endpoints, learning, sandboxOrigin }: SerializedSnapshotInput,
   running: Config['clients'],
 ): Promise<SnapshotInput> => ({
   config: { ...config, clients: await deserializeClients(clients, running) },
-  overrides: { operations: toLookup(operations), endpoints: toLookup(endpoints) },
+  overrides: { operations: toLookup(operations), endpoints: toLookup(endpoints), learning: toLookup(learning) },
   sandboxOrigin,
 })
 
-const toLookup = <Key, Name extends string>(all: readonly (readonly [Key, Override<Name>])[]) => {
+const toLookup = <Key, State>(all: readonly (readonly [Key, Override<State>])[]) => {
   const byKey = new Map(all)
-  return { all, get: (key: Key): Override<Name> | null => byKey.get(key) ?? null }
+  return { all, get: (key: Key): Override<State> | null => byKey.get(key) ?? null }
 }

@@ -6,6 +6,7 @@ import {
 } from '../../downstream/listener/rejected-connections.ts'
 import { createTicketSecret } from '../../downstream/tls/session-tickets.ts'
 import type { AuditLog } from '../../observe/audit/audit-log.ts'
+import { createLearningKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import {
   collectReport,
@@ -97,6 +98,7 @@ class WorkerPool implements ProxyServer {
     timeouts = defaultWorkerTimeouts,
   }: WorkerPoolOptions) {
     const ticketSecret = createTicketSecret()
+    const learningKey = createLearningKey()
     this.#size = size
     this.#timeouts = timeouts
     const state = this.#divide(initial)
@@ -133,6 +135,7 @@ class WorkerPool implements ProxyServer {
         issuerKeys: this.#dataPlane.keysToHandOver,
         pseudonym,
         ticketSecret,
+        learningKey,
         draining: this.#draining,
         auditFailing: auditLog.failing,
       }),

@@ -85,7 +85,7 @@ export const findingInputs = ({
     ...report,
   },
   recent: null,
-  overrides: { operations: nothing, endpoints: nothing },
+  overrides: { operations: nothing, endpoints: nothing, learning: nothing },
   audit: null,
   workers: [],
   notServing: null,

@@ -199,6 +199,7 @@ export const fixture: Overview = {
         },
       },
     },
+    learning: null,
     contract: {
       file: '/etc/lender-gateway/contract.yaml',
       digest: 'a41f0c77b2d9',

@@ -286,7 +286,7 @@ describe('precedence', () => {
         6 +
         2 +
         (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
-        6 +
+        8 +
         9 * allOperations.length,
     )
   })

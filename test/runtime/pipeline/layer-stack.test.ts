@@ -125,6 +125,8 @@ const stackOptions = ({
     auditSink: nullAuditSink,
     caches,
     contract: null,
+    learningMode: null,
+    learning: null,
   }
 }
 
@@ -242,6 +244,7 @@ describe('the table', () => {
       { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'response-contract', key: 'contract.response', setting: 'none', layer: null },
+      { name: 'contract-learning', key: 'contract.learn', setting: 'none', layer: null },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
     ])
   })
@@ -296,6 +299,7 @@ describe('the table', () => {
       { name: 'cache', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
       { name: 'response-contract', setting: 'none', layer: null },
+      { name: 'contract-learning', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },
     ])
   })

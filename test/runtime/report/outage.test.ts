@@ -63,6 +63,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     tokenVerifiers: new TokenVerifiers(() => {}),
     caches: new CacheRegistry(() => {}),
     contractValidators: new ContractValidatorsCache(),
+    learningKey: '',
     telemetry,
     tracers: null,
     auditSink: nullAuditSink,

@@ -16,7 +16,7 @@ const sent = (disabled: boolean) =>
   structuredClone(
     serializeInput({
       config: configWith(disabled),
-      overrides: { operations: none, endpoints: none },
+      overrides: { operations: none, endpoints: none, learning: none },
       sandboxOrigin: null,
     }),
   )
@@ -42,7 +42,7 @@ test('a worker is sent the compiled contract without its document', () => {
 
   const { compiledContract } = serializeInput({
     config,
-    overrides: { operations: none, endpoints: none },
+    overrides: { operations: none, endpoints: none, learning: none },
     sandboxOrigin: null,
   }).config
 

@@ -1,15 +1,27 @@
 import { formatShare } from '../../../units.ts'
+import type { LearningStatus } from '../../api/contract-learning.ts'
 import type { ContractStatus, DriftRowView } from '../../api/contract-report.ts'
 import type { Overview } from '../../api/overview.ts'
-import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
-/** Renders how the contract is kept: where messages break it, how many, and its modes. Hidden without a contract. */
-export const contractSection = ({ at, status: { contract }, drift }: Overview): Html =>
-  contract === null
+/**
+ * Renders how the contract is kept: where messages break it, how many, and its modes; and that it is learnt. Hidden
+ * when there is none, and none is learnt.
+ */
+export const contractSection = ({ at, status: { contract, learning }, drift }: Overview): Html =>
+  contract === null && learning === null
     ? html`<section id="contract" hidden></section>`
-    : htmlSection('contract', 'Contract', html`${driftTable(at, contract, drift)}${messagesTable(contract)}`)
+    : htmlSection(
+        'contract',
+        'Contract',
+        html`${learning !== null && learningParagraph(learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
+        commandLinks('contract', learning),
+      )
+
+const learningParagraph = ({ by, enums, until }: LearningStatus): Html =>
+  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : 'an operator'}${until !== null && html` until <time datetime="${until}">${until}</time>`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
 
 type ContractOperation = ContractStatus['operations'][string]
 

@@ -1,0 +1,55 @@
+import type { Config } from '../../config/config.ts'
+import { renderDraft } from '../../observe/contract/draft.ts'
+import { mergeLearned } from '../../observe/contract/merge-learned.ts'
+import type { OverridesView } from '../../runtime/overrides.ts'
+import { getLearningMode } from '../../runtime/resources/contract-learning.ts'
+import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import { workersNotAnswering } from '../commands/workers-not-answering.ts'
+import { formatTime } from '../format-time.ts'
+
+/** Decodes how the contract is learnt. */
+export const learningShape = asObject({
+  by: asWord<'file' | 'operator'>(),
+  enums: asBoolean,
+  /** Null: as long as the file says so. */
+  until: asNullable(asText),
+})
+
+/** How the contract is learnt. */
+export type LearningStatus = Decoded<typeof learningShape>
+
+/** Renders how the contract is learnt just now; null: it is not. */
+export const learningStatus = (config: Config, { learning }: OverridesView): LearningStatus | null => {
+  const mode = getLearningMode(config, learning)
+  if (mode === null) return null
+  const { orderedAt, enums, until } = mode
+  return {
+    by: orderedAt === null ? 'file' : 'operator',
+    enums,
+    until: until === null ? null : formatTime(until),
+  }
+}
+
+/** Draws up the contract from what all processes have learnt. It is an OpenAPI document, as plain JSON. */
+export const getContractDraft = async ({
+  runEverywhere,
+  reloader,
+  overrides,
+}: AdminContext): Promise<object | AdminError> => {
+  const { results, unanswered } = await runEverywhere('learned', {})
+  if (unanswered > 0)
+    return workersNotAnswering(
+      `${unanswered} of the workers did not answer: a draft without what they have learnt would be wrong; ask again`,
+    )
+  const learned = mergeLearned(results.filter((each) => each !== null))
+  if (learned.operations.size > 0) return renderDraft(learned)
+  const isOn = getLearningMode(reloader.config, overrides.learning) !== null
+  return { ...nothingLearnt, detail: isOn ? nothingSeen : neverOn }
+}
+
+const nothingLearnt = { status: 409, code: 'nothing-learnt' }
+const nothingSeen = 'nothing was learnt yet: no request has passed since learning began'
+const neverOn =
+  'nothing was learnt: have it learn from what passes by "lender-gateway contract learn --for 1h", or by contract.learn in the file'

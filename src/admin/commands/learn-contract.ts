@@ -1,0 +1,115 @@
+import { epochMs } from '../../clock.ts'
+import type { OrderedLearning } from '../../runtime/overrides.ts'
+import { getLearningMode } from '../../runtime/resources/contract-learning.ts'
+import { asBoolean, asNullable, asObject, asText } from '../../shared/decode.ts'
+import { isAdminError } from '../admin-error.ts'
+import { html } from '../page/html.ts'
+import { applyOverride, durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
+import { flagArgument, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { paragraphs, spellDuration } from './phrases.ts'
+
+const args = {
+  for: durationArgument('--for <DURATION>', '1h'),
+  enums: flagArgument({
+    usage: '--enums',
+    help: 'keep the values of strings that look like enumerations',
+    expected: 'true, or to be left out',
+  }),
+  stop: flagArgument({
+    usage: '--stop',
+    help: 'end it now; what was learnt stays',
+    expected: 'true, or to be left out',
+  }),
+}
+
+interface Plan {
+  /** For how long; null: it ends now. */
+  readonly ttlMs: number | null
+  readonly enums: boolean
+  /** Whether the file has it learn as well. */
+  readonly isByFile: boolean
+}
+
+interface LearnCommandResult {
+  /** Whether it learns now: the file may say so, too. */
+  readonly learning: boolean
+  readonly enums: boolean
+  /** Null: no command holds. */
+  readonly until: string | null
+}
+
+const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
+  ...overrideDefaults,
+  choice: 'learn',
+  page: 'learn-contract',
+  path: '/contract/learn',
+  plan({ draining, reloader, overrides }, { for: ttlMs, enums, stop }) {
+    if (draining()) return stoppingError
+    const isByFile = reloader.config.contract?.learn === true
+    if (!stop) return { ttlMs, enums, isByFile }
+    if (overrides.learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
+    const detail = isByFile
+      ? 'the file has it learn: write contract.learn: false there'
+      : 'it does not learn just now; what was learnt before is still there'
+    return { status: 409, code: 'not-learning', detail }
+  },
+  confirmation: (_, { ttlMs, enums, isByFile }) =>
+    ttlMs === null
+      ? {
+          title: 'Stop learning the contract?',
+          what: paragraphs(
+            'What was learnt stays, and can be printed as a draft.',
+            isByFile && 'The file has it learn as well: it goes on as the file says.',
+          ),
+          ttlMs,
+          button: 'Stop learning',
+        }
+      : {
+          title: 'Learn the contract?',
+          what: paragraphs(
+            html`For ${spellDuration(ttlMs)} the shape of what passes is learnt${enums && ', with the values of what look like enumerations'}. No other value is kept, and no client notices.`,
+            'What was learnt before is forgotten.',
+          ),
+          ttlMs,
+          ttlName: 'for',
+          button: 'Learn it',
+        },
+  async run(context, { ttlMs, enums }) {
+    const state: OrderedLearning = { enums, orderedAt: epochMs() }
+    const applied = await applyOverride(context, context.overrides.learning, { key: 'contract', state, ttlMs })
+    if (isAdminError(applied)) return applied
+    const mode = getLearningMode(context.reloader.config, context.overrides.learning)
+    return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }
+  },
+  event: 'contract learning',
+  successText: describeResult,
+  cliText: (_, result) => describeResult(result),
+  responseShape: asObject({ learning: asBoolean, enums: asBoolean, until: asNullable(asText) }),
+  links: {
+    contract: (learning) => {
+      if (learning === null) return { query: {}, words: 'Learn it' }
+      return learning.by === 'operator' ? { query: { stop: 'true' }, words: 'Stop learning' } : null
+    },
+  },
+}
+
+function describeResult({ learning, until }: LearnCommandResult): string {
+  if (until !== null) return `The contract is learnt until ${until}.`
+  return learning ? 'The contract is learnt as the file says.' : 'The contract is not learnt any more; the draft stays.'
+}
+
+/** Has the contract learnt from what passes, for a while. */
+export const contractCommands: CommandGroup = {
+  name: 'learn',
+  parent: 'contract',
+  description: 'Have a running gateway learn the contract from what passes, for a while.',
+  choice: null,
+  args,
+  help: `It begins anew: what was learnt before is forgotten. When the time is over, what was learnt stays, until it learns again or is restarted;
+"contract draft" prints it. No value is kept, save those of enumerations with --enums.`,
+  exitCodes:
+    '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then), 2 it could not be asked',
+  examples: ['contract learn --for 1h', 'contract learn --for 24h --enums', 'contract learn --stop'],
+  commands: [learnCommand],
+}

@@ -1,0 +1,57 @@
+import type { Config } from '../../config/config.ts'
+import { createLearner, type Learner } from '../../observe/contract/learner.ts'
+import type { LearningOverrides } from '../overrides.ts'
+
+/** How the contract is learnt just now. */
+export interface LearningMode {
+  readonly enums: boolean
+  /** When the operator's command was given, which begins anew. Null: the file says so. */
+  readonly orderedAt: number | null
+  /** When it ends by itself, in ms since the epoch. Null: it does not. */
+  readonly until: number | null
+}
+
+/** Gets how the contract is learnt: an operator's command goes before the file. Null: it is not. */
+export const getLearningMode = (
+  { contract }: Pick<Config, 'contract'>,
+  overrides: LearningOverrides,
+): LearningMode | null => {
+  const override = overrides.get('contract')
+  if (override !== null) return { ...override.state, until: override.until }
+  return contract?.learn === true ? { enums: contract.enums, orderedAt: null, until: null } : null
+}
+
+/** What a process has learnt. It stays when learning has ended, until learning begins anew. */
+export interface ContractLearning {
+  readonly learner: Learner
+  readonly enums: boolean
+  readonly orderedAt: number | null
+  readonly credentialFields: readonly string[]
+  readonly isOn: boolean
+}
+
+/**
+ * Returns what a process learns with: it goes on from `before`, unless a command or the file begins anew, or what may
+ * be learnt has changed. Null: nothing was learnt, and nothing is.
+ */
+export const continueLearning = (
+  mode: LearningMode | null,
+  config: Config,
+  before: ContractLearning | null,
+  key: string,
+): ContractLearning | null => {
+  if (mode === null) return before && { ...before, isOn: false }
+  const { enums, orderedAt } = mode
+  const credentialFields = listCredentialFields(config)
+  const isContinued =
+    before !== null &&
+    before.enums === enums &&
+    String(before.credentialFields) === String(credentialFields) &&
+    (orderedAt === null ? before.isOn : before.orderedAt === orderedAt)
+  const learner = isContinued ? before.learner : createLearner({ enums, key, credentialFields })
+  return { learner, enums, orderedAt, credentialFields, isOn: true }
+}
+
+/** Lists the header fields of which not even the names are learnt: those with credentials, and the gateway's own. */
+const listCredentialFields = ({ auth, cache, requestId }: Config): readonly string[] =>
+  [auth?.apiKey.field, auth?.identityField, ...cache.credentials, requestId.header].filter((each) => each != null)
