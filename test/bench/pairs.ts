@@ -22,6 +22,7 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway', over: 'httpxy', atMost: {} },
   { of: 'gateway', over: 'node-floor', atMost: small(1.5) },
   { of: 'node-floor', over: 'nginx', atMost: {} },
+  { of: 'node-floor', over: 'bare', atMost: {} },
   { of: 'gateway', over: 'gateway-uncounted', atMost: small(1.05) },
   { of: 'gateway-traced', over: 'gateway', atMost: small(1.1) },
   { of: 'gateway-policies', over: 'gateway', atMost: small(1.05) },
