@@ -149,7 +149,8 @@ const checkFormat = (schema: Tree, bundle: ContractBundle): void => {
 
 // Each does nothing without the other, and was probably not meant so.
 const companions: readonly (readonly [keyword: string, needed: readonly string[]])[] = [
-  ['if', ['then', 'else']],
+  // Without `then`, Ajv takes members for evaluated that a failed `if` names.
+  ['if', ['then']],
   ['then', ['if']],
   ['else', ['if']],
   ['minContains', ['contains']],

@@ -110,7 +110,6 @@ const placesBelow = (counts: Counts): readonly Counts[] => {
     collect((schema) => [
       index < asItems(schema.prefixItems).length ? asItems(schema.prefixItems)[index] : schema.items,
       schema.contains,
-      schema.unevaluatedItems,
     ])
   return [
     ...[...names, null].map(member),

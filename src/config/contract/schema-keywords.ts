@@ -18,7 +18,6 @@ export const schemaKeywords: Readonly<Record<string, KeywordValue>> = {
     'not',
     'propertyNames',
     'then',
-    'unevaluatedItems',
     'unevaluatedProperties',
   ]),
   ...byKind('schema-list', ['allOf', 'anyOf', 'oneOf', 'prefixItems']),
@@ -80,6 +79,8 @@ export const refusedKeywords: Readonly<Record<string, string>> = {
   nullable: "write type: [string, 'null'] instead: OpenAPI 3.1 has no nullable",
   additionalItems: 'write prefixItems for the first items, and items for the rest',
   dependencies: 'write dependentRequired or dependentSchemas',
+  // Ajv takes items for unevaluated that `contains`, or `items` in a branch, has evaluated: the suite shows it.
+  unevaluatedItems: 'write prefixItems for the first items, and items: false',
 }
 
 /** The dialects that `$schema` and `jsonSchemaDialect` may name. */
