@@ -38,8 +38,8 @@ const unusedModes: WarningRule = ({ parsed: { operations }, config: { compiledCo
       },
   )
 
-const uselessModes: WarningRule = ({ parsed: { operations }, config: { contract } }) =>
-  contract === null &&
+const uselessModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
+  compiledContract === null &&
   allOperations.map(
     ({ id }) =>
       operations[id]?.contract !== undefined && {

@@ -86,7 +86,10 @@ const valueSchema = ({ values, booleans, integers, numbers }: LearnedParameter):
 
 const draftResponses = (responses: LearnedOperation['responses']): DraftPart => {
   const all = sum(learnedInTable(responses).map(({ count }) => count)) + responses.leftOut
-  const statuses = [...responses.named].sort(([a], [b]) => Number(a) - Number(b))
+  const sorted = [...responses.named].sort(([a], [b]) => Number(a) - Number(b))
+  // RFC 9110 §15 ends at 599, and so does OpenAPI; an upstream may send any three digits.
+  const statuses = sorted.filter(([status]) => Number(status) < 600)
+  const beyond = sum(sorted.map(([status, { learned }]) => (Number(status) < 600 ? 0 : learned.count)))
   return {
     ...Object.fromEntries(
       statuses.map(([status, { learned }]) => [
@@ -95,7 +98,10 @@ const draftResponses = (responses: LearnedOperation['responses']): DraftPart => 
       ]),
     ),
     // A status that did not come while the gateway learnt, such as 503, is no breach of the contract.
-    default: { description: 'Any other status', ...gaps(['statuses that were not seen']) },
+    default: {
+      description: 'Any other status',
+      ...gaps([beyond > 0 && `statuses above 599: ${beyond} times`, 'statuses that were not seen']),
+    },
   }
 }
 

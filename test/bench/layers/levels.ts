@@ -77,6 +77,7 @@ export const levels: readonly Level[] = [
     { name: 'contract report 100%', on: { contract: heldTo('report') } },
     { name: 'contract report 10%', on: { contract: heldTo('report', '10%') } },
     { name: 'contract enforce', on: { contract: heldTo('enforce') } },
+    { name: 'contract learning', on: { contract: '{ learn: true }' } },
     { name: 'no access log', on: { access: 'false' } },
     { name: 'request id', on: { requestId: 'X-Request-Id' } },
     {
