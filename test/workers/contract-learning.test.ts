@@ -134,7 +134,8 @@ test('a secret in fifty places of the traffic gets out nowhere', { timeout: 120_
 test('a worker that starts meanwhile learns as well, and one that has ended is missing', {
   timeout: 120_000,
 }, async () => {
-  const gateway = await start({ contract: { learn: true } })
+  const gateway = await start({})
+  expect(await gateway.ask('POST', '/contract/learn', '{"for":"1h"}')).toMatchObject({ status: 200 })
   for (const each of traffic) await send(gateway.port, each)
   await vi.waitFor(async () => expect((await getDraft(gateway)).paths).toBeDefined(), { timeout: 30_000 })
   const [first] = (await gateway.status()).workers

@@ -83,7 +83,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
     return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }
   },
   event: 'contract learning',
-  successText: describeResult,
+  successText: (result) => `${describeResult(result).replace('the', 'The')}.`,
   cliText: (_, result) => describeResult(result),
   responseShape: asObject({ learning: asBoolean, enums: asBoolean, until: asNullable(asText) }),
   links: {
@@ -95,8 +95,8 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
 }
 
 function describeResult({ learning, until }: LearnCommandResult): string {
-  if (until !== null) return `The contract is learnt until ${until}.`
-  return learning ? 'The contract is learnt as the file says.' : 'The contract is not learnt any more; the draft stays.'
+  if (until !== null) return `the contract is learnt until ${until}`
+  return learning ? 'the contract is learnt as the file says' : 'the contract is not learnt any more; the draft stays'
 }
 
 /** Has the contract learnt from what passes, for a while. */

@@ -41,6 +41,11 @@ describe('a page says what would happen, and nothing does', () => {
       `${url} of market gets new requests again, from now on, as the file says`,
     ],
     [
+      'learn-contract?for=4h&enums=true',
+      'Learn the contract?',
+      'For 4 hours the shape of what passes is learnt, with the values of what look like enumerations. No other value is kept, and no client notices. What was learnt before is forgotten.',
+    ],
+    [
       'refuse?operation=market.insights',
       'Refuse market.insights?',
       'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',

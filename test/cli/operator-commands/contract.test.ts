@@ -1,0 +1,37 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { loadContract } from '../../../src/config/contract/load-contract.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { runCommand } from '../scripted-admin.ts'
+
+const contract = (admin: string, ...args: readonly string[]) => runCommand(['contract', ...args, '--admin', admin])
+
+test('the contract is learnt, shown to be, stopped and printed as a file', { timeout: 60_000 }, async () => {
+  const live = await bootLiveGateway()
+  const none = await contract(live.admin, 'draft')
+  const learnt = await contract(live.admin, 'learn', '--for', '2h', '--enums')
+  await (await fetch(`${live.url}/market/insights?limit=1`)).arrayBuffer()
+  const report = await contract(live.admin, 'report')
+  const status = await runCommand(['status', '--admin', live.admin])
+  const json = await vi.waitFor(async () => {
+    const drawn = await contract(live.admin, 'draft', '--format', 'json')
+    expect(drawn.code).toBe(0)
+    return JSON.parse(drawn.out)
+  })
+
+  const stopped = await contract(live.admin, 'learn', '--stop')
+  const again = await contract(live.admin, 'learn', '--stop')
+  const yaml = await contract(live.admin, 'draft')
+  writeFileSync(join(live.folder, 'contract.yaml'), yaml.out)
+
+  expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt: ') })
+  expect(learnt).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^the contract is learnt until .*Z\n$/) })
+  const shown = /the contract is learnt, with enumerations, by an operator until .*: contract draft prints it/
+  expect([report.out, status.out]).toEqual([expect.stringMatching(shown), expect.stringMatching(shown)])
+  expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learnt any more; the draft stays\n' })
+  expect(again).toMatchObject({ code: 1, err: expect.stringContaining('it does not learn just now') })
+  expect(json.paths['/market/insights'].get['x-seen']).toBe('1 of 1')
+  expect(readFileSync(join(live.folder, 'contract.yaml'), 'utf8')).toContain('x-seen: 1 of 1')
+  expect(loadContract(live.folder, 'contract.yaml').problems).toEqual([])
+})
