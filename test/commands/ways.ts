@@ -31,6 +31,11 @@ export const rules: readonly Rule[] = [
     way: { how: 'elsewhere', test: upgrade },
   },
   { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: { how: 'elsewhere', test: upgrade } },
+  {
+    page: 'docs/contract.md',
+    heading: /^In ten minutes/,
+    way: { how: 'elsewhere', test: 'test/deploying/contract.drill.ts' },
+  },
   // A run of the suite within the suite; test/lab/fresh-clone.ts has it run.
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
