@@ -95,5 +95,7 @@ const driftTable = (at: string, contract: ContractStatus, drift: readonly DriftR
         ],
       })
 
-const shareCell = ({ operations }: ContractStatus, { operation, direction, count }: DriftRowView): Html =>
-  html`${formatCount(count)} <span class="age">${formatShare(count, operations[operation]?.[direction].checked ?? count)}</span>`
+const shareCell = ({ operations }: ContractStatus, { operation, direction, count }: DriftRowView): Html => {
+  const checked = Object.hasOwn(operations, operation) ? operations[operation]?.[direction].checked : undefined
+  return html`${formatCount(count)} <span class="age">${formatShare(count, checked ?? count)}</span>`
+}
