@@ -34,7 +34,7 @@ const stepsPerByte = 5
 const maxDetailedBytes = 16 * 1024
 
 // The files beside this one that compiled code asks for.
-const ownModules = ['linear-regexp', 'formats', 'unique-items']
+const ownModules = ['linear-regexp', 'formats', 'unique-items', 'multiple-of']
 
 /** Evaluates the code of a contract. The slower code is evaluated when it is first needed. */
 export const createValidators = ({ code, detailedCode, memberNames }: CompiledContract): ContractValidators => {

@@ -136,3 +136,15 @@ test('an enumeration of a thousand codes takes no more steps than one of two', (
   expect(validators.validate(schemaName, value, 'body', { bytes: 70_000 })).toEqual([])
   expect(validators.validate(schemaName, [...value, 'D'], 'body', { bytes: 70_000 })).toMatchObject([{ rule: 'enum' }])
 })
+
+test('an enumeration may have thousands of values, of every type', () => {
+  const codes = Array.from({ length: 4_000 }, (_, i) => `C${i}`)
+  const validators = validatorsOf({ type: 'array', items: { enum: [...codes, 7, true, null, { a: [1] }, [2]] } })
+  const check = (value: unknown) =>
+    validators.validate(schemaName, [value], 'body', { bytes: 10 }).map(({ rule }) => rule)
+
+  for (const value of ['C0', 'C3999', 7, true, null, { a: [1] }, [2]])
+    expect([value, check(value)]).toEqual([value, []])
+  for (const value of ['C4000', '7', 'true', false, 0, { a: [2] }, [], {}])
+    expect([value, check(value)]).toEqual([value, ['enum']])
+})

@@ -1,10 +1,13 @@
 import type { SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
 import { areChecksBounded } from './checking-cost.ts'
-import { countedKeyword, sharedSchema } from './compile-contract.ts'
+import { sharedSchema } from './compile-contract.ts'
 import { asTree, isTree, type Tree } from './contract-node.ts'
+import { countedKeyword } from './own-keywords.ts'
 import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
+
+const countedSchema = { [countedKeyword]: true }
 
 /** Collects the schemas that messages are checked against, as Ajv takes them. */
 export class SchemaCollector {
@@ -47,14 +50,19 @@ export class SchemaCollector {
   }
 
   #copy(schema: unknown): unknown {
-    if (!isTree(schema)) return schema
-    const copy: Record<string, unknown> = this.#isCounted ? { [countedKeyword]: true } : {}
+    return isTree(schema) ? this.#copyTree(schema) : schema
+  }
+
+  #copyTree(schema: Tree): Tree {
+    const copy: Record<string, unknown> = this.#isCounted ? { ...countedSchema } : {}
     for (const [keyword, value] of Object.entries(schema)) {
       const kind = schemaKeywords[keyword]
       if (keyword.startsWith('x-') || keyword === '$schema' || keyword === '$defs' || keyword === 'definitions')
         continue
       if (keyword === '$ref') copy.$ref = this.#share(String(value))
       else if (keyword === 'format' && !Object.hasOwn(formats, String(value))) continue
+      // It goes on after an item that fails, and keeps an error of each.
+      else if (keyword === 'contains' && isTree(value)) copy.contains = { ...this.#copyTree(value), ...countedSchema }
       else if (kind === 'schema') copy[keyword] = this.#copy(value)
       else if (kind === 'schema-list') copy[keyword] = (value as readonly unknown[]).map((each) => this.#copy(each))
       else if (kind === 'schema-map')

@@ -1,17 +1,14 @@
-import { _, type CodeKeywordDefinition, type KeywordCxt } from 'ajv'
+import { _ } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standaloneCode from 'ajv/dist/standalone/index.js'
 import type { CompiledContract, SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
-import { hasUniqueItems } from '../../contract/unique-items.ts'
+import { ownKeywords } from './own-keywords.ts'
 
 // Each has its own: for parts of one document Ajv takes a time that is quadratic in their number.
 /** Returns the address of a schema that others refer to. */
 export const sharedSchema = (name: string): string => `contract:///shared/${encodeURIComponent(name)}`
-
-/** The keyword of a schema whose checks are counted at run time, by the function that evaluates the code. */
-export const countedKeyword = 'x-counted'
 
 // Words of OpenAPI that may stand in a schema and check nothing (OpenAPI 3.1 §4.8.24).
 const annotations = ['discriminator', 'xml', 'externalDocs', 'example']
@@ -72,7 +69,6 @@ export const createAjv = (allErrors: boolean, ownProperties = true): Ajv2020 => 
     strictTuples: false,
     allowUnionTypes: true,
     allowMatchingProperties: true,
-    loopEnum: 5_000, // up to it, an enumeration is compared in place, and takes no step for each of its values
     validateFormats: true,
     ownProperties, // `toString` is no member of every object
     coerceTypes: false,
@@ -90,30 +86,9 @@ export const createAjv = (allErrors: boolean, ownProperties = true): Ajv2020 => 
     },
   })
   for (const keyword of annotations) ajv.addKeyword(keyword)
-  ajv.removeKeyword('uniqueItems')
-  ajv.addKeyword(uniqueItems)
-  ajv.addKeyword(counted)
+  for (const own of ownKeywords) {
+    ajv.removeKeyword(String(own.keyword))
+    ajv.addKeyword(own)
+  }
   return ajv
-}
-
-const uniqueItems: CodeKeywordDefinition = {
-  keyword: 'uniqueItems',
-  type: 'array',
-  schemaType: 'boolean',
-  error: { message: 'must not have items that are equal' },
-  code(context: KeywordCxt) {
-    if (context.schema !== true) return
-    const code = _`require("unique-items").hasUniqueItems`
-    const call = context.gen.scopeValue('func', { ref: hasUniqueItems, code })
-    context.fail(_`!${call}(${context.data})`)
-  },
-}
-
-const counted: CodeKeywordDefinition = {
-  keyword: countedKeyword,
-  schemaType: 'boolean',
-  before: '$ref',
-  code({ gen, data }: KeywordCxt) {
-    gen.code(_`takeStep(${data})`)
-  },
 }

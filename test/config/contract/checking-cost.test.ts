@@ -37,6 +37,32 @@ test('a circle without a member between is found', () => {
   expect(findCircleInPlace([tree], createFollow({ A: tree }))).toBeNull()
 })
 
+test('items that none of many `contains` finds are counted: each keeps an error', () => {
+  const body = { anyOf: Array.from({ length: 40 }, (_, i) => ({ contains: { const: `x${i}` } })) }
+  const folder = folderWith({
+    'contract.json': JSON.stringify({
+      openapi: '3.1.1',
+      info: { title: 'test', version: '1' },
+      paths: {
+        '/valuation/score': {
+          post: {
+            requestBody: { content: { 'application/json': { schema: { type: 'array', ...body } } } },
+            responses: { 200: { description: 'scored' } },
+          },
+        },
+      },
+    }),
+  })
+  const { contract } = loadContract(folder, 'contract.json')
+  const validators = contract && createValidators(contract)
+  const items = (length: number) => Array.from({ length }, () => 1)
+  const rules = (value: unknown, bytes: number) =>
+    validators?.validate('s0', value, 'body', { bytes })?.map(({ rule }) => rule)
+
+  expect(rules(items(100_000), 200_000)).toEqual(['complexity'])
+  expect(rules([...items(300), 'x39'], 700)).toEqual([])
+})
+
 test('a deep body with a large end breaks the contract instead of holding the process', () => {
   const leaf = { list: { type: 'array', items: { type: 'string', pattern: '^(?:a|b)+$' } } }
   // The last member fails, after all that stands before it has been checked.

@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util'
+import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, stringify } from 'ajv'
+import { isMultipleOf } from '../../contract/multiple-of.ts'
+import { hasUniqueItems } from '../../contract/unique-items.ts'
+
+/** The keyword of a schema whose checks are counted at run time, by the function that evaluates the code. */
+export const countedKeyword = 'x-counted'
+
+const counted: CodeKeywordDefinition = {
+  keyword: countedKeyword,
+  schemaType: 'boolean',
+  before: '$ref',
+  code({ gen, data }: KeywordCxt) {
+    gen.code(_`takeStep(${data})`)
+  },
+}
+
+const uniqueItems: CodeKeywordDefinition = {
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  error: { message: 'must not have items that are equal' },
+  code(context: KeywordCxt) {
+    if (context.schema !== true) return
+    const code = _`require("unique-items").hasUniqueItems`
+    const call = context.gen.scopeValue('func', { ref: hasUniqueItems, code })
+    context.fail(_`!${call}(${context.data})`)
+  },
+}
+
+const multipleOf: CodeKeywordDefinition = {
+  keyword: 'multipleOf',
+  type: 'number',
+  schemaType: 'number',
+  error: {
+    message: ({ schemaCode }) => _`"must be multiple of " + ${schemaCode}`,
+    params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
+  },
+  code(context: KeywordCxt) {
+    const code = _`require("multiple-of").isMultipleOf`
+    const call = context.gen.scopeValue('func', { ref: isMultipleOf, code })
+    context.fail(_`!${call}(${context.data}, ${context.schemaCode})`)
+  },
+}
+
+// More values are looked up in a set: Ajv compares them one by one, and cannot compile two thousand.
+const maxCompared = 8
+
+const enumeration: CodeKeywordDefinition = {
+  keyword: 'enum',
+  schemaType: 'array',
+  error: {
+    message: 'must be equal to one of the allowed values',
+    params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`,
+  },
+  code(context: KeywordCxt) {
+    const { gen, data, schemaCode } = context
+    const values: readonly unknown[] = context.schema
+    const scalars = values.filter((value) => typeof value !== 'object' || value === null)
+    const isOneOf: Code[] = []
+    if (scalars.length <= maxCompared) isOneOf.push(...scalars.map((value) => _`${data} === ${stringify(value)}`))
+    else {
+      const set = gen.scopeValue('obj', { ref: new Set(scalars), code: _`new Set(${stringify(scalars)})` })
+      isOneOf.push(_`${set}.has(${data})`)
+    }
+    if (scalars.length < values.length) {
+      const code = _`require("ajv/dist/runtime/equal").default`
+      const call = gen.scopeValue('func', { ref: isDeepStrictEqual, code })
+      for (const [at, value] of values.entries())
+        if (typeof value === 'object' && value !== null) isOneOf.push(_`${call}(${data}, ${schemaCode}[${at}])`)
+    }
+    const [first = _`false`, ...rest] = isOneOf
+    context.pass(rest.reduce((all, each) => _`${all} || ${each}`, first))
+  },
+}
+
+/** The keywords that are checked in another way than by Ajv, or in addition. */
+export const ownKeywords: readonly CodeKeywordDefinition[] = [counted, uniqueItems, multipleOf, enumeration]
