@@ -177,15 +177,17 @@ export const renderLearning = ({ by, enums, until }: LearningStatus, at: number)
 /** Lists how many messages of each operation keep the contract; what needs an operator is in capitals. */
 export const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [
   ['contract', 'messages', 'mode', 'checked', 'broken', 'rejected', 'unchecked'],
-  ...Object.entries(operations).flatMap(([id, { line, request, response }]) =>
-    [['requests', request] as const, ['responses', response] as const].flatMap(([messages, counts]): TableRow[] => {
-      const { mode, checked, broken, rejected, unchecked } = counts
-      if (mode === 'off') return []
-      if (line === null) return [[id, messages, mode, '', '', '', 'NOTHING IS CHECKED: the contract does not name it']]
+  ...Object.entries(operations).flatMap(([id, { line, request, response }]): TableRow[] => {
+    const heldTo = [['requests', request] as const, ['responses', response] as const].filter(
+      ([, { mode }]) => mode !== 'off',
+    )
+    if (line === null && heldTo.length > 0)
+      return [[id, '', '', '', '', '', 'NOT CHECKED: the contract does not name it']]
+    return heldTo.map(([messages, { mode, checked, broken, rejected, unchecked }]) => {
       const brokenText = broken === 0 ? '0' : `${broken} (${formatShare(broken, checked)})`
-      return [[id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderUnchecked(unchecked)]]
-    }),
-  ),
+      return [id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderUnchecked(unchecked)]
+    })
+  }),
 ]
 
 const renderUnchecked = (unchecked: ContractStatus['operations'][string]['request']['unchecked']): string => {
