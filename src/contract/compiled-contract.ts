@@ -74,6 +74,8 @@ export interface ParameterContract {
   readonly itemTypes: readonly JsonType[]
   /** The types of an object's members, for the styles that have members. */
   readonly memberTypes: Readonly<Record<string, readonly JsonType[]>>
+  /** The types of an object's other members; empty: a text. */
+  readonly otherMemberTypes: readonly JsonType[]
   /** Null: any value. */
   readonly schema: SchemaName | null
 }

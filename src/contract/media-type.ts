@@ -30,7 +30,7 @@ export const isJson = (type: string): boolean => type === 'application/json' || 
 export const isUtf8Charset = (parameters: string): boolean => {
   if (parameters === '') return true
   for (const [, charset = ''] of parameters.matchAll(charsetParameter))
-    if (!utf8Names.includes(charset.toLowerCase())) return false
+    if (!utf8Names.includes(charset.trimEnd().toLowerCase())) return false
   return true
 }
 
@@ -51,4 +51,6 @@ export const isCoded = (fields: HeaderFields): boolean => {
   return false
 }
 
-const isIdentity = (coding: string): boolean => coding.trim().toLowerCase() === 'identity'
+// RFC 9110 §5.6.1: a list may have empty elements.
+const isIdentity = (codings: string): boolean =>
+  codings.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()))

@@ -1,4 +1,4 @@
-import { getFieldValues, type HeaderFields } from '../header-fields.ts'
+import { foldUnderscores, type HeaderFields } from '../header-fields.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -32,9 +32,22 @@ export const parseQuery = (query: string): QueryParameters | null => {
 /** Reads a parameter of the query as its style says (OpenAPI 3.1 §4.8.12.2). */
 export const readQueryParameter = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
   const { name, style, explode, allowsEmpty, types, memberTypes } = parameter
-  if (style === 'deepObject') return readMembers(memberTypes, (member) => parameters.get(`${name}[${member}]`))
-  if (explode && types.includes('object') && style !== 'json')
-    return readMembers(memberTypes, (member) => parameters.get(member))
+  if (style === 'deepObject') {
+    const members = [...parameters].filter(([each]) => each.startsWith(`${name}[`) && each.endsWith(']'))
+    return readMembers(
+      parameter,
+      members.map(([each, values]) => [each.slice(name.length + 1, -1), values]),
+    )
+  }
+  if (explode && types.includes('object') && style !== 'json') {
+    const known = Object.keys(memberTypes)
+    // Its members cannot be told from other parameters.
+    if (known.length === 0) return { kind: 'value', value: emptyParameter }
+    return readMembers(
+      parameter,
+      known.map((member) => [member, parameters.get(member)]),
+    )
+  }
   const values = parameters.get(name)
   if (values === undefined) return absent
   if (explode && types.includes('array')) return decodeItems(parameter, values)
@@ -57,12 +70,12 @@ const separators = {
   json: ',',
 } as const
 
-/** The value of a parameter that is there, empty, and may be so. */
+/** The value of a parameter that is not compared: it is empty and may be so, or where it ends is not known. */
 export const emptyParameter: unique symbol = Symbol('empty')
 
 /** Reads a field of the header, in the style `simple`. */
 export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
-  const values = getFieldValues(fields, parameter.name)
+  const values = getFoldedValues(fields, foldUnderscores(parameter.name))
   if (values.length === 0) return absent
   const { style, types, itemTypes } = parameter
   if (style !== 'json' && (types.includes('array') || types.includes('object'))) {
@@ -71,6 +84,16 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
     return { kind: 'value', value: parts.map((part) => toTyped(part, itemTypes)) }
   }
   return values.length > 1 ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values[0] ?? '')
+}
+
+/** Lists the values of a field, with those of fields that a CGI-like back end takes for it. */
+const getFoldedValues = (fields: HeaderFields, folded: string): readonly string[] => {
+  const values: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name.length === folded.length && foldUnderscores(name) === folded) values.push(fields[i + 1] as string)
+  }
+  return values
 }
 
 const readText = ({ style, types }: ParameterContract, text: string): ParameterValue => {
@@ -91,17 +114,17 @@ const decodeItems = ({ itemTypes }: ParameterContract, raw: readonly string[]): 
 
 /** Reads the members of an object from `a,1,b,2`, or `a=1,b=2` where it explodes. */
 const readPairs = (
-  { explode, memberTypes }: ParameterContract,
+  parameter: ParameterContract,
   parts: readonly string[],
   toText: (raw: string) => string | null,
 ): ParameterValue => {
-  const pairs = explode ? parts.flatMap(splitPair) : parts
+  const pairs = parameter.explode ? parts.flatMap(splitPair) : parts
   const members = new Map<string, unknown>()
   for (let i = 0; i < pairs.length; i += 2) {
     const [name, text] = [toText(pairs[i] ?? ''), toText(pairs[i + 1] ?? '')]
     if (name === null || text === null) return { kind: 'fault', rule: 'encoding' }
     if (members.has(name)) return { kind: 'fault', rule: 'duplicate-parameter' }
-    members.set(name, toTyped(text, Object.hasOwn(memberTypes, name) ? (memberTypes[name] ?? []) : []))
+    members.set(name, toTyped(text, typesOfMember(parameter, name)))
   }
   return { kind: 'value', value: Object.fromEntries(members) }
 }
@@ -112,20 +135,22 @@ const splitPair = (part: string): readonly [string, string] => {
 }
 
 const readMembers = (
-  memberTypes: ParameterContract['memberTypes'],
-  valuesOf: (member: string) => readonly string[] | undefined,
+  parameter: ParameterContract,
+  candidates: readonly (readonly [member: string, values: readonly string[] | undefined])[],
 ): ParameterValue => {
   const members: [string, unknown][] = []
-  for (const [member, types] of Object.entries(memberTypes)) {
-    const values = valuesOf(member)
+  for (const [member, values] of candidates) {
     if (values === undefined) continue
     if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
     const text = decode(values[0] ?? '')
     if (text === null) return { kind: 'fault', rule: 'encoding' }
-    members.push([member, toTyped(text, types)])
+    members.push([member, toTyped(text, typesOfMember(parameter, member))])
   }
   return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
 }
+
+const typesOfMember = ({ memberTypes, otherMemberTypes }: ParameterContract, name: string): readonly JsonType[] =>
+  (Object.hasOwn(memberTypes, name) ? memberTypes[name] : undefined) ?? otherMemberTypes
 
 /** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
 export const toTyped = (text: string, types: readonly JsonType[]): unknown => {

@@ -45,6 +45,9 @@ describe('the type of a body', () => {
       [...type('application/json'), 'Content-Encoding', 'identity', 'content-encoding', 'br'],
       unchecked('coded'),
     ],
+    ['with an empty list of codings', [json], [...type('application/json'), 'Content-Encoding', ''], schema],
+    ['not coded, twice', [json], [...type('application/json'), 'Content-Encoding', 'identity, identity'], schema],
+    ['with a blank behind its charset', [json], type('application/json; charset=utf-8 ; q=1'), schema],
     ['not coded', [json], [...type('application/json'), 'Content-Encoding', 'Identity'], schema],
   ])('%s', (_, content, fields, expected) => {
     expect(check(content, fields)).toEqual({ violations: [], body: expected })
@@ -99,6 +102,7 @@ describe('a request', () => {
         types: [],
         itemTypes: [],
         memberTypes: {},
+        otherMemberTypes: [],
         schema: null,
       }),
     )
@@ -117,6 +121,7 @@ describe('a request', () => {
       types: ['integer'],
       itemTypes: [],
       memberTypes: {},
+      otherMemberTypes: [],
       schema: null,
     }
 
@@ -137,6 +142,7 @@ describe('a request', () => {
       types: [],
       itemTypes: [],
       memberTypes: {},
+      otherMemberTypes: [],
       schema: schemaName,
     }
     const rules = (query: string, values: readonly unknown[]) =>

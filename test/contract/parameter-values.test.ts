@@ -17,6 +17,7 @@ const parameter = (more: Partial<ParameterContract>): ParameterContract => ({
   types: [],
   itemTypes: [],
   memberTypes: {},
+  otherMemberTypes: [],
   schema: null,
   ...more,
 })
@@ -100,7 +101,9 @@ describe('an object', () => {
   const types = ['object'] as const
   const memberTypes = { a: ['integer'], b: ['string'] } as const
   test.each<[string, string, Partial<ParameterContract>, unknown]>([
-    ['in deepObject', '?p[a]=1&p%5Bb%5D=2&p[c]=3', { style: 'deepObject' }, { a: 1, b: '2' }],
+    ['in deepObject', '?p[a]=1&p%5Bb%5D=2&q[c]=3', { style: 'deepObject' }, { a: 1, b: '2' }],
+    ['in deepObject, with members that it does not name', '?p[a]=1&p[c]=3', { style: 'deepObject' }, { a: 1, c: '3' }],
+    ['of any names', '?p[x]=1&p[y]=2', { style: 'deepObject', otherMemberTypes: ['integer'] }, { x: 1, y: 2 }],
     ['exploded, its members beside other parameters', '?a=1&b=2&c=3', {}, { a: 1, b: '2' }],
     ['with commas', '?p=a,1,b,2,c,3', { explode: false }, { a: 1, b: '2', c: '3' }],
     ['with pipes', '?p=a|1|b|2', { explode: false, style: 'pipeDelimited' }, { a: 1, b: '2' }],
@@ -137,6 +140,12 @@ test('a parameter with `content` is JSON, read as strictly as a body', () => {
   expect(read('?p={}&p={}', more)).toEqual(fault('duplicate-parameter'))
 })
 
+test('an exploded object without a member that has a name is not compared: any parameter may be its own', () => {
+  const map = { types: ['object'], otherMemberTypes: ['integer'] } as const
+
+  expect(read('?limit=x', map)).toEqual(value(emptyParameter))
+})
+
 describe('a header field', () => {
   const readField = (fields: readonly string[], more: Partial<ParameterContract>) =>
     readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), fields)
@@ -156,6 +165,12 @@ describe('a header field', () => {
     ['is not percent-decoded', ['X-P', '%41'], { types: ['string'] }, '%41'],
   ])('%s', (_, fields, more, expected) => {
     expect(readField(fields, more)).toEqual(value(expected))
+  })
+
+  test('is also one that a CGI-like back end takes for it', () => {
+    expect(readField(['X_P', '1'], { types: ['integer'] })).toEqual(value(1))
+    expect(readField(['X-P', '1', 'X_P', '2'], { types: ['integer'] })).toEqual(fault('duplicate-parameter'))
+    expect(readField(['X-P', '1'], { name: 'x_p', types: ['integer'] })).toEqual(value(1))
   })
 
   test('of one value may stand there once', () => {

@@ -77,6 +77,7 @@ test('no value and no name of a query or a field stands in a violation', () => {
     types: [],
     itemTypes: [],
     memberTypes: {},
+    otherMemberTypes: [],
     schema: schemaName,
     ...more,
   })

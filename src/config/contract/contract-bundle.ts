@@ -2,7 +2,7 @@ import type { JsonType, SchemaName } from '../../contract/compiled-contract.ts'
 import type { BundledDocument } from './bundle-document.ts'
 import { SchemaCollector } from './collect-schemas.ts'
 import {
-  asTree,
+  asItems,
   type ContractFindings,
   type ContractNode,
   childOf,
@@ -46,15 +46,17 @@ export class ContractBundle {
     return types.size === 7 ? [] : [...types]
   }
 
-  /** Finds the schema that has the members and items of a schema. */
-  structureOf(schema: unknown): Tree {
-    let found = asTree(schema)
-    // A circle of references is an error that is said later.
-    for (let steps = 0; typeof found.$ref === 'string' && steps < 32; steps++) {
-      if (found.properties !== undefined || found.items !== undefined) break
-      found = asTree(this.follow(found.$ref))
+  /** Lists a schema and those that it holds the same value to, by `$ref`, `allOf`, `anyOf` and `oneOf`. */
+  partsOf(schema: unknown): readonly Tree[] {
+    const parts = new Set<Tree>()
+    const visit = (part: unknown): void => {
+      if (!isTree(part) || parts.has(part)) return
+      parts.add(part)
+      if (typeof part.$ref === 'string') visit(this.follow(part.$ref))
+      for (const keyword of ['allOf', 'anyOf', 'oneOf']) for (const each of asItems(part[keyword])) visit(each)
     }
-    return found
+    visit(schema)
+    return [...parts]
   }
 
   /** Gives the schema of a media type or a parameter a name. */

@@ -1,4 +1,4 @@
-import type { ParameterContract } from '../../contract/compiled-contract.ts'
+import type { JsonType, ParameterContract } from '../../contract/compiled-contract.ts'
 import { isJson } from '../../contract/media-type.ts'
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
@@ -87,7 +87,16 @@ export const readValues = (
   const schema = isText ? undefined : (parameter.schema ?? asTree(media).schema)
   const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
   const types = bundle.typesOf(schema)
-  const plain = bundle.structureOf(schema)
+  const parts = bundle.partsOf(schema)
+  /** Returns what all of these schemas allow, or each of them where that is nothing. */
+  const typesAmong = (schemas: readonly unknown[]): readonly JsonType[] => {
+    const [first = [], ...rest] = schemas.map((each) => bundle.typesOf(each))
+    const common = first.filter((each) => rest.every((other) => other.includes(each)))
+    return common.length > 0 ? common : [first, ...rest].flat()
+  }
+  const stated = (keyword: string) => parts.flatMap((part) => (part[keyword] === undefined ? [] : [part[keyword]]))
+  const properties = stated('properties').map(asTree)
+  const members = new Set(properties.flatMap((each) => Object.keys(each)))
   bundle.requireBoolean(parameter, 'required')
   bundle.requireBoolean(parameter, 'explode')
   return {
@@ -98,10 +107,14 @@ export const readValues = (
     explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form' || style === 'deepObject',
     allowsEmpty: place === 'query' && parameter.allowEmptyValue === true,
     types,
-    itemTypes: bundle.typesOf(plain.items),
+    itemTypes: typesAmong(stated('items')),
     memberTypes: Object.fromEntries(
-      Object.entries(asTree(plain.properties)).map(([member, each]) => [member, bundle.typesOf(each)]),
+      [...members].map((member) => [
+        member,
+        typesAmong(properties.filter((each) => Object.hasOwn(each, member)).map((each) => each[member])),
+      ]),
     ),
+    otherMemberTypes: typesAmong(stated('additionalProperties')),
     schema: schema === undefined ? null : bundle.addSchema(parameter, schema),
   }
 }

@@ -124,3 +124,28 @@ describe('OpenAPI 3.0', () => {
     )
   })
 })
+
+test('the members and items of a parameter are also those of allOf, anyOf and oneOf', () => {
+  const filter = {
+    allOf: [
+      { type: 'object', properties: { a: { $ref: '#/components/schemas/Count' } } },
+      { properties: { a: { minimum: 1 }, b: { type: 'boolean' } } },
+    ],
+  }
+  const ids = { oneOf: [{ type: 'array', items: { type: 'integer' } }, { type: 'null' }] }
+  const { post } = sampleContract.paths['/valuation/score']
+  const parameters = [
+    { name: 'filter', in: 'query', style: 'deepObject', schema: filter },
+    { name: 'ids', in: 'query', schema: ids },
+  ]
+  const schemas = { ...sampleContract.components.schemas, Count: { type: 'integer' } }
+  const paths = { '/valuation/score': { post: { ...post, parameters } } }
+  const text = JSON.stringify({ ...sampleContract, paths, components: { schemas } })
+
+  const { contract } = loadContract(folderWith({ 'contract.json': text }), 'contract.json')
+
+  expect(contract?.operations['valuation.score']?.request.parameters).toMatchObject([
+    { name: 'filter', memberTypes: { a: ['integer'], b: ['boolean'] } },
+    { name: 'ids', itemTypes: ['integer'] },
+  ])
+})
