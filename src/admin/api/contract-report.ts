@@ -54,6 +54,10 @@ export const contractShape = asObject({
 /** The contract that runs. */
 export type ContractStatus = Decoded<typeof contractShape>
 
+/** Tells whether any message was checked since the contract was loaded. */
+export const wasChecked = ({ operations }: ContractStatus): boolean =>
+  Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
+
 /** Decodes one way of breaking the contract. Nothing in it is what a client wrote, but for the request's id. */
 export const driftRowShape = asObject({
   operation: asWord<OperationId>(),

@@ -74,15 +74,22 @@ const withoutLinks = (responses: OpenApiNode): OpenApiNode =>
     Object.entries(responses).map(([name, response]) => [name, withoutMembers(asNode(response), ['links'])]),
   )
 
-/** Copies a document with other references. */
+// What a draft notes of the traffic it was drawn up from, for the operator: how much there was is not for clients.
+const draftNotes = ['x-seen', 'x-null', 'x-range', 'x-length', 'x-items']
+
+// A member of a body may have the same name: what stands there is a schema.
+const isDraftNote = (name: string, value: unknown): boolean => draftNotes.includes(name) && !isNode(value)
+
+/** Copies a document with other references, and without the notes of a draft. */
 const mapReferences = (value: unknown, map: (reference: string) => string): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
   if (!isNode(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      name === '$ref' && typeof member === 'string' ? map(member) : mapReferences(member, map),
-    ]),
+    Object.entries(value).flatMap(([name, member]) =>
+      isDraftNote(name, member)
+        ? []
+        : [[name, name === '$ref' && typeof member === 'string' ? map(member) : mapReferences(member, map)]],
+    ),
   )
 }
 

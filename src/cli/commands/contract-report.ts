@@ -3,6 +3,7 @@ import {
   type ContractStatus,
   contractReportShape,
   type DriftRowView,
+  wasChecked,
 } from '../../admin/api/contract-report.ts'
 import { formatShare } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
@@ -32,7 +33,8 @@ export const renderContractReport = (target: AdminTarget, report: ContractReport
   const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})`, ...learningLines]
   const table = contractRows(contract)
   sections.push(table.length > 1 ? formatTable(table) : 'every operation says off, or is not in the contract')
-  sections.push(rows.length === 0 ? 'nothing breaks it' : rows.map((row) => renderRow(contract, row, at)).join('\n'))
+  const whole = wasChecked(contract) ? 'nothing breaks it' : 'nothing was checked yet'
+  sections.push(rows.length === 0 ? whole : rows.map((row) => renderRow(contract, row, at)).join('\n'))
   if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)
   return `${sections.join('\n\n')}\n`
 }

@@ -9,6 +9,18 @@ const ok = {
 const gapsOf = (document: object, pointer = '/paths/~1valuation~1score/post'): unknown =>
   at({ ...document }, `${pointer}/x-gap`)
 
+test('clients are not told how much traffic a draft was drawn up from', () => {
+  const notes = { 'x-seen': '60 of 60', 'x-range': '10 to 99', 'x-null': '1 of 60' }
+  const schema = { type: 'object', ...notes, properties: { 'x-seen': { type: 'string' } } }
+
+  const document = documentOf({}, { openapi: '3.1.1', paths: {}, components: { schemas: { A: schema } } })
+
+  expect(at(document, '/components/schemas/A')).toEqual({
+    type: 'object',
+    properties: { 'x-seen': { type: 'string' } },
+  })
+})
+
 /** A contract with names of its own for what the gateway calls the same. */
 const contract = {
   openapi: '3.1.0',

@@ -67,8 +67,12 @@ valuation.score responses: 3 % break it at body /grade: enum: must be equal to o
 `)
 })
 
-test('it says that nothing breaks it', async () => {
+test('it says that nothing breaks it, or that nothing was checked yet', async () => {
+  const idle = { line: 1, request: { ...off, mode: 'report' as const }, response: off }
+  const contract = { file: 'contract.yaml', digest: 'a41f0c77b2d9', operations: { 'leads.pipeline': idle } }
+
   expect((await run({ ...report, rows: [] })).out).toMatch(/\n\nnothing breaks it\n$/)
+  expect((await run({ ...report, contract, rows: [] })).out).toMatch(/\n\nnothing was checked yet\n$/)
 })
 
 test('it says that no contract is configured', async () => {

@@ -1,6 +1,6 @@
 import { formatShare } from '../../../units.ts'
 import type { LearningStatus } from '../../api/contract-learning.ts'
-import type { ContractStatus, DriftRowView } from '../../api/contract-report.ts'
+import { type ContractStatus, type DriftRowView, wasChecked } from '../../api/contract-report.ts'
 import type { Overview } from '../../api/overview.ts'
 import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount } from '../format.ts'
@@ -68,7 +68,7 @@ type Messages = ContractOperation['request']
 
 const driftTable = (at: string, contract: ContractStatus, drift: readonly DriftRowView[]): Html =>
   drift.length === 0
-    ? html`<p class="fine">${badge('good', 'Nothing breaks it.')}</p>`
+    ? html`<p class="fine">${wasChecked(contract) ? badge('good', 'Nothing breaks it.') : badge('off', 'Nothing was checked yet.')}</p>`
     : htmlTable<DriftRowView>({
         id: 'drift-table',
         caption: 'Where it is broken, the worst of the last five minutes first',
