@@ -3,11 +3,12 @@ export class TooManyStepsError extends Error {}
 
 // A call that fails makes errors.
 const stepsPerCall = 10
+const patternStepsPerStep = 16
 
 /**
- * Counts what validators do beyond one look at each value: calls of a schema that others refer to, and comparisons. A
- * schema that refers to itself in several branches evaluates a value in each of them: what is nested 40 deep could keep
- * the gateway busy for days.
+ * Counts what validators do beyond one look at each value: calls of a schema that others refer to, comparisons, and
+ * patterns. A schema that refers to itself in several branches evaluates a value in each of them: what is nested 40
+ * deep could keep the gateway busy for days.
  */
 export class StepBudget {
   left = 0
@@ -15,6 +16,12 @@ export class StepBudget {
   /** Takes the steps of a call of a schema, more for a long text. Throws {@link TooManyStepsError} without any left. */
   readonly takeCall = (value?: unknown): void => {
     this.left -= typeof value === 'string' ? stepsPerCall + value.length / 4 : stepsPerCall
+    if (this.left < 0) throw new TooManyStepsError()
+  }
+
+  /** Takes the steps of a pattern of RE2, which on most texts does far less than it may. */
+  readonly takePattern = (textLength: number, programSize: number): void => {
+    this.left -= (textLength * programSize) / patternStepsPerStep
     if (this.left < 0) throw new TooManyStepsError()
   }
 

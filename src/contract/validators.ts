@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { CompiledContract, SchemaName, Violation, ViolationPlace } from './compiled-contract.ts'
+import type { LinearRegExp } from './linear-regexp.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { type SchemaError, toViolations } from './violations.ts'
 
@@ -34,7 +35,7 @@ const stepsPerByte = 5
 const maxDetailedBytes = 16 * 1024
 
 // The files beside this one that compiled code asks for.
-const ownModules = ['linear-regexp', 'formats', 'unique-items', 'multiple-of']
+const ownModules = ['formats', 'unique-items', 'multiple-of']
 
 /** Evaluates the code of a contract. The slower code is evaluated when it is first needed. */
 export const createValidators = ({ code, detailedCode, memberNames }: CompiledContract): ContractValidators => {
@@ -97,9 +98,24 @@ const allowedModules = ['ajv/dist/runtime/ucs2length']
 
 const requireModule = (name: string, steps: StepBudget): unknown => {
   if (ownModules.some((own) => own === name)) return load(`./${name}.ts`)
+  if (name === 'linear-regexp') {
+    const { linearRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
+    return { linearRegExp: (pattern: string, flags: string) => countSteps(linearRegExp(pattern, flags), steps) }
+  }
   if (name === 'ajv/dist/runtime/equal') return { default: steps.equal }
   if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)
   return load(name)
+}
+
+const countSteps = (pattern: LinearRegExp, steps: StepBudget): LinearRegExp => {
+  const size = pattern.programSize?.()
+  if (size === undefined) return pattern
+  return {
+    test: (text) => {
+      steps.takePattern(text.length, size)
+      return pattern.test(text)
+    },
+  }
 }
 
 /** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes steps. */

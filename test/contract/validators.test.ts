@@ -148,3 +148,20 @@ test('an enumeration may have thousands of values, of every type', () => {
   for (const value of ['C4000', '7', 'true', false, 0, { a: [2] }, [], {}])
     expect([value, check(value)]).toEqual([value, ['enum']])
 })
+
+test('patterns that RE2 runs are counted, by their size and the length of the text', () => {
+  const patterns = Array.from({ length: 20 }, (_, i) => ({ not: { pattern: `a[ab]{${60 + i}}c` } }))
+  const validators = validatorsOf({ type: 'string', allOf: patterns })
+  const rules = (length: number) =>
+    validators.validate(schemaName, `c${'ab'.repeat(length / 2)}`, 'body', { bytes: length }).map(({ rule }) => rule)
+
+  expect(rules(1024 ** 2)).toEqual(['complexity'])
+  expect(rules(1_000)).toEqual([])
+})
+
+test('a list of names takes no steps for its pattern, which none of them is too long for', () => {
+  const validators = validatorsOf({ type: 'array', items: { pattern: "^[\\p{L} '-]{1,140}$" } })
+  const names = Array.from({ length: 5_000 }, () => 'Grünwald-Ångström '.repeat(5))
+
+  expect(validators.validate(schemaName, names, 'body', { bytes: 450_000 })).toEqual([])
+})
