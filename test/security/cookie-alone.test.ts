@@ -14,9 +14,10 @@ const commands = [
   ['POST', '/endpoints/drain', '{"group":"market","url":"http://127.0.0.1:1"}'],
   ['POST', '/endpoints/ready', '{"group":"market","url":"http://127.0.0.1:1"}'],
   ['DELETE', '/cache', ''],
+  ['POST', '/contract/learn', '{"for":"1h"}'],
 ] as const
 
-const done = ['operation override', 'endpoint order', 'cache cleared', 'configuration unchanged']
+const done = ['operation override', 'endpoint order', 'cache cleared', 'contract learning', 'configuration unchanged']
 const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
 
 describe('a session alone', () => {
@@ -77,7 +78,7 @@ describe('a session alone', () => {
 
     expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse']))
     expect(taken.filter((each) => !/^\w+ \/(?:live|ready|login) /.test(each))).toEqual([
-      ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache'].map(
+      ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache', 'learn-contract'].map(
         (name) => `POST /actions/${name} 403`,
       ),
       'POST /logout 403',

@@ -52,6 +52,9 @@ export const provokedElsewhere: readonly FailureKind[] = [
   'no-healthy-endpoint',
   'circuit-open',
   'not-cached',
+  'invalid-request',
+  'unsupported-media-type',
+  'invalid-response',
 ]
 
 const briefMs = 250
