@@ -80,6 +80,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     return `file:${join(folder, name)}`
   }
   const audit = createAuditLog((end) => onEnd(end))
+  const contract = inFile('contract.json', JSON.stringify(keptContract)).slice('file:'.length)
   const settings: Settings = {
     upstream: upstream.url,
     defaults: { retry: {}, circuitBreaker: { minRequests: 5, openFor: '1s' } },
@@ -102,6 +103,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
       'market.insights': { auth: 'none', cache: {} },
       'inventory.sync': { auth: 'none', concurrency: 2 },
     },
+    contract: { file: contract },
     audit: audit.settings,
     tracing: { otlp: `${upstream.url}/v1/traces`, sample: '100%' },
     log: { buffer: '4KiB' },
@@ -126,6 +128,13 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
       return (await gateway.ask('POST', '/reload?force')).status
     },
   }
+}
+
+/** A contract that no response breaks. */
+const keptContract = {
+  openapi: '3.1.1',
+  info: { title: 'kept', version: '1' },
+  paths: { '/analysis/esg-grant': { get: { responses: { default: { description: 'any' } } } } },
 }
 
 /** Lists the operations that ask for no credential. */
