@@ -5,6 +5,9 @@ export const contractModes = ['off', 'report', 'enforce'] as const
 
 export type ContractMode = (typeof contractModes)[number]
 
+/** The largest body that is checked beyond its type, in bytes, where the file does not say: 1 MiB. */
+export const defaultMaxCheckedBytes = 1024 ** 2
+
 /** A contract that was read, checked and compiled: plain data, for every process that serves. */
 export interface CompiledContract {
   /** The SHA-256 of the files that it was read from, in hex. */

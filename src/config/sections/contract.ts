@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { contractModes } from '../../contract/compiled-contract.ts'
+import { contractModes, defaultMaxCheckedBytes } from '../../contract/compiled-contract.ts'
+import { formatSize } from '../../units.ts'
 import { optionalKey } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
@@ -30,7 +31,9 @@ export const contractSchema = optionalPolicy(
       request: requestMode.prefault('report'),
       response: responseMode.prefault('report'),
       sample: percent('The share of messages that is checked in report mode', { min: 0 }).prefault('100%'),
-      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * 1024 ** 2 }).prefault('1MiB'),
+      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * 1024 ** 2 }).prefault(
+        formatSize(defaultMaxCheckedBytes),
+      ),
       learn: boolean('Whether the contract is learnt from what passes').prefault(false),
       enums: boolean('Whether the values of strings that look like enumerations are learnt').prefault(false),
     })

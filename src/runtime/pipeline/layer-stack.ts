@@ -8,7 +8,6 @@ import type {
   TracingConfig,
   UpstreamConfig,
 } from '../../config/config.ts'
-import type { ContractMode } from '../../contract/compiled-contract.ts'
 import { compose, type Handler, type Layer } from '../../exchange.ts'
 import { foldUnderscores } from '../../header-fields.ts'
 import { bodyLimitLayer, clientConcurrencyLimitLayer, concurrencyLimitLayer } from '../../layers/admission/limits.ts'
@@ -19,10 +18,6 @@ import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheLayer } from '../../layers/cache/cache.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
-import { type ContractLearningOptions, contractLearningLayer } from '../../layers/contract/contract-learning.ts'
-import type { ContractLayerOptions } from '../../layers/contract/contract-options.ts'
-import { enforceRequestLayer, reportRequestLayer } from '../../layers/contract/request-contract.ts'
-import { enforceResponseLayer, reportResponseLayer } from '../../layers/contract/response-contract.ts'
 import { deadlineLayer } from '../../layers/resilience/deadline.ts'
 import { RetryBudget, retryLayer } from '../../layers/resilience/retry.ts'
 import { auditLayer } from '../../layers/telemetry/audit.ts'
@@ -31,7 +26,6 @@ import { serverTimingLayer } from '../../layers/telemetry/server-timing.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import type { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { noopTracing, type Tracing } from '../../observe/tracing/tracing.ts'
-import type { Operation } from '../../operations.ts'
 import { MemoryRateLimiter } from '../../shared/rate-limiter/memory-rate-limiter.ts'
 import type { RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
 import { formatDuration, formatPercent, formatRate, formatSize } from '../../units.ts'
@@ -42,6 +36,13 @@ import type { LearningMode } from '../resources/contract-learning.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
+import {
+  type ContractStackOptions,
+  createLearningLayer,
+  createRequestContractLayer,
+  createResponseContractLayer,
+  heldTo,
+} from './contract-layers.ts'
 
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
 export interface LayerRow {
@@ -58,9 +59,7 @@ export interface LayerRow {
 }
 
 /** Everything that the layers of one operation are made from. */
-export interface LayerStackOptions {
-  readonly operation: Operation
-  readonly config: Config
+export interface LayerStackOptions extends ContractStackOptions {
   /**
    * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
    * traffic.
@@ -79,16 +78,9 @@ export interface LayerStackOptions {
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
   readonly auditSink: AuditSink
   readonly caches: CacheLease
-  /** The validators of the contract. Null: nothing is held to one, or the handler serves no traffic. */
-  readonly contract: ContractResources | null
   /** How the contract is learnt. Null: it is not. */
   readonly learningMode: LearningMode | null
-  /** What it is learnt with. Null: nothing is learnt, or the handler serves no traffic. */
-  readonly learning: Pick<ContractLearningOptions, 'learner' | 'checks'> | null
 }
-
-/** What the layers of the contract share in a process. */
-export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>
 
 /**
  * Lists the layers around an upstream, the outermost first. The order of this list is the behaviour: a request passes
@@ -214,39 +206,6 @@ const createCacheLayer = (
   const { credentials } = config.cache
   return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id))
 }
-
-/** Returns the mode in which messages are held to the contract; null: they are not. */
-const heldTo = (mode: ContractMode): Exclude<ContractMode, 'off'> | null => (mode === 'off' ? null : mode)
-
-const createRequestContractLayer = (options: LayerStackOptions, mode: Exclude<ContractMode, 'off'>): Layer | null => {
-  const layerOptions = toContractLayerOptions(options)
-  const contract = options.config.compiledContract?.operations[options.operation.id]
-  if (layerOptions === null || contract === undefined) return null
-  return (mode === 'enforce' ? enforceRequestLayer : reportRequestLayer)(contract.request, layerOptions)
-}
-
-const createResponseContractLayer = (options: LayerStackOptions, mode: Exclude<ContractMode, 'off'>): Layer | null => {
-  const layerOptions = toContractLayerOptions(options)
-  const contract = options.config.compiledContract?.operations[options.operation.id]
-  if (layerOptions === null || contract === undefined || contract.responses.length === 0) return null
-  return (mode === 'enforce' ? enforceResponseLayer : reportResponseLayer)(contract.responses, layerOptions)
-}
-
-const toContractLayerOptions = ({ contract, config }: LayerStackOptions): ContractLayerOptions | null =>
-  contract === null || config.contract === null
-    ? null
-    : {
-        ...contract,
-        maxBytes: config.contract.maxBody,
-        sample: config.contract.sample,
-        requestIdField: config.requestId.header?.toLowerCase() ?? null,
-      }
-
-const createLearningLayer = ({ learning, config }: LayerStackOptions): Layer | null =>
-  learning && contractLearningLayer({ ...learning, maxBytes: config.contract?.maxBody ?? defaultMaxBody })
-
-/** The bound of bodies where the file has no contract: the default of `contract.maxBody`. */
-const defaultMaxBody = 1024 ** 2
 
 const formatLearning = ({ enums, until }: LearningMode): string =>
   `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`
