@@ -1,4 +1,4 @@
-import type { UncheckedReason } from '../../contract/check-message.ts'
+import type { BodyCheck, UncheckedReason } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
 import { maxViolations } from '../../contract/violations.ts'
@@ -43,6 +43,12 @@ export const countMessage = (
     })
   else if (unchecked !== null) driftCounts.countUnchecked(id, direction, unchecked)
   else driftCounts.countKept(id, direction, direction === 'response' ? endpoint : null)
+}
+
+/** Returns why a body goes unchecked, `bodyFault` being the reason of one that has a schema; null: it does not. */
+export const whyUnchecked = (toCheck: BodyCheck, bodyFault: UncheckedReason | null): UncheckedReason | null => {
+  if (toCheck.kind === 'unchecked') return toCheck.why
+  return toCheck.kind === 'schema' ? bodyFault : null
 }
 
 /** Joins the violations of a head and of a body, as many as are told. */

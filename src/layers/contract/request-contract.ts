@@ -11,6 +11,7 @@ import {
   isSampled,
   joinViolations,
   noViolations,
+  whyUnchecked,
 } from './contract-options.ts'
 import { copyRequestBody } from './reported-body.ts'
 
@@ -33,8 +34,7 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
     const check = (): void => {
       const head = { query, fields, hasBody: body.length !== 0 }
       const { violations, body: toCheck } = checkRequestHead(contract, options.validators, head)
-      const unchecked =
-        toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? (copy?.failure ?? null) : null
+      const unchecked = whyUnchecked(toCheck, copy?.failure ?? null)
       const isBodyKnown = toCheck.kind === 'schema' && unchecked === null && isComplete
       const inBody =
         isBodyKnown && copy !== null ? checkRequestBody(contract, toCheck.schema, options, copy.bytes) : noViolations
@@ -67,8 +67,7 @@ export const enforceRequestLayer =
     const { body: toCheck } = head
     if (toCheck.kind === 'schema' && (body.length === null || body.length <= options.maxBytes))
       return enforceBody(exchange, contract, toCheck.schema, options, next)
-    const unchecked = toCheck.kind === 'schema' ? 'too-large' : toCheck.kind === 'unchecked' ? toCheck.why : null
-    countMessage(exchange, 'request', options, noViolations, unchecked)
+    countMessage(exchange, 'request', options, noViolations, whyUnchecked(toCheck, 'too-large'))
     return next(exchange)
   }
 

@@ -11,6 +11,7 @@ import {
   isSampled,
   joinViolations,
   noViolations,
+  whyUnchecked,
 } from './contract-options.ts'
 import { ReportedResponseBody } from './reported-body.ts'
 
@@ -36,7 +37,7 @@ const reportResponse = (
   const copy = new BodyCopy(options.maxBytes, options.checks.responses)
   const check = (): void => {
     const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
-    const unchecked = toCheck.kind === 'unchecked' ? toCheck.why : toCheck.kind === 'schema' ? copy.failure : null
+    const unchecked = whyUnchecked(toCheck, copy.failure)
     const isBodyKnown = toCheck.kind === 'schema' && unchecked === null
     const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
     copy.free()
@@ -66,7 +67,7 @@ export const enforceResponseLayer =
       throw reject(exchange, options, violations)
     }
     if (toCheck.kind !== 'schema') {
-      countMessage(exchange, 'response', options, noViolations, toCheck.kind === 'unchecked' ? toCheck.why : null)
+      countMessage(exchange, 'response', options, noViolations, whyUnchecked(toCheck, null))
       return response
     }
     const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks.responses)
