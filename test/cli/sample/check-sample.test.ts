@@ -31,10 +31,13 @@ const folderFor = (samples: unknown, contract: Tree = {}, more = ''): string =>
     'sample.json': typeof samples === 'string' ? samples : JSON.stringify(samples),
   })
 
+/** Checks a sample of a folder against the configuration there. */
+const runCheck = (folder: string, sample = 'sample.json', ...more: readonly string[]) =>
+  runInProcess('check', join(folder, 'gateway.yaml'), '--sample', join(folder, sample), ...more)
+
 const check = async (samples: unknown, contract: Tree = {}, more = '') => {
   const folder = folderFor(samples, contract, more)
-  const files = [join(folder, 'gateway.yaml'), '--sample', join(folder, 'sample.json')]
-  const { code, out } = await runInProcess('check', ...files, '--format', 'json')
+  const { code, out } = await runCheck(folder, 'sample.json', '--format', 'json')
   const report: {
     readonly ok: boolean
     readonly samples: readonly Row[]
@@ -248,7 +251,7 @@ test('docs/command-line.md shows what is printed for its example', async () => {
   const page = readFileSync(new URL('../../../docs/command-line.md', import.meta.url), 'utf8')
   const [, shown = ''] = /check --sample request\.json\n[^\n]+: good[^\n]+\n(.*?)```/s.exec(page) ?? []
 
-  const { out } = await runInProcess('check', join(folder, 'gateway.yaml'), '--sample', join(folder, 'sample.json'))
+  const { out } = await runCheck(folder)
 
   expect(shown).toContain('the client gets 400')
   expect(out.replaceAll(join(folder, 'sample.json'), 'request.json')).toContain(shown)
@@ -302,21 +305,14 @@ describe('what is wrong with a file', () => {
 
   test('a file with a problem exits with 1, and one that cannot be read with 2', async () => {
     const folder = folderFor('{')
-    const run = (sample: string) =>
-      runInProcess('check', join(folder, 'gateway.yaml'), '--sample', join(folder, sample))
 
-    expect([(await run('sample.json')).code, (await run('none.json')).code]).toEqual([1, 2])
+    expect([(await runCheck(folder)).code, (await runCheck(folder, 'none.json')).code]).toEqual([1, 2])
   })
 
   test('without a contract there is nothing to check against', async () => {
     const folder = folderWith({ 'gateway.yaml': sandbox, 'sample.json': '{}' })
 
-    const { code, out } = await runInProcess(
-      'check',
-      join(folder, 'gateway.yaml'),
-      '--sample',
-      join(folder, 'sample.json'),
-    )
+    const { code, out } = await runCheck(folder)
 
     expect(code).toBe(1)
     expect(out).toContain('gateway.yaml:1:1 contract: there is no contract to check a sample against\n')
@@ -325,12 +321,7 @@ describe('what is wrong with a file', () => {
   test('problems of the configuration come first, and alone', async () => {
     const folder = folderWith({ 'gateway.yaml': 'lisen: {}', 'sample.json': '{}' })
 
-    const { code, out } = await runInProcess(
-      'check',
-      join(folder, 'gateway.yaml'),
-      '--sample',
-      join(folder, 'sample.json'),
-    )
+    const { code, out } = await runCheck(folder)
 
     expect(code).toBe(1)
     expect(out).not.toContain('sample.json')

@@ -1,8 +1,6 @@
 import { escapeSegment } from '../../contract/violations.ts'
 import { allOperations } from '../../operations.ts'
-import { explainPathMismatch } from '../path-mismatch.ts'
-import { quote } from '../problem.ts'
-import { suggestNearest } from '../suggest.ts'
+import * as issues from './bundle-issues.ts'
 import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
 import type { ContractFile } from './contract-file.ts'
 import type { ContractFiles } from './contract-files.ts'
@@ -17,7 +15,7 @@ import {
   type Tree,
 } from './contract-node.ts'
 import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
-import { knownDialects, refusedKeywords, schemaKeywords } from './schema-keywords.ts'
+import { knownDialects, schemaKeywords } from './schema-keywords.ts'
 import { upgradeSchema } from './upgrade-schema.ts'
 
 /** A contract as one document, which refers to nothing outside itself. */
@@ -84,13 +82,7 @@ class Bundler {
       place = { pointer, shape }
     }
     if (place === undefined) return
-    if (place.shape !== shape)
-      this.#findings.error(childOf(from, '$ref'), {
-        message: 'the reference leads to something else',
-        expected: shape.name,
-        found: place.shape.name,
-        hint: shape.section === null ? undefined : `refer to #/components/${shape.section}/…`,
-      })
+    if (place.shape !== shape) this.#findings.error(childOf(from, '$ref'), issues.otherTarget(shape, place.shape))
     copy.$ref = `#${encodeURI(place.pointer)}`
   }
 
@@ -102,11 +94,7 @@ class Bundler {
   #object(node: ContractNode, shape: ObjectShape, pointer: string): TreeCopy {
     const copy: TreeCopy = {}
     if (!isTree(node.value)) {
-      this.#findings.error(node, {
-        message: `this is not ${shape.name}`,
-        expected: 'a map',
-        found: describeValue(node.value),
-      })
+      this.#findings.error(node, issues.otherForm(shape.name, 'a map', node.value))
       return copy
     }
     const reference = node.value.$ref
@@ -120,7 +108,11 @@ class Bundler {
       else if (member !== undefined)
         copy[key] = this.#member(childOf(node, key), member, `${pointer}/${escapeSegment(key)}`)
       else if (key.startsWith('x-')) copy[key] = node.value[key]
-      else this.#unknown(node, key, Object.keys(shape.members), `unknown in ${shape.name}`)
+      else
+        this.#findings.error(
+          childOf(node, key),
+          issues.unknownName(key, Object.keys(shape.members), `unknown in ${shape.name}`),
+        )
     }
     return copy
   }
@@ -130,23 +122,12 @@ class Bundler {
     this.#origins.set(copy, node)
     for (const key of Object.keys(asTree(node.value)))
       if (!['$ref', 'summary', 'description'].includes(key) && !key.startsWith('x-'))
-        this.#findings.warn(childOf(node, key), {
-          message: 'this does nothing: it stands beside a $ref',
-          expected: '$ref alone',
-          found: key,
-          atKey: true,
-          hint: 'move it to where the reference leads',
-        })
+        this.#findings.warn(childOf(node, key), issues.besideReference(key))
     const seen = new Set([nodeKey(node)])
     let target = this.#files.resolve(node, reference)
     while (target !== null && isTree(target.value) && typeof target.value.$ref === 'string') {
       if (seen.has(nodeKey(target))) {
-        this.#findings.error(childOf(node, '$ref'), {
-          message: 'the references lead in a circle',
-          expected: `${shape.name} at the end`,
-          found: 'none',
-          hint: 'write the object out in one of the places',
-        })
+        this.#findings.error(childOf(node, '$ref'), issues.circle(shape))
         return copy
       }
       seen.add(nodeKey(target))
@@ -163,12 +144,7 @@ class Bundler {
   #ignore(node: ContractNode, name: string, why: string): void {
     if (this.#warned.has(name)) return
     this.#warned.add(name)
-    this.#findings.warn(node, {
-      message: `this does nothing: ${why}`,
-      expected: `no ${name}`,
-      found: name,
-      atKey: true,
-    })
+    this.#findings.warn(node, issues.ignored(name, why))
   }
 
   #member(node: ContractNode, member: Exclude<Member, { kind: 'ignored' | 'dropped' }>, pointer: string): unknown {
@@ -202,14 +178,7 @@ class Bundler {
   #path(node: ContractNode, path: string, pointer: string, copies: TreeCopy): void {
     const operation = allOperations.find((each) => each.path === path)
     if (operation === undefined) {
-      const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
-      this.#findings.error(node, {
-        message: 'the path is none of the nine',
-        expected: meant === null ? 'one of the nine, such as /valuation/score' : meant.path,
-        found: quote(path),
-        hint: meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`,
-        atKey: true,
-      })
+      this.#findings.error(node, issues.unknownPath(path))
       return
     }
     const item = this.#object(node, pathItemShape, pointer)
@@ -217,13 +186,7 @@ class Bundler {
     for (const [method, member] of Object.entries(pathItemShape.members)) {
       if (member.kind !== 'one' || member.of !== operationShape || item[method] === undefined) continue
       if (method === operation.method.toLowerCase()) continue
-      this.#findings.error(childOf(this.#origins.get(item) ?? node, method), {
-        message: `${path} has no ${method.toUpperCase()}`,
-        expected: operation.method.toLowerCase(),
-        found: method,
-        hint: `the operation is ${operation.method} ${path}`,
-        atKey: true,
-      })
+      this.#findings.error(childOf(this.#origins.get(item) ?? node, method), issues.otherMethod(operation, method))
       delete item[method]
     }
   }
@@ -232,20 +195,11 @@ class Bundler {
     const { value: stated } = node
     if (typeof stated === 'boolean') return stated
     if (!isTree(stated)) {
-      this.#findings.error(node, {
-        message: 'this is not a schema',
-        expected: 'a map, true or false',
-        found: describeValue(stated),
-      })
+      this.#findings.error(node, issues.otherForm('a schema', 'a map, true or false', stated))
       return true
     }
     const { schema, lost } = this.#isOld ? upgradeSchema(stated) : { schema: stated, lost: [] }
-    for (const what of lost)
-      this.#findings.warn(node, {
-        message: `this does nothing in OpenAPI 3.0: ${what}`,
-        expected: 'a document of OpenAPI 3.1',
-        found: what,
-      })
+    for (const what of lost) this.#findings.warn(node, issues.lostInUpgrade(what))
     const copy: TreeCopy = {}
     this.#register(node, schemaShape, pointer, copy)
     for (const key of Object.keys(schema)) {
@@ -257,14 +211,10 @@ class Bundler {
           `${pointer}/${escapeSegment(key)}`,
         )
       else if (key.startsWith('x-')) copy[key] = schema[key]
-      else this.#unknown(node, key, Object.keys(schemaKeywords), 'unknown keyword', ownEntry(refusedKeywords, key))
+      else this.#findings.error(childOf(node, key), issues.unknownKeyword(key))
     }
     if (copy.$schema !== undefined && !knownDialects.includes(copy.$schema))
-      this.#findings.error(childOf(node, '$schema'), {
-        message: 'the schema is of another dialect',
-        expected: String(knownDialects[0]),
-        found: describeValue(copy.$schema),
-      })
+      this.#findings.error(childOf(node, '$schema'), issues.otherDialect(copy.$schema))
     if (typeof copy.$ref === 'string') {
       const target = this.#files.resolve(node, copy.$ref)
       if (target !== null) this.#open.push({ from: node, copy, target, shape: schemaShape })
@@ -285,16 +235,5 @@ class Bundler {
         ]),
       )
     return node.value
-  }
-
-  #unknown(node: ContractNode, key: string, known: readonly string[], message: string, remedy?: string): void {
-    const near = suggestNearest(key, known)
-    this.#findings.error(childOf(node, key), {
-      message: remedy === undefined ? message : 'a keyword that is not supported',
-      expected: remedy === undefined && near !== undefined ? near : 'a known name, or one that begins with x-',
-      found: quote(key),
-      hint: remedy ?? (near === undefined ? 'remove it, or let its name begin with x-' : `did you mean ${near}?`),
-      atKey: true,
-    })
   }
 }

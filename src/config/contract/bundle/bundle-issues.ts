@@ -1,0 +1,104 @@
+/** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
+import type { Operation } from '../../operations.ts'
+import { explainPathMismatch } from '../path-mismatch.ts'
+import { quote } from '../problem.ts'
+import { suggestNearest } from '../suggest.ts'
+import { describeValue, type NodeIssue } from './contract-node.ts'
+import type { ObjectShape } from './object-shapes.ts'
+import { knownDialects, refusedKeywords, schemaKeywords } from './schema-keywords.ts'
+
+/** Describes a value that is none of what stands at its place: `expected` is the form of one. */
+export const otherForm = (name: string, expected: string, value: unknown): NodeIssue => ({
+  message: `this is not ${name}`,
+  expected,
+  found: describeValue(value),
+})
+
+/** Describes a reference that leads to an object of another shape. */
+export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue => ({
+  message: 'the reference leads to something else',
+  expected: shape.name,
+  found: found.name,
+  hint: shape.section === null ? undefined : `refer to #/components/${shape.section}/…`,
+})
+
+/** Describes a key beside `$ref`, which a reader of the document passes over. */
+export const besideReference = (key: string): NodeIssue => ({
+  message: 'this does nothing: it stands beside a $ref',
+  expected: '$ref alone',
+  found: key,
+  atKey: true,
+  hint: 'move it to where the reference leads',
+})
+
+/** Describes references that end nowhere. */
+export const circle = (shape: ObjectShape): NodeIssue => ({
+  message: 'the references lead in a circle',
+  expected: `${shape.name} at the end`,
+  found: 'none',
+  hint: 'write the object out in one of the places',
+})
+
+/** Describes a key that the gateway does not look at. */
+export const ignored = (name: string, why: string): NodeIssue => ({
+  message: `this does nothing: ${why}`,
+  expected: `no ${name}`,
+  found: name,
+  atKey: true,
+})
+
+/** Describes a path that is none of the nine. */
+export const unknownPath = (path: string): NodeIssue => {
+  const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
+  return {
+    message: 'the path is none of the nine',
+    expected: meant === null ? 'one of the nine, such as /valuation/score' : meant.path,
+    found: quote(path),
+    hint: meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`,
+    atKey: true,
+  }
+}
+
+/** Describes a method that the operation of a path does not have. */
+export const otherMethod = ({ path, method: own }: Operation, method: string): NodeIssue => ({
+  message: `${path} has no ${method.toUpperCase()}`,
+  expected: own.toLowerCase(),
+  found: method,
+  hint: `the operation is ${own} ${path}`,
+  atKey: true,
+})
+
+/** Describes what a document of OpenAPI 3.0 says and one of 3.1 cannot. */
+export const lostInUpgrade = (what: string): NodeIssue => ({
+  message: `this does nothing in OpenAPI 3.0: ${what}`,
+  expected: 'a document of OpenAPI 3.1',
+  found: what,
+})
+
+/** Describes a dialect of JSON Schema that is not read. */
+export const otherDialect = (dialect: unknown): NodeIssue => ({
+  message: 'the schema is of another dialect',
+  expected: String(knownDialects[0]),
+  found: describeValue(dialect),
+})
+
+/** Describes a name that is none of the known ones. */
+export const unknownName = (name: string, known: readonly string[], message: string): NodeIssue => {
+  const near = suggestNearest(name, known)
+  return {
+    message,
+    expected: near ?? 'a known name, or one that begins with x-',
+    found: quote(name),
+    hint: near === undefined ? 'remove it, or let its name begin with x-' : `did you mean ${near}?`,
+    atKey: true,
+  }
+}
+
+/** Describes a keyword that schemas do not have, or that is refused. */
+export const unknownKeyword = (name: string): NodeIssue => {
+  const remedy = Object.hasOwn(refusedKeywords, name) ? refusedKeywords[name] : undefined
+  const issue = unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')
+  if (remedy === undefined) return issue
+  const expected = 'a known name, or one that begins with x-'
+  return { ...issue, message: 'a keyword that is not supported', expected, hint: remedy }
+}
