@@ -1,5 +1,5 @@
 import type { JsonType, SchemaName } from '../../contract/compiled-contract.ts'
-import type { BundledDocument } from './bundle-document.ts'
+import type { BundledDocument } from './bundle/bundle-document.ts'
 import { SchemaCollector } from './collect-schemas.ts'
 import {
   asItems,

@@ -1,9 +1,7 @@
-import { escapeSegment } from '../../contract/violations.ts'
-import { allOperations } from '../../operations.ts'
-import * as issues from './bundle-issues.ts'
-import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
-import type { ContractFile } from './contract-file.ts'
-import type { ContractFiles } from './contract-files.ts'
+import { escapeSegment } from '../../../contract/violations.ts'
+import { allOperations } from '../../../operations.ts'
+import type { ContractFile } from '../contract-file.ts'
+import type { ContractFiles } from '../contract-files.ts'
 import {
   asTree,
   type ContractFindings,
@@ -13,9 +11,11 @@ import {
   isTree,
   ownEntry,
   type Tree,
-} from './contract-node.ts'
+} from '../contract-node.ts'
+import { knownDialects, schemaKeywords } from '../schema-keywords.ts'
+import * as issues from './bundle-issues.ts'
+import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
 import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
-import { knownDialects, schemaKeywords } from './schema-keywords.ts'
 import { upgradeSchema } from './upgrade-schema.ts'
 
 /** A contract as one document, which refers to nothing outside itself. */

@@ -1,11 +1,11 @@
 /** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
-import type { Operation } from '../../operations.ts'
-import { explainPathMismatch } from '../path-mismatch.ts'
-import { quote } from '../problem.ts'
-import { suggestNearest } from '../suggest.ts'
-import { describeValue, type NodeIssue } from './contract-node.ts'
+import type { Operation } from '../../../operations.ts'
+import { explainPathMismatch } from '../../path-mismatch.ts'
+import { quote } from '../../problem.ts'
+import { suggestNearest } from '../../suggest.ts'
+import { describeValue, type NodeIssue } from '../contract-node.ts'
+import { knownDialects, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
 import type { ObjectShape } from './object-shapes.ts'
-import { knownDialects, refusedKeywords, schemaKeywords } from './schema-keywords.ts'
 
 /** Describes a value that is none of what stands at its place: `expected` is the form of one. */
 export const otherForm = (name: string, expected: string, value: unknown): NodeIssue => ({

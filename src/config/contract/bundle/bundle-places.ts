@@ -1,5 +1,5 @@
-import { escapeSegment } from '../../contract/violations.ts'
-import type { ContractNode, Tree } from './contract-node.ts'
+import { escapeSegment } from '../../../contract/violations.ts'
+import type { ContractNode, Tree } from '../contract-node.ts'
 import type { ObjectShape } from './object-shapes.ts'
 
 /** A map of a document that is being made. */

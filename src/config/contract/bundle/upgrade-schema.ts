@@ -1,4 +1,4 @@
-import type { Tree } from './contract-node.ts'
+import type { Tree } from '../contract-node.ts'
 
 /** A schema of OpenAPI 3.0 as one of 3.1. */
 interface UpgradedSchema {
