@@ -15,7 +15,9 @@ const forceArgument = (help: string) => ({
 })
 
 const args = forceArgument('take it although no endpoint that it brings to a group can be reached')
-const rollbackArgs = forceArgument('go back although this switches off authentication, the audit log or a verification')
+const rollbackArgs = forceArgument(
+  'go back although this switches off a protection, such as authentication or an enforced contract',
+)
 
 interface ReloadCommandResult extends Exclude<ReloadOutcome, { result: 'refused' }> {
   readonly groups: readonly string[]

@@ -1,4 +1,5 @@
 import type { ClientConfig, Config } from '../../config/config.ts'
+import { enforcesContract } from '../../contract/enforces-contract.ts'
 import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
 
@@ -15,11 +16,12 @@ const never: Condition = () => false
 // What an operator may bring about without an edit counts as possible: a kill switch, a drained endpoint.
 const conditions: Readonly<Record<FailureKind, Condition>> = {
   'bad-request': always,
-  'invalid-request': (operation, config) => enforces(operation, config, 'request'),
+  'invalid-request': (operation, config) => enforcesContract(config, operation.id, 'request'),
   'unsupported-media-type': (operation, config) =>
-    enforces(operation, config, 'request') && config.compiledContract?.operations[operation.id]?.request.body !== null,
+    enforcesContract(config, operation.id, 'request') &&
+    config.compiledContract?.operations[operation.id]?.request.body !== null,
   'invalid-response': (operation, config) =>
-    enforces(operation, config, 'response') &&
+    enforcesContract(config, operation.id, 'response') &&
     config.compiledContract?.operations[operation.id]?.responses.length !== 0,
   // A target or a method that is none of the nine is not of any operation.
   'not-found': never,
@@ -61,13 +63,6 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
 /** Tells whether the request rate of an operation is limited, by address or by client. */
 export const hasRate = (operation: Operation, config: Config): boolean =>
   config.limits.address !== null || limitsClients(operation, config, ({ rate }) => rate !== null)
-
-/** Tells whether messages of one direction that break the contract are rejected. */
-export const enforces = (
-  { id }: Operation,
-  { operations, compiledContract }: Config,
-  direction: 'request' | 'response',
-): boolean => operations[id].contract[direction] === 'enforce' && compiledContract?.operations[id] !== undefined
 
 const limitsClients = (
   { id }: Operation,

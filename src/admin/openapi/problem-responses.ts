@@ -1,10 +1,11 @@
 import type { Config } from '../../config/config.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
+import { enforcesContract } from '../../contract/enforces-contract.ts'
 import { maxViolations } from '../../contract/violations.ts'
 import { allFailureKinds, type FailureKind, failureTable, reasonPhrase } from '../../failures/kinds.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import type { OpenApiNode } from './openapi-node.ts'
-import { enforces, possibleFailures } from './possible-failures.ts'
+import { possibleFailures } from './possible-failures.ts'
 import { problemFields, type ResponseField } from './response-fields.ts'
 
 /** An error of the gateway's own that an operation may respond with, of one status. */
@@ -46,7 +47,7 @@ const unsaid: readonly FailureKind[] = ['client-gone', 'truncated']
 /** Describes the body of the gateway's own errors. */
 export const problemSchema = (config: Config): OpenApiNode => {
   const hasId = config.requestId.header !== null
-  const hasViolations = allOperations.some((operation) => enforces(operation, config, 'request'))
+  const hasViolations = allOperations.some(({ id }) => enforcesContract(config, id, 'request'))
   return {
     type: 'object',
     description: "An error of the gateway's own (RFC 9457): what happened, and never why.",

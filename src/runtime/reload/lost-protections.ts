@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { enforcesContract } from '../../contract/enforces-contract.ts'
 import { allOperations, groups } from '../../operations.ts'
 
 /** A setting that is on or off, and keeps out attackers, or shows what they did. */
@@ -7,6 +8,8 @@ interface Protection {
   readonly path: string
   isOn(config: Config): boolean
 }
+
+const directions = ['request', 'response'] as const
 
 // All that a rollback switches off by force alone. `listen.tls` and `auth.mtls` are not here: a rollback keeps them.
 const protections: readonly Protection[] = [
@@ -19,15 +22,25 @@ const protections: readonly Protection[] = [
     path: `upstreams.${group}.tls.verify`,
     isOn: ({ upstreams }: Config) => upstreams[group].tls.verify,
   })),
+  ...directions.flatMap((direction) =>
+    allOperations.map(({ id }) => ({
+      path: `operations.${id}.contract.${direction}`,
+      isOn: (config: Config) => enforcesContract(config, id, direction),
+    })),
+  ),
 ]
 
 /**
- * Lists the protections that the current configuration has and the next one lacks, by their keys. The key `auth` stands
- * for all operations, where the next one has no authentication at all.
+ * Lists the protections that the current configuration has and the next one lacks, by their keys. `auth` stands for all
+ * operations where the next one has no authentication at all, and `contract.request` or `contract.response` where it
+ * enforces that for none.
  */
 export const findLostProtections = (current: Config, next: Config): readonly string[] => {
+  const gone = directions.filter((direction) => !allOperations.some(({ id }) => enforcesContract(next, id, direction)))
+  const keys = [...(next.auth === null ? ['auth'] : []), ...gone.map((direction) => `contract.${direction}`)]
   const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next)).map(({ path }) => path)
-  if (next.auth !== null) return lost
-  const others = lost.filter((path) => !path.endsWith('.auth'))
-  return others.length === lost.length ? lost : ['auth', ...others]
+  return [...new Set(lost.map((path) => keys.find((key) => isOfAnOperation(path, key)) ?? path))]
 }
+
+const isOfAnOperation = (path: string, key: string): boolean =>
+  path.startsWith('operations.') && path.endsWith(`.${key}`)

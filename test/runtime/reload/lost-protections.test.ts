@@ -2,13 +2,16 @@ import { expect, test } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { findLostProtections } from '../../../src/runtime/reload/lost-protections.ts'
 import { folderWith, sandbox, validConfig } from '../../config/helper.ts'
+import { sampleContract } from '../../helpers/contract.ts'
 
-const folder = folderWith({ key: 'k'.repeat(32) })
+const folder = folderWith({ key: 'k'.repeat(32), 'contract.json': JSON.stringify(sampleContract) })
 const at = (text: string) => validConfig(`${text}\n${sandbox}`, {}, `${folder}/gateway.yaml`)
 
 const keys = 'auth: { methods: [apiKey] }'
 const clients = `clients: [{ id: a, operations: all, apiKeys: [{ id: k, sha256: "${'a'.repeat(64)}" }] }]`
 const audit = 'audit: { file: stdout, key: file:key }'
+const enforced = 'contract: { file: contract.json, request: enforce, response: enforce }'
+const bothDirections = ['contract.request', 'contract.response']
 const unverified = 'defaults: { tls: { verify: false, insecure: true } }'
 
 test.each([
@@ -35,6 +38,14 @@ test.each([
       'upstreams.market.tls.verify',
     ],
   ],
+  ['enforcement of the contract, by its mode', enforced, 'contract: { file: contract.json }', bothDirections],
+  ['enforcement of the contract, with its file', enforced, '', bothDirections],
+  [
+    'enforcement of the contract for one operation and direction',
+    enforced,
+    `${enforced}\noperations: { market.insights: { contract: { request: report } } }`,
+    ['operations.market.insights.contract.request'],
+  ],
   ['several', `${keys}\n${clients}\n${audit}`, '', ['auth', 'audit']],
 ])('%s is lost, and none the other way', (_, from, to, lost) => {
   expect(findLostProtections(at(from), at(to))).toEqual(lost)
@@ -53,4 +64,10 @@ test('authentication that no operation asks for protects nothing', () => {
   const open = `operations: { ${allOperations.map(({ id }) => `${id}: { auth: none }`).join(', ')} }`
 
   expect(findLostProtections(at(`${keys}\n${open}`), at(''))).toEqual([])
+})
+
+test('a mode of an operation that the contract does not name protects nothing', () => {
+  const modes = 'operations: { risk.asset-valuation: { contract: { request: enforce } } }'
+
+  expect(findLostProtections(at(`contract: { file: contract.json }\n${modes}`), at(''))).toEqual([])
 })
