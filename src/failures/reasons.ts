@@ -119,7 +119,7 @@ const rows = {
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
   'operation-concurrency': overloaded('the concurrency of the operation is full'),
   'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
-  'contract-bodies': overloaded('too many bodies wait to be checked against the contract'),
+  'buffered-bodies': overloaded('too many bodies wait in memory'),
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
   'client-concurrency': rateLimited(

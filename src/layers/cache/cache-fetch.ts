@@ -1,6 +1,7 @@
 import { CoalescedTimer, epochMs } from '../../clock.ts'
-import { Exchange, type ProxyResponse } from '../../exchange.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
+import { createBackgroundExchange } from '../../shared/background-exchange.ts'
 import { BodyTee } from './body-tee.ts'
 import { toCacheKey } from './cache-response.ts'
 import type { Reservation } from './cache-store.ts'
@@ -170,23 +171,4 @@ export class CacheFetch {
     this.#isFinished = true
     this.context.onClosed()
   }
-}
-
-/**
- * Creates an exchange of the gateway's own from the one that causes it: it asks for the same, and the client's leaving
- * does not end it. Interim responses go to that client as long as it waits (RFC 9110 §15.2), unless the fetch is in the
- * background.
- */
-const createBackgroundExchange = (cause: Exchange, isDetached: boolean): Exchange => {
-  const { operation, client, peer, query, fields, authority, body, onInterim } = cause
-  const relayed =
-    isDetached || onInterim === null
-      ? null
-      : (status: number, interim: Exchange['fields']): void => {
-          if (cause.aborted === null) onInterim(status, interim)
-        }
-  const own = new Exchange({ operation, client, peer, query, fields, authority, body, onInterim: relayed })
-  own.identity = cause.identity
-  own.trace = cause.trace
-  return own
 }

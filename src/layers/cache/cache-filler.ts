@@ -2,6 +2,7 @@ import { epochMs } from '../../clock.ts'
 import type { CacheOutcome, Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
+import { adoptAttempts } from '../../shared/background-exchange.ts'
 import { CacheFetch } from './cache-fetch.ts'
 import { recordCacheOutcome, respondFromResult, respondFromStored } from './cache-response.ts'
 import {
@@ -120,11 +121,7 @@ export class CacheFiller {
   /** Responds with the result, as far as it is for this exchange. Throws the failure. */
   #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { exchange, request } = miss
-    if (isInitiator(miss, fetch)) {
-      exchange.attempt = fetch.exchange.attempt
-      exchange.attempts += fetch.exchange.attempts
-      exchange.failedAttempts ??= fetch.exchange.failedAttempts
-    }
+    if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange)
     const trouble = troubleOfResult(result)
     const stale = trouble === null ? null : this.#serveStale(miss, trouble, statusOfResult(result))
     if (stale !== null) {

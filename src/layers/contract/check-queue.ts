@@ -1,5 +1,5 @@
 import { now } from '../../clock.ts'
-import { BodyRoom } from './body-room.ts'
+import { BodyRoom } from '../../shared/bodies/body-room.ts'
 
 // Checks that wait hold the heads of their messages.
 const maxChecks = 10_000

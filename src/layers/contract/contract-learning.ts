@@ -4,7 +4,7 @@ import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { ObservedContent } from '../../observe/contract/learn-content.ts'
 import type { Learner } from '../../observe/contract/learner.ts'
-import { BodyCopy } from './body-copy.ts'
+import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import type { CheckQueue } from './check-queue.ts'
 import { ReportedResponseBody } from './reported-body.ts'
 

@@ -1,5 +1,5 @@
 import type { BodySink, RequestBody, ResponseBody } from '../../body.ts'
-import type { BodyCopy } from './body-copy.ts'
+import type { BodyCopy } from '../../shared/bodies/body-copy.ts'
 
 /** Copies the body of a request while it is read. `onEnd` is called when all of it has come. */
 export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void => {

@@ -2,8 +2,8 @@ import { checkBody, checkRequestHead, missingBody } from '../../contract/check-m
 import type { RequestContract, SchemaName, Violation } from '../../contract/compiled-contract.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { BodyCopy } from './body-copy.ts'
-import { bufferRequestBody } from './buffered-request-body.ts'
+import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import { bufferRequestBody } from '../../shared/bodies/buffered-request-body.ts'
 import {
   type ContractLayerOptions,
   countMessage,

@@ -2,8 +2,8 @@ import { checkBody, checkResponseHead } from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { BodyCopy } from './body-copy.ts'
-import { bufferResponseBody } from './buffered-response-body.ts'
+import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import { bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
 import {
   type ContractLayerOptions,
   countMessage,

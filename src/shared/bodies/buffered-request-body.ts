@@ -41,7 +41,7 @@ export const bufferRequestBody = async (
     if (copy.push(next.value)) continue
     if (copy.failure === 'busy') {
       source.upload.stop()
-      throw overloadedError('contract-bodies')
+      throw overloadedError('buffered-bodies')
     }
     exchange.body = new PrefixedBody(body, [copy.bytes, next.value], source)
     return { whole: null, stop: () => source.upload.stop() }

@@ -28,7 +28,7 @@ export const bufferResponseBody = (
   if (whole !== null) {
     if (copy.keep(whole)) resolve({ whole, body: new WholeResponseBody(whole, exchange, copy) })
     else if (copy.failure === 'too-large') resolve({ whole: null, body: new WholeResponseBody(whole, exchange, copy) })
-    else reject(overloadedError('contract-bodies'))
+    else reject(overloadedError('buffered-bodies'))
     return promise
   }
   let passing: PassingBody | null = null
@@ -39,7 +39,7 @@ export const bufferResponseBody = (
       if (copy.failure === 'busy') {
         copy.release()
         body.discard()
-        reject(overloadedError('contract-bodies'))
+        reject(overloadedError('buffered-bodies'))
       } else {
         passing = new PassingBody(body, [copy.bytes, chunk])
         copy.release()

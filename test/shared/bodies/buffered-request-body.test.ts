@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RequestBody, Upload } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { BodyRoom } from '../../../src/layers/contract/body-room.ts'
-import { bufferRequestBody } from '../../../src/layers/contract/buffered-request-body.ts'
+import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 /** A chunked body of some chunks, and whether its upload was stopped. */
@@ -64,7 +64,7 @@ describe('a body within the bound', () => {
     expect(error).toBeInstanceOf(GatewayError)
     expect([error.kind, error.reason, error.fields, body.isStopped]).toEqual([
       'overloaded',
-      'contract-bodies',
+      'buffered-bodies',
       ['Retry-After', '1'],
       true,
     ])

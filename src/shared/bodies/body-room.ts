@@ -1,7 +1,7 @@
 // As much as 64 bodies of 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
 const maxBytes = 64 * 1024 ** 2
 
-/** The room of a process for the bodies that the contract keeps, until they were checked, or sent after it. */
+/** The room of a process for bodies that are kept whole, until they were checked or sent. */
 export class BodyRoom {
   #bytes = 0
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { BodySink, ResponseBody } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { BodyRoom } from '../../../src/layers/contract/body-room.ts'
-import { bufferResponseBody } from '../../../src/layers/contract/buffered-response-body.ts'
+import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { bufferResponseBody } from '../../../src/shared/bodies/buffered-response-body.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
@@ -145,7 +145,7 @@ describe('a body beyond the bound', () => {
     const taken = room.bytes
     for (let i = 0; i < 2000; i++) body.push(Buffer.from('x'))
 
-    await expect(buffering).rejects.toMatchObject({ kind: 'overloaded', reason: 'contract-bodies' })
+    await expect(buffering).rejects.toMatchObject({ kind: 'overloaded', reason: 'buffered-bodies' })
     expect([calls.includes('cancel'), room.bytes]).toEqual([true, taken])
   })
 })

@@ -1,4 +1,4 @@
-import { freeBuffer, minFreeBytes } from '../../shared/buffers.ts'
+import { freeBuffer, minFreeBytes } from '../buffers.ts'
 import type { BodyRoom } from './body-room.ts'
 
 const firstBytes = 4 * 1024

@@ -1,0 +1,27 @@
+import { Exchange } from '../exchange.ts'
+
+/**
+ * Creates an exchange of the gateway's own from the one that causes it: it asks for the same, and the client's leaving
+ * does not end it. Interim responses go to that client as long as it waits (RFC 9110 §15.2), unless the exchange is
+ * `isDetached` from the beginning.
+ */
+export const createBackgroundExchange = (cause: Exchange, isDetached = false): Exchange => {
+  const { operation, client, peer, query, fields, authority, body, onInterim } = cause
+  const relayed =
+    isDetached || onInterim === null
+      ? null
+      : (status: number, interim: Exchange['fields']): void => {
+          if (cause.aborted === null) onInterim(status, interim)
+        }
+  const own = new Exchange({ operation, client, peer, query, fields, authority, body, onInterim: relayed })
+  own.identity = cause.identity
+  own.trace = cause.trace
+  return own
+}
+
+/** Lets an exchange have what its background exchange noted of the attempts. */
+export const adoptAttempts = (exchange: Exchange, own: Exchange): void => {
+  exchange.attempt = own.attempt
+  exchange.attempts += own.attempts
+  exchange.failedAttempts ??= own.failedAttempts
+}
