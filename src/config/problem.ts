@@ -60,10 +60,11 @@ export function formatProblem({ file, line, column, path, expected, found, messa
 }
 
 /** Formats all problems and their count, with a line feed at the end. */
-export function formatProblems(problems: readonly ConfigProblem[]): string {
-  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
-  return `${[...problems.map(formatProblem), count].join('\n')}\n`
-}
+export const formatProblems = (problems: readonly ConfigProblem[]): string =>
+  `${[...problems.map(formatProblem), formatProblemCount(problems.length)].join('\n')}\n`
+
+/** Formats the count that stands below problems. */
+export const formatProblemCount = (count: number): string => (count === 1 ? '1 problem' : `${count} problems`)
 
 /** Formats a key path as `upstreams.risk.endpoints[1].weight`. A key that is not a plain word is quoted. */
 export function formatKeyPath(path: KeyPath, format: (key: string, parent: KeyPath) => string = formatKey): string {

@@ -37,9 +37,14 @@ const maxDetailedBytes = 16 * 1024
 // The files beside this one that compiled code asks for.
 const ownModules = ['formats', 'unique-items', 'multiple-of']
 
-/** Evaluates the code of a contract. The slower code is evaluated when it is first needed. */
-export const createValidators = ({ code, detailedCode, memberNames }: CompiledContract): ContractValidators => {
-  const names = new Set(memberNames)
+/**
+ * Evaluates the code of a contract. The slower code is evaluated when it is first needed. `names`: the names that
+ * violations may tell, by default those that the contract knows; null: those of messages too.
+ */
+export const createValidators = (
+  { code, detailedCode, memberNames }: CompiledContract,
+  names: ReadonlySet<string> | null = new Set(memberNames),
+): ContractValidators => {
   const steps = new StepBudget()
   const first = evaluate(code, steps)
   let detailed: ValidatorModule | null = null

@@ -112,6 +112,38 @@ test('no value and no name of a query or a field stands in a violation', () => {
   )
 })
 
+const tell = (body: unknown, described: object = schema): readonly string[] =>
+  checkBody(schemaName, validatorsOf(described, {}, names), Buffer.from(JSON.stringify(body))).map(
+    ({ pointer, detail }) => `${pointer} ${detail}`,
+  )
+
+test('what the contract allows is told, and a name that it does not know is not', () => {
+  const body = { id: 'a', kind: 'three', either: 'b', other: true, strict: { a: 1, b: 2, other: 3 } }
+
+  const told = tell(body, { ...schema, additionalProperties: false })
+
+  expect(told).toEqual([
+    '/* must NOT have additional properties',
+    '/kind must be one of "one", "two"',
+    '/either must be "a"',
+    '/either must be object',
+    '/either must match exactly one schema in oneOf',
+    '/strict/b must NOT have unevaluated properties',
+    '/strict/* must NOT have unevaluated properties',
+  ])
+})
+
+test.each([
+  [[1, null, true, 'a"b', [1], { a: 1 }], 'must be one of 1, null, true, "a\\"b", an array, an object'],
+  [Array.from({ length: 3000 }, (_, i) => `code-${i}`), /^must be one of "code-0", .{150,}…$/],
+  [['x'.repeat(100_000)], /^must be one of "x{183}…$/],
+])('the values of an enumeration are told as far as there is room %#', (values, expected) => {
+  const [violation] = validatorsOf({ enum: values }).validate(schemaName, 'none', 'body', { bytes: 6 })
+
+  expect(violation?.detail).toMatch(expected)
+  expect(violation?.detail.length).toBeLessThanOrEqual(maxTextLength)
+})
+
 test('names of the contract that are long are cut off', () => {
   const name = 'n'.repeat(5000)
   const errors = Array.from({ length: 100 }, (_, i) => ({

@@ -111,7 +111,7 @@ function renderJson(file: string, result: LoadResult, { online, samples }: MoreC
 }
 
 async function renderText(file: string, result: LoadResult, { online, samples }: MoreChecks): Promise<string> {
-  const { formatProblem, formatProblems } = await import('../../config/problem.ts')
+  const { formatProblem, formatProblemCount, formatProblems } = await import('../../config/problem.ts')
   if (!result.ok) return formatProblems(result.problems)
   const configWarnings = result.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
   const onlineWarnings = (online?.warnings ?? []).map(
@@ -120,13 +120,14 @@ async function renderText(file: string, result: LoadResult, { online, samples }:
   const problems = (online?.problems ?? []).map((problem) => ({ ...problem, found: escapeControls(problem.found) }))
   const good = `${file}: good (hash ${result.config.hash})${online === null ? '' : describeReached(online)}\n`
   const sampleText = samples === null ? '' : (await import('../sample/sample-report.ts')).renderSamples(samples)
-  const all = [...problems, ...(samples?.problems ?? [])]
+  const count = problems.length + (samples?.problems.length ?? 0)
   return [
     ...configWarnings,
     ...onlineWarnings,
     problems.length > 0 ? '' : good,
     sampleText,
-    all.length > 0 ? formatProblems(all) : '',
+    ...problems.map((problem) => `${formatProblem(problem)}\n`),
+    count > 0 ? `${formatProblemCount(count)}\n` : '',
   ].join('')
 }
 

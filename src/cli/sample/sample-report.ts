@@ -1,8 +1,9 @@
 import type { Config } from '../../config/config.ts'
-import type { ConfigProblem } from '../../config/problem.ts'
+import { type ConfigProblem, formatProblem } from '../../config/problem.ts'
 import type { UncheckedReason } from '../../contract/check-message.ts'
 import { createValidators } from '../../contract/validators.ts'
 import type { OperationId } from '../../operations.ts'
+import { escapeControls } from '../../shared/escape-controls.ts'
 import { formatTable } from '../render/table.ts'
 import { type CheckedMessage, type CheckedSample, checkSample } from './check-sample.ts'
 import { readSamples } from './read-samples.ts'
@@ -19,6 +20,8 @@ export interface SampleRow extends CheckedSample {
 export interface SampleReport {
   /** Whether every message was checked, and keeps the contract. */
   readonly ok: boolean
+  /** Both, as they stand in the files. */
+  readonly inOrder: readonly (SampleRow | ConfigProblem)[]
   readonly samples: readonly SampleRow[]
   readonly problems: readonly ConfigProblem[]
   /** Whether a file could not be read at all. */
@@ -32,36 +35,39 @@ export const checkSampleFiles = async (
   configFile: string,
 ): Promise<SampleReport> => {
   const { compiledContract, contract } = config
-  if (compiledContract === null || contract === null) {
-    const problem = { file: configFile, line: 1, column: 1, path: 'contract', ...noContract }
-    return { ok: false, samples: [], problems: [problem], unreadable: false }
-  }
-  const validators = createValidators(compiledContract)
-  const samples: SampleRow[] = []
-  const problems: ConfigProblem[] = []
+  if (compiledContract === null || contract === null)
+    return toReport([{ file: configFile, line: 1, column: 1, path: 'contract', ...noContract }])
+  // The samples are the operator's own: their names may be told.
+  const validators = createValidators(compiledContract, null)
+  const inOrder: (SampleRow | ConfigProblem)[] = []
   let unreadable = false
   for (const file of files) {
     const read = await readSamples(file, config)
     unreadable ||= read.unreadable
-    problems.push(...read.problems)
-    for (const sample of read.samples) {
+    const rows = read.samples.map((sample): SampleRow | ConfigProblem => {
       const { at, operation } = sample
       const own = compiledContract.operations[operation]
-      if (own !== undefined) samples.push({ file, ...at, operation, ...checkSample(sample, own, validators, config) })
-      else
-        problems.push({
-          file,
-          ...at,
-          path: 'operation',
-          message: `the contract does not have ${operation}`,
-          expected: `one of ${Object.keys(compiledContract.operations).join(', ')}`,
-          found: operation,
-          hint: `add it to ${contract.file}, or remove the sample`,
-        })
-    }
+      if (own !== undefined) return { file, ...at, operation, ...checkSample(sample, own, validators, config) }
+      return {
+        file,
+        ...at,
+        path: 'operation',
+        message: `the contract does not have ${operation}`,
+        expected: `one of ${Object.keys(compiledContract.operations).join(', ')}`,
+        found: operation,
+        hint: `add it to ${contract.file}, or remove the sample`,
+      }
+    })
+    inOrder.push(...[...rows, ...read.problems].toSorted((a, b) => a.line - b.line || a.column - b.column))
   }
+  return toReport(inOrder, unreadable)
+}
+
+const toReport = (inOrder: SampleReport['inOrder'], unreadable = false): SampleReport => {
+  const problems = inOrder.filter((each) => 'path' in each)
+  const samples = inOrder.filter((each) => 'request' in each)
   const isKeptByAll = samples.every((row) => messagesOf(row).every(({ message }) => isKept(message)))
-  return { ok: problems.length === 0 && isKeptByAll, samples, problems, unreadable }
+  return { ok: problems.length === 0 && isKeptByAll, inOrder, samples, problems, unreadable }
 }
 
 const noContract = {
@@ -77,28 +83,32 @@ const messagesOf = ({ request, response }: CheckedSample) => [
   ...(response === null ? [] : [{ direction: 'response', message: response }]),
 ]
 
-/** Renders the checked samples for a screen: a line for each message, and one for each violation. */
-export const renderSamples = ({ samples }: SampleReport): string =>
-  samples
-    .flatMap((row) => {
+/**
+ * Renders what the samples came to for a screen, in their order: a line for each message and one for each violation, or
+ * the problem of a sample.
+ */
+export const renderSamples = ({ inOrder }: SampleReport): string =>
+  inOrder.map((each) => ('path' in each ? `${formatProblem(each)}\n` : renderSample(each))).join('')
+
+const renderSample = (row: SampleRow): string =>
+  messagesOf(row)
+    .map(({ direction, message }) => {
+      const { violations, unchecked } = message
       const where = `${row.file}:${row.line}:${row.column} ${row.operation}`
-      return messagesOf(row).map(({ direction, message }) => {
-        const { violations, unchecked } = message
-        const body = unchecked === null ? '' : `; its body is not checked: ${uncheckedTexts[unchecked]}`
-        if (isKept(message)) return `${where}: the ${direction} keeps the contract${body}\n`
-        const rows = violations.map(({ pointer, in: place, rule, detail }) => [
-          `    ${place} ${pointer}`.trimEnd(),
-          rule,
-          detail,
-        ])
-        return `${where}: the ${direction} breaks the contract${body}${describeOutcome(message)}\n${formatTable(rows)}\n`
-      })
+      const body = unchecked === null ? '' : `; its body is not checked: ${uncheckedTexts[unchecked]}`
+      if (isKept(message)) return `${where}: the ${direction} keeps the contract${body}\n`
+      const rows = violations.map(({ pointer, in: place, rule, detail }) => [
+        `    ${place} ${escapeControls(pointer)}`.trimEnd(),
+        rule,
+        detail,
+      ])
+      return `${where}: ${describeOutcome(message)}: the ${direction} breaks the contract${body}\n${formatTable(rows)}\n`
     })
     .join('')
 
 const describeOutcome = ({ mode, rejected }: CheckedMessage): string => {
-  if (rejected !== null) return `; the client gets ${rejected.status} ${rejected.code}`
-  return mode === 'report' ? '; it goes through, and is counted' : '; it goes through, for the mode is off'
+  if (rejected !== null) return `the client gets ${rejected.status} ${rejected.code}`
+  return mode === 'report' ? 'it goes through, and is counted' : 'it goes through, for the mode is off'
 }
 
 const uncheckedTexts: Readonly<Record<UncheckedReason, string>> = {

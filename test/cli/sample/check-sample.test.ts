@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { folderWith, sandbox } from '../../config/helper.ts'
@@ -108,6 +108,41 @@ describe('a sample', () => {
       [2, 'valuation.score'],
       [3, 'market.insights'],
     ])
+  })
+
+  test('is told in its place, whether its messages were checked or it has a problem', async () => {
+    const folder = folderFor(`[
+      { "operation": "inventory.sync" },
+      { "operation": "market.insights" },
+      { "operation": "market.insight" },
+      { "operation": "valuation.score", "body": { "id": "a" } }\n]`)
+    const none = join(folder, 'none.json')
+
+    const { out } = await runCheck(folder, 'sample.json', '--sample', none)
+
+    const places = out.matchAll(/^\S+\/(gateway\.yaml|sample\.json:\d|none\.json:\d)/gm)
+    const own = out.slice(out.indexOf(': good'))
+    expect([...places].map(([, place]) => place).slice(-5)).toEqual([
+      'sample.json:2',
+      'sample.json:3',
+      'sample.json:4',
+      'sample.json:5',
+      'none.json:1',
+    ])
+    expect(own).toMatch(/\n3 problems\n$/)
+  })
+
+  test('has names of its own told, and no control character of them', async () => {
+    const contract = structuredClone(sampleContract)
+    Object.assign(contract.components.schemas.Asset, { additionalProperties: false })
+    const folder = folderFor({ operation: 'valuation.score', body: { id: 'a', amuont: 1, '\u001b[2J': 2 } })
+    writeFileSync(join(folder, 'contract.json'), JSON.stringify(contract))
+
+    const { out } = await runCheck(folder)
+
+    expect(out).toContain('body /amuont   additionalProperties')
+    expect(out).toContain('body /\\x1b[2J')
+    expect(out).not.toContain('\u001b')
   })
 
   test('may stand in several files', async () => {
@@ -270,7 +305,7 @@ describe('what is wrong with a file', () => {
     ['{ "operation": "valuation.score", "path": "/x" }', ['1:35 path: the operation is named already']],
     ['{ "operation": "market.insight" }', ['1:16 operation: unknown operation; did you mean "market.insights"?']],
     ['{ "operation": 1 }', ['1:16 operation: the wrong kind of value']],
-    ['{ "operaton": "x" }', ['1:3 operaton: unknown key; did you mean "operation"?', '1:1 : operation is missing']],
+    ['{ "operaton": "x" }', ['1:1 : operation is missing', '1:3 operaton: unknown key; did you mean "operation"?']],
     ['{ "operation": "leads.pipeline", "operation": "x" }', ['1:34 operation: it stands there twice']],
     [
       '{ "method": "get", "path": "/leads/pipeline" }',
