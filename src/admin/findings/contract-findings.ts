@@ -1,13 +1,21 @@
+import type { FailureKind } from '../../failures/kinds.ts'
 import type { DriftReport, DriftRow, RecentDrift } from '../../observe/contract/drift-report.ts'
 import { formatShare } from '../../units.ts'
 import { formatTimeOfDay } from '../format-time.ts'
-import { createFinding, type Finding } from './finding.ts'
+import { createFinding, type Finding, type Severity } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // As for failures at an endpoint: fewer in five minutes may be a hiccup.
 const minBroken = 3
 
 const maxPlaces = 3
+
+/** The failures that {@link contractFindings} tells of, with their places: no other finding does. */
+export const contractFailures: ReadonlySet<FailureKind> = new Set([
+  'invalid-request',
+  'unsupported-media-type',
+  'invalid-response',
+])
 
 // Where none was broken for that long, the finding says so. It goes after five minutes.
 const quietMs = 60_000
@@ -27,23 +35,35 @@ export const contractFindings = ({ at, config, report: { drift } }: FindingInput
     const isQuiet = at - lastBrokenAt >= quietMs
     const quiet = isQuiet ? `, none since ${formatTimeOfDay(lastBrokenAt, at)}` : ''
     const cause = `${formatShare(broken, checked)} of the ${whose} break the contract since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet}): ${placesPhrase(drift, recent)}`
-    const severity = direction === 'request' || isQuiet || broken < minBroken ? 'notice' : 'warning'
+    const severity = isQuiet || broken < minBroken ? 'notice' : severityOf(recent, mode === 'enforce')
     return [createFinding(severity, `operations.${operation}`, cause, { since: brokenSince, command: reportCommand })]
   })
 
+/**
+ * Rates messages that break the contract now. A few requests that do are their clients' fault; where half of them are
+ * rejected, the contract itself may be wrong.
+ */
+const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boolean): Severity => {
+  if (direction === 'response') return isEnforced ? 'critical' : 'warning'
+  return isEnforced && broken * 2 >= checked ? 'warning' : 'notice'
+}
+
 const reportCommand = 'lender-gateway contract report'
 
-/** Names where it is broken, the most frequent first. */
+/** Names where it is broken, the most frequent first, and of requests the client of the last one. */
 const placesPhrase = ({ rows }: DriftReport, { operation, direction, endpoint, brokenSince }: RecentDrift): string => {
   const own = rows.filter(
     (row) => row.operation === operation && row.direction === direction && row.lastAt >= (brokenSince ?? 0),
   )
   // A row knows the endpoint of its last message only.
   const ofEndpoint = direction === 'response' ? own.filter(({ example }) => example.endpoint === endpoint) : own
-  const places = (ofEndpoint.length > 0 ? ofEndpoint : own).map(placeText)
-  if (places.length === 0) return 'where is not known, since the table is full'
-  const more = places.length - maxPlaces
-  return places.slice(0, maxPlaces).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const shown = ofEndpoint.length > 0 ? ofEndpoint : own
+  const [last] = shown.toSorted((a, b) => b.lastAt - a.lastAt)
+  if (last === undefined) return 'where is not known, since the table is full'
+  const places = shown.slice(0, maxPlaces).map(placeText).join(', ')
+  const more = shown.length - maxPlaces
+  const who = direction === 'request' ? `; the last one of ${last.example.client}` : ''
+  return `${places}${more > 0 ? ` and ${more} more` : ''}${who}`
 }
 
 const placeText = ({ in: place, pointer, rule }: DriftRow): string =>

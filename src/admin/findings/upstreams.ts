@@ -5,6 +5,7 @@ import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { formatDuration } from '../../units.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
+import { contractFailures } from './contract-findings.ts'
 import {
   causePhrase,
   countPhrase,
@@ -62,6 +63,7 @@ const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly Er
       operation !== null &&
       endpoint !== null &&
       groupOfOperation(operation) === group &&
+      !contractFailures.has(kind) &&
       (failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'),
   )
 

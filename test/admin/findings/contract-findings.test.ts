@@ -4,7 +4,7 @@ import { collectFindings } from '../../../src/admin/findings/findings.ts'
 import type { Violation } from '../../../src/contract/compiled-contract.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { contractFile } from '../../helpers/contract.ts'
-import { findingInputs } from './finding-inputs.ts'
+import { cause, findingInputs, endpoint as up } from './finding-inputs.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
 afterEach(() => vi.useRealTimers())
@@ -65,7 +65,8 @@ test('requests that break it are worth knowing, and nothing that a client wrote 
 
   expect(finding).toMatchObject({
     severity: 'notice',
-    cause: '100 % of the requests break the contract since 10:04:00 (9 of 9 in the last 5 minutes): /grade enum',
+    cause:
+      '100 % of the requests break the contract since 10:04:00 (9 of 9 in the last 5 minutes): /grade enum; the last one of 203.0.113.7',
   })
   expect(JSON.stringify(finding)).not.toContain('what-a-client-wrote')
 })
@@ -80,6 +81,45 @@ test('what is rejected is said so', () => {
   expect(causes).toEqual([
     expect.stringContaining('break the contract since 10:04:00, and clients get 502 (5 of 10'),
     expect.stringContaining('break the contract since 10:04:00, and are rejected (5 of 10'),
+  ])
+})
+
+test.each([
+  ['response', 'enforce', 1, 'critical'],
+  ['response', 'report', 100, 'warning'],
+  ['request', 'enforce', 40, 'notice'],
+  ['request', 'enforce', 50, 'warning'],
+  ['request', 'report', 100, 'notice'],
+] as const)('of %ss, mode %s, a share of %i in 100 is: %s', (direction, mode, share, severity) => {
+  const counts = new DriftCounts('a')
+  messages(counts, direction, 4 * (100 - share), 4 * share)
+
+  expect(findingsOf(counts, { [direction]: mode })[0]?.severity).toBe(severity)
+})
+
+test('what breaks the contract is one finding, not one more of the endpoint or of clients', () => {
+  const counts = new DriftCounts('a')
+  messages(counts, 'request', 0, 4)
+  messages(counts, 'response', 0, 4)
+  const failed = { operation: 'valuation.score', reason: null, firstAt: Date.now(), lastAt: Date.now() } as const
+
+  const found = collectFindings(
+    findingInputs({
+      at: Date.now(),
+      settings: { contract: { file: contractFile(), request: 'enforce', response: 'enforce' } },
+      report: { drift: counts.report },
+      upstreams: { valuation: { endpoints: [up({ url: endpoint })] } },
+      causes: [
+        cause({ ...failed, kind: 'invalid-response', endpoint }),
+        cause({ ...failed, kind: 'invalid-request', endpoint: null }),
+        cause({ ...failed, kind: 'unsupported-media-type', endpoint: null }),
+      ],
+    }),
+  )
+
+  expect(found.map(({ about, command }) => [about, command])).toEqual([
+    ['operations.valuation.score', 'lender-gateway contract report'],
+    ['operations.valuation.score', 'lender-gateway contract report'],
   ])
 })
 
