@@ -1,12 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { open, rename, unlink } from 'node:fs/promises'
 import { isatty } from 'node:tty'
 import { strToU8, zipSync } from 'fflate'
 import { epochMs } from '../../clock.ts'
 import { version } from '../../version.ts'
 import { cliError, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { writeOutputFile } from '../output-file.ts'
 import { warnAboutTarget } from '../render/output.ts'
 import { formatTable } from '../render/table.ts'
 import { type BundlePart, collectParts } from './bundle-parts.ts'
@@ -33,13 +33,7 @@ export const createBundle = async ({
   warnAboutTarget(target)
   const manifestText = renderManifest(parts, { at, url: targetUrl(target), addresses: addresses === true })
   const bytes = packZip([...parts, { name: 'MANIFEST.txt', text: manifestText }], at)
-  await archiveOutput.write(bytes).catch((error: NodeJS.ErrnoException) => {
-    throw cliError(
-      error.code === 'EEXIST'
-        ? `${archiveOutput.name} is there already: --force overwrites it`
-        : `${archiveOutput.name} cannot be written (${error.code ?? error.message})`,
-    )
-  })
+  await archiveOutput.write(bytes)
 
   const missing = parts.filter(({ error }) => error !== null)
   for (const [error, same] of Map.groupBy(missing, (part) => part.error)) {
@@ -99,48 +93,23 @@ const packZip = (
 }
 
 /** The destination of an archive. */
-export interface ArchiveOutput {
+interface ArchiveOutput {
   readonly name: string
   readonly isFile: boolean
-  /** Writes all of it, or leaves nothing. Rejects with the error of the file system. */
+  /** Writes all of it, or leaves nothing. Throws {@link cliError}. */
   write(bytes: Uint8Array): Promise<void>
 }
 
 /** Opens a file for its owner alone, or stdout (`-`). Throws {@link cliError} when stdout is a terminal. */
-export const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
+const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
   if (output !== '-')
     return {
       name: output,
       isFile: true,
-      write: (bytes) => (force ? replaceFile(output, bytes) : createFile(output, bytes)),
+      write: (bytes) => writeOutputFile(output, bytes, { force, mode: 0o600 }),
     }
   if (isatty(1)) throw cliError('stdout is a terminal, and an archive is not to be read there: --output FILE')
   return { name: 'stdout', isFile: false, write: writeToStdout }
-}
-
-/** Writes a new file. It does not follow a link that an attacker has put in its place. */
-const createFile = async (file: string, bytes: Uint8Array): Promise<void> => {
-  const handle = await open(file, 'wx', 0o600)
-  try {
-    await handle.writeFile(bytes)
-  } catch (error) {
-    await unlink(file)
-    throw error
-  } finally {
-    await handle.close()
-  }
-}
-
-/**
- * Writes a new file beside the old one and renames it. The old one stays whole until then, and its mode is not kept.
- */
-const replaceFile = async (file: string, bytes: Uint8Array): Promise<void> => {
-  const temporaryFile = `${file}.${randomBytes(6).toString('hex')}`
-  await createFile(temporaryFile, bytes)
-  await rename(temporaryFile, file).catch(async (error) => {
-    await unlink(temporaryFile)
-    throw error
-  })
 }
 
 const writeToStdout = async (bytes: Uint8Array): Promise<void> => {
@@ -148,5 +117,7 @@ const writeToStdout = async (bytes: Uint8Array): Promise<void> => {
     throw error
   })
   const written = new Promise<void>((resolve) => void process.stdout.write(bytes, () => resolve()))
-  await Promise.race([failed, written])
+  await Promise.race([failed, written]).catch((error: NodeJS.ErrnoException) => {
+    throw cliError(`stdout cannot be written (${error.code ?? error.message})`)
+  })
 }

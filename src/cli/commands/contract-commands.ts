@@ -30,10 +30,10 @@ const createReportCommand = (): Command =>
 
 const draftHelp = `
 It is an OpenAPI document of what passed while the gateway learnt, ready to be edited, and to be used as contract.file. x-seen says how
-often each thing was seen, x-gap what is still open.
+often each thing was seen, x-gap what is still open. With --output, a file is written whole, or nothing is.
 ${clientCommandHelp(
-  '0 printed, 1 nothing was learnt or a worker does not answer, 2 the gateway could not be asked',
-  'contract draft > contract.yaml',
+  '0 printed or written, 1 nothing was learnt or a worker does not answer, 2 the gateway could not be asked, or FILE not written',
+  'contract draft --output config/contract.yaml',
   'contract draft --admin https://gateway-1.internal:9901 --format json',
 )}`
 
@@ -44,6 +44,8 @@ const createDraftCommand = (): Command =>
     'Print the contract as it was learnt from what passed.',
     new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'),
   )
+    .option('--output <FILE>', 'write it to a new file (default: stdout)')
+    .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)
     .action((options: DraftOptions) =>
       runClientCommand(async () => (await import('./contract-draft.ts')).showContractDraft(options)),

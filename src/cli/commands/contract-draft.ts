@@ -3,19 +3,23 @@ import { callAdmin } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
 import { decodeResponse } from '../client/decode-response.ts'
 import { locateGateway, type TargetOptions } from '../client/locate.ts'
-import { printJson, warnAboutTarget } from '../render/output.ts'
+import { writeOutputFile } from '../output-file.ts'
+import { formatJson, warnAboutTarget } from '../render/output.ts'
 
 /** The options of `contract draft`. */
 export interface DraftOptions extends TargetOptions {
   readonly format: 'yaml' | 'json'
+  /** The file that it is written to; stdout by default. */
+  readonly output?: string
+  readonly force?: true
 }
 
 // As much as nine operations with every bound of learning reached.
 const maxBytes = 64 * 1024 ** 2
 const timeoutMs = 30_000
 
-/** Gets the draft of a gateway and prints it; resolves to the exit code. */
-export const showContractDraft = async ({ format, ...targetOptions }: DraftOptions): Promise<number> => {
+/** Gets the draft of a gateway, and prints it or writes it to a file; resolves to the exit code. */
+export const showContractDraft = async ({ format, output, force, ...targetOptions }: DraftOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { status, body } = await callAdmin(target, { method: 'GET', path: '/contract/draft', timeoutMs, maxBytes })
   warnAboutTarget(target)
@@ -24,7 +28,12 @@ export const showContractDraft = async ({ format, ...targetOptions }: DraftOptio
     process.stderr.write(`lender-gateway: ${targetUrl(target)} has no draft: ${detail}\n`)
     return 1
   }
-  if (format === 'json') printJson(body)
-  else process.stdout.write((await import('../../config/yaml/format-yaml.ts')).formatYaml(body))
+  const text =
+    format === 'json' ? formatJson(body) : (await import('../../config/yaml/format-yaml.ts')).formatYaml(body)
+  if (output === undefined) process.stdout.write(text)
+  else {
+    await writeOutputFile(output, text, { force: force === true, mode: 0o666 })
+    process.stdout.write(`${output}: written; edit it, name it in contract.file, and check\n`)
+  }
   return 0
 }

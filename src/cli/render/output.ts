@@ -2,7 +2,10 @@ import { version } from '../../version.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 
 /** Prints JSON for programs. */
-export const printJson = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
+
+/** Formats JSON for programs. */
+export const formatJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 /** Warns on stderr when the address is not from the file, and when the gateway has another version. */
 export const warnAboutTarget = (target: AdminTarget, gatewayVersion: string = version()): void => {

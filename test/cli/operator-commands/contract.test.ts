@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
@@ -22,8 +22,9 @@ test('the contract is learnt, shown to be, stopped and printed as a file', { tim
 
   const stopped = await contract(live.admin, 'learn', '--stop')
   const again = await contract(live.admin, 'learn', '--stop')
-  const yaml = await contract(live.admin, 'draft')
-  writeFileSync(join(live.folder, 'contract.yaml'), yaml.out)
+  const file = join(live.folder, 'contract.yaml')
+  const written = await contract(live.admin, 'draft', '--output', file)
+  const printed = await contract(live.admin, 'draft')
 
   expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt: ') })
   expect(learnt).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^the contract is learnt until .*Z\n$/) })
@@ -32,6 +33,34 @@ test('the contract is learnt, shown to be, stopped and printed as a file', { tim
   expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learnt any more; the draft stays\n' })
   expect(again).toMatchObject({ code: 1, err: expect.stringContaining('it does not learn just now') })
   expect(json.paths['/market/insights'].get['x-seen']).toBe('1 of 1')
-  expect(readFileSync(join(live.folder, 'contract.yaml'), 'utf8')).toContain('x-seen: 1 of 1')
+  expect(written).toMatchObject({ code: 0, err: '', out: expect.stringContaining(`${file}: written; `) })
+  expect(printed.out).toContain('x-seen: 1 of 1')
+  expect(readFileSync(file, 'utf8')).toBe(printed.out)
   expect(loadContract(live.folder, 'contract.yaml').problems).toEqual([])
+})
+
+test('a draft takes the place of no file unless it is forced, and a failure leaves the file as it is', async () => {
+  const live = await bootLiveGateway()
+  const file = join(live.folder, 'contract.yaml')
+  const files = () => readdirSync(live.folder).sort()
+  writeFileSync(file, 'precious')
+  const before = files()
+  const draft = (...args: readonly string[]) => contract(live.admin, 'draft', '--output', ...args)
+
+  const empty = await draft(file, '--force')
+  await contract(live.admin, 'learn')
+  await (await fetch(`${live.url}/market/insights?limit=1`)).arrayBuffer()
+  const there = await vi.waitFor(async () => {
+    const result = await draft(file)
+    expect(result.code).toBe(2)
+    return result
+  }, 30_000)
+  const nowhere = await draft(join(live.folder, 'no', 'contract.yaml'))
+
+  expect(empty).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt') })
+  expect(there).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--force overwrites it') })
+  expect(nowhere).toMatchObject({ code: 2, out: '', err: expect.stringContaining('(ENOENT)') })
+  expect([readFileSync(file, 'utf8'), files()]).toEqual(['precious', before])
+  expect((await draft(file, '--force')).code).toBe(0)
+  expect([readFileSync(file, 'utf8'), files()]).toEqual([expect.stringContaining('openapi: '), before])
 })
