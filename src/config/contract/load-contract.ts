@@ -18,6 +18,8 @@ import { knownDialects } from './schema-keywords.ts'
 export interface LoadedContract {
   /** Null: there are problems. */
   readonly contract: CompiledContract | null
+  /** Why its file cannot be read; null: it was read. */
+  readonly unreadable: string | null
   readonly problems: readonly ConfigProblem[]
   /** What works, but was probably not meant. */
   readonly warnings: readonly ConfigProblem[]
@@ -34,13 +36,11 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
   const findings = new ContractFindings()
   const files = new ContractFiles(file, findings)
   let contract: CompiledContract | null = null
+  const main = files.read(file)
+  if (typeof main === 'string')
+    return { contract, unreadable: main, problems: [], warnings: [], sources: files.sources }
   try {
-    const main = files.read(file)
-    if (typeof main === 'string')
-      findings.problems.push({
-        ...fileProblem(file, `the contract cannot be read: ${main}`, 'an OpenAPI document of at most 8MiB', main),
-      })
-    else if (main !== null) contract = compile(main, files, findings)
+    if (main !== null) contract = compile(main, files, findings)
   } catch (error) {
     // Ajv says what it finds in a schema without a place; what it is known to find has been said before.
     const reason = error instanceof Error ? error.message : String(error)
@@ -57,6 +57,7 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
   )
   return {
     contract: problems.length > 0 ? null : contract,
+    unreadable: null,
     problems,
     warnings: findings.warnings,
     sources: files.sources,

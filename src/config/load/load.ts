@@ -7,9 +7,17 @@ import { deepFreeze } from '../deep-freeze.ts'
 import type { ConfigReport } from '../diff/diff-reports.ts'
 import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '../diff/report.ts'
 import type { Environment } from '../environment.ts'
-import { type ConfigIssue, type ConfigProblem, fileProblem, formatKeyPath, type LocatableIssue } from '../problem.ts'
-import { valueAt } from '../rules/rule.ts'
+import {
+  type ConfigIssue,
+  type ConfigProblem,
+  fileProblem,
+  formatKeyPath,
+  type LocatableIssue,
+  quote,
+} from '../problem.ts'
+import { parseAt, valueAt } from '../rules/rule.ts'
 import { validateCrossKeyRules } from '../rules/rules.ts'
+import { contractFileSchema } from '../sections/contract.ts'
 import { collectWarnings } from '../warnings/warnings.ts'
 import { parseYamlSource, toPlainTree, type YamlSource } from '../yaml/yaml-document.ts'
 import { dropCascadingIssues } from './cascading-issues.ts'
@@ -101,12 +109,14 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   if (!result.success) issues.push(...withoutRepeats(issuesFromZod(result.error.issues, secrets.tree), issues))
   issues.push(...withoutRepeats(clients?.issues ?? [], issues))
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
-  const problems = locateInFiles(dropCascadingIssues(issues, secrets.tree), source, file, included)
-  if (!result.success || problems.length > 0) return reject(problems, sources)
-  const contractFile = result.data.contract?.file ?? null
-  const contract = contractFile === null ? noContract : loadContract(dirname(file), contractFile)
+  // Whatever else is wrong here: an operator mends both at once.
+  const contractName = parseAt(secrets.tree, contractFileSchema, contractFilePath)
+  const contract = contractName === undefined ? noContract : loadContract(dirname(file), contractName)
   sources.push(...contract.sources)
-  if (contract.problems.length > 0) return reject(contract.problems, sources)
+  if (contract.unreadable !== null) issues.push(unreadableContract(contract.unreadable, contractName ?? ''))
+  const ownProblems = locateInFiles(dropCascadingIssues(issues, secrets.tree), source, file, included)
+  const problems = [...ownProblems, ...contract.problems]
+  if (!result.success || problems.length > 0) return reject(problems, sources)
   const listedClients = { clients: clients?.clients ?? [], parts: included?.parts ?? [] }
   const config = resolveConfig(result.data, listedClients, contract.contract)
   const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
@@ -119,7 +129,17 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   return { ok: true, config, report, restartOnly, provenance, warnings, sources, statedAdminPort }
 }
 
-const noContract: LoadedContract = { contract: null, problems: [], warnings: [], sources: [] }
+const noContract: LoadedContract = { contract: null, unreadable: null, problems: [], warnings: [], sources: [] }
+
+const contractFilePath = ['contract', 'file']
+
+const unreadableContract = (reason: string, name: string): ConfigIssue => ({
+  path: contractFilePath,
+  message: `the contract cannot be read: ${reason}`,
+  expected: 'an OpenAPI document of at most 8MiB',
+  found: quote(name),
+  hint: 'a relative path starts at the folder of this file; npx lender-gateway contract draft makes one',
+})
 
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>
   typeof tree === 'object' && tree !== null ? { ...tree, clients } : tree

@@ -6,7 +6,8 @@ import { optionalPolicy } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, percent, size } from '../schema/scalar-types.ts'
 
-const file = scalar<string>(
+/** The schema of `contract.file`. */
+export const contractFileSchema = scalar<string>(
   {
     expected: 'the path of an OpenAPI document such as contract.yaml',
     parse: (value) => {
@@ -27,7 +28,7 @@ const responseMode = modeSchema('Whether responses are checked: not at all, coun
 export const contractSchema = optionalPolicy(
   z
     .strictObject({
-      file: optionalKey(file),
+      file: optionalKey(contractFileSchema),
       request: requestMode.prefault('report'),
       response: responseMode.prefault('report'),
       sample: percent('The share of messages that is checked in report mode', { min: 0 }).prefault('100%'),
