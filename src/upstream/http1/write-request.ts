@@ -102,6 +102,7 @@ const writeUpload = async (
   let bytes = 0
   for await (const chunk of upload) {
     if (isCancelled()) return false
+    if (chunk.length === 0) continue // RFC 9112 §7.1: a chunk of no bytes would end the body
     bytes += chunk.length
     if (length !== null && bytes > length) throw wrongLengthError()
     socket.cork()
