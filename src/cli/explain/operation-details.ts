@@ -96,11 +96,13 @@ export const collectOperationDetails = (
       setting(`operations.${id}.state`, operation.state),
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
     ],
-    layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) =>
-      key === 'cache' && operation.cache !== null
-        ? setting(`operations.${id}.cache`, renderCache(subtree(tree, 'operations', id, 'cache')))
-        : setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value),
-    ),
+    layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) => {
+      const own = setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value)
+      if (key === 'cache' && operation.cache !== null)
+        return { ...own, value: renderCache(subtree(tree, 'operations', id, 'cache')) }
+      // Without a contract the modes of the file do nothing: none of its lines says that they are off.
+      return isMode(key) && config.compiledContract === null ? { ...own, provenance: builtInProvenance } : own
+    }),
     globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
   }
 }
@@ -139,8 +141,9 @@ export const describeLayers = (
   })
 
 /** Tells whether the key of a layer is one of an operation, which may state it for itself. */
-const isOwnKey = (key: string): boolean =>
-  !key.includes('.') || key === 'contract.request' || key === 'contract.response'
+const isOwnKey = (key: string): boolean => !key.includes('.') || isMode(key)
+
+const isMode = (key: string): boolean => key === 'contract.request' || key === 'contract.response'
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 
@@ -201,7 +204,7 @@ const toExplainedLayers = (
   const shown = rows.map((row): ExplainedLayer => {
     const contract = findContractPlace(row.name, id, config)
     // Its layer needs what only a process that serves has.
-    const isOn = contract === null ? row.layer !== null : row.setting !== 'none' && contract.offBecause === null
+    const isOn = contract === null ? row.layer !== null : row.setting !== 'off' && contract.offBecause === null
     return { ...setting(row.key, row.setting), name: row.name, on: isOn && state === 'serve', contract }
   })
   // `refuse` stands in place of all other layers, and of the upstream.

@@ -123,7 +123,8 @@ const contractCells = (
 }
 
 const offNote = (value: string, contract: ContractPlace | null): string => {
-  if (value === 'none') return ' (off)'
+  if (value === 'none' || value === 'false') return ' (off)'
+  if (value === 'off') return ''
   const why = contract?.offBecause ?? null
   return why === null ? ' (not reached)' : ` (off: ${why})`
 }

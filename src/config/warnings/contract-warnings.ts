@@ -51,5 +51,25 @@ const uselessModes: WarningRule = ({ parsed: { operations }, config: { compiledC
       },
   )
 
+/** Warns of modes for all nine that enforce nothing, as when learning has taken the place of a file. */
+const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
+  contract !== null &&
+  contract.file === null &&
+  (['request', 'response'] as const).map(
+    (direction) =>
+      contract[direction] === 'enforce' && {
+        path: ['contract', direction],
+        message: 'this enforces nothing: no file says what the contract is',
+        expected: 'file: contract.yaml beside it, or no mode',
+        found: 'enforce',
+        hint: 'add file: contract.yaml, which may stand beside learn: true, or remove the mode',
+      },
+  )
+
 /** The warnings of the contract: what is enforced in part or not at all. */
-export const contractWarnings: readonly WarningRule[] = [uncheckedBodies, unusedModes, uselessModes]
+export const contractWarnings: readonly WarningRule[] = [
+  uncheckedBodies,
+  unusedModes,
+  uselessModes,
+  enforcedWithoutFile,
+]

@@ -98,7 +98,14 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     row('tracing', 'tracing.otlp', tracing?.otlp ? tracing : null, formatOtlp, () =>
       tracingLayer(options.tracing ?? noopTracing),
     ),
-    row('server-timing', 'tracing.serverTiming', tracing?.serverTiming || null, String, () => serverTimingLayer),
+    row(
+      'server-timing',
+      'tracing.serverTiming',
+      tracing?.serverTiming || null,
+      String,
+      () => serverTimingLayer,
+      'false',
+    ),
     row('metrics', 'metrics', metrics, formatMetrics, () => inFlightGaugeLayer(options.requestMetrics.operations[id])),
     row('audit', 'audit.onFailure', audit, formatAudit, (rules) => auditLayer(rules, options.auditSink)),
 
@@ -138,8 +145,13 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
 
     // Serve the request: from the cache, or from the upstream in time.
     row('body-limit', 'maxBody', own.maxBody, formatSize, bodyLimitLayer),
-    row('request-contract', 'contract.request', heldTo(own.contract.request), String, (mode) =>
-      createRequestContractLayer(options, mode),
+    row(
+      'request-contract',
+      'contract.request',
+      heldTo(own.contract.request),
+      String,
+      (mode) => createRequestContractLayer(options, mode),
+      'off',
     ),
     operation.method === 'GET'
       ? row(
@@ -158,13 +170,23 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
         ),
     row('deadline', 'deadline', own.deadline, formatDuration, deadlineLayer),
     // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
-    row('response-contract', 'contract.response', heldTo(own.contract.response), String, (mode) =>
-      createResponseContractLayer(options, mode),
+    row(
+      'response-contract',
+      'contract.response',
+      heldTo(own.contract.response),
+      String,
+      (mode) => createResponseContractLayer(options, mode),
+      'off',
     ),
     // Below what rejects messages: it learns what the upstream sends, and from requests that reach it. Below the cache
     // too, so that a stored response is learnt once. Above retries, which end in one response.
-    row('contract-learning', 'contract.learn', options.learningMode, formatLearning, () =>
-      createLearningLayer(options),
+    row(
+      'contract-learning',
+      'contract.learn',
+      options.learningMode,
+      formatLearning,
+      () => createLearningLayer(options),
+      'false',
     ),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
       retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
@@ -187,16 +209,16 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
         send,
       )
 
+/** Makes a row. `off`: how the file writes that the layer is off, which is a `value` of null. */
 const row = <T>(
   name: string,
   key: string,
   value: T | null,
   format: (value: T) => string,
   make: (value: T) => Layer | null,
+  off: 'none' | 'false' | 'off' = 'none',
 ): LayerRow =>
-  value === null
-    ? { name, key, setting: 'none', layer: null }
-    : { name, key, setting: format(value), layer: make(value) }
+  value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }
 
 const createCacheLayer = (
   { operation: { id }, config, caches }: LayerStackOptions,

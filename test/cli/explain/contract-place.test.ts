@@ -75,7 +75,7 @@ test('responses that the contract leaves out are off, and so is what the mode sa
   )
 
   expect(text).toEqual([
-    expect.stringMatching(/^request-contract {2}contract\.request: none \(off\) {2}operation {2}gateway\.yaml:\d+; /),
+    expect.stringMatching(/^request-contract {2}contract\.request: off {2}operation {2}gateway\.yaml:\d+; /),
     'response-contract  contract.response: report (off: the contract has no responses of the operation)  built-in  contract.yaml:8',
   ])
 })
@@ -84,8 +84,14 @@ test('without a contract the layers are off, and no place is shown', async () =>
   const { text, json } = await explain({}, 'GET', '/market/insights')
 
   expect(text).toEqual([
-    'request-contract  contract.request: none (off)  built-in',
-    'response-contract  contract.response: none (off)  built-in',
+    'request-contract  contract.request: off  built-in',
+    'response-contract  contract.response: off  built-in',
   ])
   expect(json.some((layer) => 'contract' in layer)).toBe(false)
+})
+
+test('where the contract is learnt only, no line of the file is said to switch a mode off', async () => {
+  const { text } = await explain({ contract: { learn: true, request: 'enforce' } }, 'GET', '/market/insights')
+
+  expect(text[0]).toBe('request-contract  contract.request: off  built-in')
 })

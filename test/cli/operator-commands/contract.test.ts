@@ -14,6 +14,10 @@ test('the contract is learnt, shown to be, stopped and printed as a file', { tim
   await (await fetch(`${live.url}/market/insights?limit=1`)).arrayBuffer()
   const report = await contract(live.admin, 'report')
   const status = await runCommand(['status', '--admin', live.admin])
+  const explained = await runCommand([
+    ...['explain', 'GET', '/market/insights', '--live'],
+    ...['--config', live.file, '--admin', live.admin],
+  ])
   const json = await vi.waitFor(async () => {
     const drawn = await contract(live.admin, 'draft', '--format', 'json')
     expect(drawn.code).toBe(0)
@@ -29,7 +33,7 @@ test('the contract is learnt, shown to be, stopped and printed as a file', { tim
   expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt: ') })
   expect(learnt).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^the contract is learnt until .*Z\n$/) })
   const shown = /the contract is learnt, with enumerations, by an operator until .*: contract draft prints it/
-  expect([report.out, status.out]).toEqual([expect.stringMatching(shown), expect.stringMatching(shown)])
+  for (const { out } of [report, status, explained]) expect(out).toMatch(shown)
   expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learnt any more; the draft stays\n' })
   expect(again).toMatchObject({ code: 1, err: expect.stringContaining('it does not learn just now') })
   expect(json.paths['/market/insights'].get['x-seen']).toBe('1 of 1')

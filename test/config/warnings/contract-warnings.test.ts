@@ -36,3 +36,13 @@ test('modes of an operation that the contract leaves out get a warning', () => {
     ['operations.leads.pipeline.contract', 'this does nothing: there is no contract', 'none'],
   ])
 })
+
+test('modes that enforce nothing, for learning has taken the place of a file, get a warning', () => {
+  const nothing = 'this enforces nothing: no file says what the contract is'
+
+  expect(warningsOf('contract: { learn: true, request: enforce, response: enforce }')).toEqual([
+    ['contract.request', nothing, 'enforce'],
+    ['contract.response', nothing, 'enforce'],
+  ])
+  expect(warningsOf('contract: { learn: true, request: off }')).toEqual([])
+})

@@ -240,11 +240,11 @@ describe('the table', () => {
       { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
       { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
-      { name: 'request-contract', key: 'contract.request', setting: 'none', layer: null },
+      { name: 'request-contract', key: 'contract.request', setting: 'off', layer: null },
       { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
-      { name: 'response-contract', key: 'contract.response', setting: 'none', layer: null },
-      { name: 'contract-learning', key: 'contract.learn', setting: 'none', layer: null },
+      { name: 'response-contract', key: 'contract.response', setting: 'off', layer: null },
+      { name: 'contract-learning', key: 'contract.learn', setting: 'false', layer: null },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
     ])
   })
@@ -282,7 +282,7 @@ describe('the table', () => {
   test('lists what is off, without a layer', () => {
     expect(layerTable(stackOptions())).toMatchObject([
       { name: 'tracing', setting: 'none', layer: null },
-      { name: 'server-timing', setting: 'none', layer: null },
+      { name: 'server-timing', setting: 'false', layer: null },
       { name: 'metrics', setting: 'none', layer: null },
       { name: 'audit', setting: 'none', layer: null },
       { name: 'load-shedding', setting: 'none', layer: null },
@@ -295,11 +295,11 @@ describe('the table', () => {
       { name: 'client-concurrency', setting: 'none', layer: null },
       { name: 'client-limit', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
-      { name: 'request-contract', setting: 'none', layer: null },
+      { name: 'request-contract', setting: 'off', layer: null },
       { name: 'cache', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
-      { name: 'response-contract', setting: 'none', layer: null },
-      { name: 'contract-learning', setting: 'none', layer: null },
+      { name: 'response-contract', setting: 'off', layer: null },
+      { name: 'contract-learning', setting: 'false', layer: null },
       { name: 'retry', setting: 'none', layer: null },
     ])
   })
