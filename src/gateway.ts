@@ -5,7 +5,7 @@ import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { FileWatcher } from './config/file-watcher.ts'
 import { loadInThread } from './config/load/load-in-thread.ts'
-import { haveFilesChanged, readStatStamp } from './config/load/source-files.ts'
+import { findChangedFiles, readStatStamp } from './config/load/source-files.ts'
 import { workerCount } from './config/worker-count.ts'
 import { createPseudonym } from './downstream/listener/downstream-server.ts'
 import { AuditLog } from './observe/audit/audit-log.ts'
@@ -107,7 +107,7 @@ class GatewayRuntime {
     })
     this.#configWatcher = new FileWatcher({
       stamp: () => readStatStamp(this.#reloader.sources),
-      changed: () => haveFilesChanged(this.#reloader.sources),
+      changed: async () => (await findChangedFiles(this.#reloader.sources)).length > 0,
       reading: () => this.#reloader.isLoading,
       onChange: () => void this.#reloader.reload('file'),
     })

@@ -80,6 +80,7 @@ describe('/status', () => {
         loadedAt: expect.stringMatching(/^\d{4}-.*Z$/),
         loadedBy: 'start',
         fileDiffers: false,
+        differingFiles: [],
         lastRefusal: null,
         nextTry: null,
         previous: null,

@@ -51,6 +51,7 @@ export const healthyStatus = {
     loadedAt: '2026-11-21T02:00:07.512Z',
     loadedBy: 'file',
     fileDiffers: false,
+    differingFiles: [],
     lastRefusal: null,
     nextTry: null,
     previous: null,

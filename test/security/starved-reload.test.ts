@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { loadInThread } from '../../src/config/load/load-in-thread.ts'
-import { haveFilesChanged } from '../../src/config/load/source-files.ts'
+import { findChangedFiles } from '../../src/config/load/source-files.ts'
 import { slowFile } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 
@@ -36,7 +36,7 @@ test('a thread that cannot be started is a problem of the reload, and the next o
   const next = await loadInThread(file, {})
 
   expect(starved).toMatchObject({ ok: false, problems: [{ message: expect.stringContaining('EAGAIN') }] })
-  expect(await haveFilesChanged(starved.sources)).toBe(true) // so it is tried again at the next look
+  expect(await findChangedFiles(starved.sources)).toEqual([file]) // so it is tried again at the next look
   expect(next.ok).toBe(true)
 })
 
@@ -48,5 +48,5 @@ test('an edit of a file that takes too long to read is not taken for what was re
   const { ok, sources } = await reading
 
   expect(ok).toBe(false)
-  expect(await haveFilesChanged(sources)).toBe(true)
+  expect(await findChangedFiles(sources)).toEqual([file])
 })

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
 import { allOperations, groups } from '../../operations.ts'
 import type { Overrides } from '../../runtime/overrides.ts'
-import { hasDrifted } from '../../runtime/reload/config-drift.ts'
+import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
@@ -84,6 +84,8 @@ export const statusShape = asObject({
     loadedAt: asText,
     loadedBy: asWord<ReloadTrigger>(),
     fileDiffers: asBoolean,
+    /** Those of the file and of what it refers to that say something else than what runs. */
+    differingFiles: asNullable(asList(asText)),
     lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
     /** When an edit whose new endpoints or keys were not reached is tried again. */
     nextTry: asNullable(asText),
@@ -126,15 +128,16 @@ export const getStatus = async (context: AdminContext): Promise<Status> =>
 export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
   const { upstreams, limits, tokens, cache, drift, retiring } = report
   const { reloader, overrides, droppedLines } = context
-  const isDrifted = await hasDrifted(reloader)
+  const drifted = await findDriftedFiles(reloader)
   const notReady = getNotReadyReason(context)
-  const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
+  const { loadedAt, loadedBy, refusal, nextTryAt } = reloader.state
+  const inputs = collectFindingInputs(context, report, drifted)
   return {
     version: version(),
     state: context.draining() ? 'draining' : context.notServing() === null ? 'serving' : 'not serving',
     ready: notReady === null,
     notReady,
-    findings: collectFindings(collectFindingInputs(context, report, isDrifted)).map(context.resolveCommand),
+    findings: collectFindings(inputs).map(context.resolveCommand),
     uptimeSeconds: roundToTenths(process.uptime()),
     node: process.version,
     pid: process.pid,
@@ -144,7 +147,8 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
       hash: reloader.config.hash,
       loadedAt: formatTime(loadedAt),
       loadedBy,
-      fileDiffers: fileDiffers || isDrifted,
+      fileDiffers: inputs.file.differing.length > 0,
+      differingFiles: inputs.file.differing,
       lastRefusal: refusal === null ? null : { at: formatTime(refusal.at), problems: refusal.problems },
       nextTry: nextTryAt === null ? null : formatTime(nextTryAt),
       previous: reloader.previous?.config.hash ?? null,

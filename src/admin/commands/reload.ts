@@ -47,8 +47,8 @@ const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, Reloa
   isSerialized: false,
   plan: (_, values) => values,
   async confirmation({ reloader }, { force }) {
-    const { hasDrifted } = await import('../../runtime/reload/config-drift.ts')
-    const differs = reloader.state.fileDiffers || (await hasDrifted(reloader))
+    const { findDriftedFiles } = await import('../../runtime/reload/config-drift.ts')
+    const differs = reloader.state.fileDiffers || (await findDriftedFiles(reloader)).length > 0
     return {
       title: force ? 'Reload the configuration by force?' : 'Reload the configuration?',
       what: paragraphs(

@@ -33,7 +33,8 @@ export interface FindingInputs {
 /** The configuration file compared with the running configuration. */
 export interface ConfigFileState {
   readonly name: string
-  readonly differs: boolean
+  /** The files that say something else than what runs: this one, or files that it refers to. */
+  readonly differing: readonly string[]
   /** Whether a rollback returned to the running configuration. */
   readonly rolledBack: boolean
   readonly refusal: ReloadRejection | null
@@ -41,15 +42,19 @@ export interface ConfigFileState {
   readonly nextTryAt: number | null
 }
 
-/** Collects the inputs of findings. `drifted`: the file has changed since it was last read. */
-export const collectFindingInputs = (context: AdminContext, report: StatusReport, drifted: boolean): FindingInputs => {
+/** Collects the inputs of findings. `drifted`: the files that have changed since they were last read. */
+export const collectFindingInputs = (
+  context: AdminContext,
+  report: StatusReport,
+  drifted: readonly string[],
+): FindingInputs => {
   const { config, file, state } = context.reloader
   return {
     at: epochMs(),
     config,
     file: {
       name: resolve(file),
-      differs: state.fileDiffers || drifted,
+      differing: [...new Set([...context.reloader.differingFiles, ...drifted])],
       rolledBack: state.loadedBy === 'rollback',
       refusal: state.refusal,
       nextTryAt: state.nextTryAt,

@@ -101,6 +101,10 @@ export const rejectedPhrase = (refused: FailureTally): string =>
 /** Formats in which of several workers it is so; empty: in all. */
 export const wherePhrase = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
 
+/** Joins names as a sentence has them: `a, b and c`. */
+export const joinWithAnd = (names: readonly string[]): string =>
+  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+
 /** Merges equal findings about several groups (`upstreams.GROUP`) into one. */
 export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
   groupByKey(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {

@@ -9,6 +9,7 @@ import {
   createFinding,
   type Finding,
   groupByKey,
+  joinWithAnd,
   rejectedPhrase,
   tallyFailures,
   tallyRejected,
@@ -102,10 +103,11 @@ const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} li
 
 /** Finds why the file differs from the running configuration. */
 const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
-  const { name, differs, rolledBack, refusal, nextTryAt } = file
+  const { name, differing, rolledBack, refusal, nextTryAt } = file
+  const edit = `an edit of ${differing.length === 0 ? name : joinWithAnd(differing)}`
   if (refusal !== null) {
     const [first, ...others] = refusal.problems
-    const what = nextTryAt === null ? `an edit of ${name} was refused` : `an edit of ${name} is held back`
+    const what = `${edit} ${nextTryAt === null ? 'was refused' : 'is held back'}`
     const why =
       first === undefined ? '' : `: ${first.file}:${first.line}:${first.column} ${first.path}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
@@ -120,10 +122,8 @@ const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
       }),
     ]
   }
-  if (!differs) return []
-  const cause = rolledBack
-    ? `${name} differs from what runs: it was rolled back, and reload takes it again`
-    : `${name} differs from what runs: it was not read yet, and reload reads it`
+  if (differing.length === 0) return []
+  const cause = `${edit} ${rolledBack ? 'was rolled back, and reload takes it again' : 'was not read yet, and reload reads it'}`
   return [createFinding('notice', 'config', cause, { command: `lender-gateway diff ${name}` })]
 }
 

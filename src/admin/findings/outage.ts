@@ -10,6 +10,7 @@ import {
   createFinding,
   type Finding,
   groupByKey,
+  joinWithAnd,
   lastFailurePhrase,
   limitPhrase,
   rejectedPhrase,
@@ -161,6 +162,3 @@ const breakerText = (group: Group, report: FindingInputs['report']): readonly st
   const refused = tallyRejected(report, 'circuit-open', group)
   return [`the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}${rejectedPhrase(refused)}`]
 }
-
-const joinWithAnd = (names: readonly string[]): string =>
-  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`

@@ -1,5 +1,5 @@
 import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
-import { hasDrifted } from '../../runtime/reload/config-drift.ts'
+import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadCount } from '../../runtime/reload/reload-history.ts'
 import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
 import { listCertificates } from '../findings/credentials.ts'
@@ -19,12 +19,12 @@ export interface MetricInputs extends FindingInputs {
 export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
   const { reloader } = context
   // First, so that all that follows is of one moment.
-  const [isDrifted, report] = await Promise.all([hasDrifted(reloader), context.report()])
+  const [drifted, report] = await Promise.all([findDriftedFiles(reloader), context.report()])
   const { config, state, history } = reloader
   const { requestMetrics } = report
   if (config.metrics === null || requestMetrics === null) return null
   return {
-    ...collectFindingInputs(context, report, isDrifted),
+    ...collectFindingInputs(context, report, drifted),
     requestMetrics,
     ready: getNotReadyReason(context) === null,
     loadedAt: state.loadedAt,

@@ -77,7 +77,7 @@ const renderFacts = (
       `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`}`,
     ],
     ['before', config.previous === null ? 'none' : `${config.previous}, which rollback brings back`],
-    ['file', `${config.file}: ${renderFileState(config, at)}`],
+    ['file', `${renderFiles(config)}: ${renderFileState(config, at)}`],
     ['log', renderLog(log)],
   ]
   if (audit !== null) rows.push(['audit', renderAudit(audit, at)])
@@ -101,6 +101,12 @@ const loadCauses: Readonly<Record<string, string>> = {
   request: 'by a reload',
   rollback: 'by a rollback',
   preflight: 'by an edit of the file that was held back at first',
+}
+
+/** Names the files that differ; the file itself, where none does. A gateway of an earlier version does not tell. */
+const renderFiles = ({ file, path, differingFiles }: Status['config']): string => {
+  const names = (differingFiles ?? []).map((each) => (each === path ? file : each))
+  return names.length === 0 ? file : names.join(', ')
 }
 
 const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['config'], at: number): string => {

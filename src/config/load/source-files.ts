@@ -49,12 +49,13 @@ const readFileStamp = (file: string): Promise<string> =>
   )
 
 /**
- * Tells whether the contents of a file have changed. It reads in the background: a network file system that hangs would
- * stop the serving thread. In that case this never resolves.
+ * Lists the files whose contents have changed. It reads in the background: a network file system that hangs would stop
+ * the serving thread. In that case this never resolves.
  */
-export const haveFilesChanged = async (sources: readonly SourceFile[]): Promise<boolean> => {
-  for (const { file, digest, limit } of sources) if ((await digestFile(file, limit)) !== digest) return true
-  return false
+export const findChangedFiles = async (sources: readonly SourceFile[]): Promise<readonly string[]> => {
+  const changed: string[] = []
+  for (const { file, digest, limit } of sources) if ((await digestFile(file, limit)) !== digest) changed.push(file)
+  return changed
 }
 
 /** Hashes a file in the background, as {@link readSourceFile} does at once. */

@@ -1,19 +1,20 @@
+import { resolve } from 'node:path'
 import { settlesWithin } from '../../clock.ts'
-import { haveFilesChanged } from '../../config/load/source-files.ts'
+import { findChangedFiles } from '../../config/load/source-files.ts'
 import type { Reloader } from './reloader.ts'
 
 // A file system that does not respond by then is not waited for.
 const maxWaitMs = 1000
 
 /**
- * Tells whether the file, or a file that it refers to, has changed since it was last read. True as well when that
- * cannot be found out.
+ * Lists the files that have changed since they were last read: the file, and those that it refers to. The file itself,
+ * when that cannot be found out.
  */
-export const hasDrifted = async (reloader: Reloader): Promise<boolean> => {
+export const findDriftedFiles = async (reloader: Reloader): Promise<readonly string[]> => {
   for (;;) {
     const { sources } = reloader
-    let changed = true
-    const compared = haveFilesChanged(sources).then((found) => {
+    let changed: readonly string[] = [resolve(reloader.file)]
+    const compared = findChangedFiles(sources).then((found) => {
       changed = found
     })
     await settlesWithin(maxWaitMs, compared)

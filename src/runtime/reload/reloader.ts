@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { diffConfigs, type ReportedConfig } from '../../config/diff/diff-configs.ts'
@@ -32,6 +33,8 @@ interface ReloaderOptions {
 /** A configuration with what was reported about it. */
 export interface AppliedConfig extends ReportedConfig {
   readonly warnings: readonly ConfigProblem[]
+  /** The files that it was read from. */
+  readonly sources: LoadResult['sources']
 }
 
 /** The last reload or rollback that was rejected. */
@@ -75,7 +78,7 @@ export class Reloader {
     this.file = options.file
     const { config, report, warnings, sources, statedAdminPort } = options.initial
     this.statedAdminPort = statedAdminPort
-    this.#running = { config, report, warnings }
+    this.#running = { config, report, warnings, sources }
     this.#sources = sources
     this.#fileHash = config.hash
   }
@@ -105,8 +108,8 @@ export class Reloader {
   get previous(): AppliedConfig | null {
     if (this.#previous === null) return null
     if (this.#differsOnlyInCredentials(this.#previous)) return null
-    const { warnings } = this.#previous
-    return { ...withCurrentCredentials(this.#running, this.#previous), warnings }
+    const { warnings, sources } = this.#previous
+    return { ...withCurrentCredentials(this.#running, this.#previous), warnings, sources }
   }
 
   /** Whether no other configuration has run since the start. */
@@ -122,6 +125,14 @@ export class Reloader {
   /** Whether the files are being read just now. */
   get isLoading(): boolean {
     return this.#isLoading
+  }
+
+  /** The files that were last read with other contents than what runs; none: the file says what runs. */
+  get differingFiles(): readonly string[] {
+    if (this.#fileHash === this.config.hash) return []
+    const running = new Map(this.#running.sources.map(({ file, digest }) => [file, digest]))
+    const differing = this.#sources.filter(({ file, digest }) => digest === null || running.get(file) !== digest)
+    return differing.length > 0 ? differing.map(({ file }) => file) : [resolve(this.file)]
   }
 
   /**
@@ -222,7 +233,7 @@ export class Reloader {
 
   async #apply(
     trigger: ReloadTrigger,
-    { config, report, warnings }: AppliedConfig,
+    { config, report, warnings, sources }: AppliedConfig,
     forced = false,
   ): Promise<ReloadOutcome> {
     const previous = this.#running
@@ -235,7 +246,7 @@ export class Reloader {
     }
     this.#deferred.cancel()
     this.#lastRejection = null
-    this.#running = same ? { ...previous, warnings } : { config, report, warnings }
+    this.#running = same ? { ...previous, warnings, sources } : { config, report, warnings, sources }
     if (!same) {
       // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
       if (this.#previous === null || !this.#differsOnlyInCredentials(previous)) this.#previous = previous

@@ -68,7 +68,7 @@ export const findingInputs = ({
 }: InputOverrides = {}): FindingInputs => ({
   at,
   config: testConfig(settings),
-  file: { name: 'gateway.yaml', differs: false, rolledBack: false, refusal: null, nextTryAt: null },
+  file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
   report: {
     upstreams: Object.fromEntries(
       groups.map((group) => [group, { ...well, ...upstreams[group] }]),

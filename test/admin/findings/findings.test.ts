@@ -19,7 +19,7 @@ test('the worst comes first, whatever it is of', () => {
     causes: [cause(), cause({ kind: 'not-found', reason: null, operation: null, endpoint: null })],
     file: {
       name: 'gateway.yaml',
-      differs: true,
+      differing: ['gateway.yaml'],
       rolledBack: false,
       nextTryAt: null,
       refusal: { at, problems: [], isFileSound: false },
@@ -594,7 +594,7 @@ test('an edit that was rejected is named with the place and the problem', () => 
     found: '"market-b"',
   }
   const refusal = { at, problems: [problem, problem], isFileSound: false }
-  const file = { name: 'gateway.yaml', differs: true, rolledBack: false, refusal }
+  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal }
 
   expect(found({ file: { ...file, nextTryAt: null } })).toEqual([
     {
@@ -607,12 +607,15 @@ test('an edit that was rejected is named with the place and the problem', () => 
       command: 'lender-gateway check gateway.yaml',
     },
   ])
+  expect(causes({ file: { ...file, differing: ['contract.yaml', 'parts.yaml'], nextTryAt: null } })[0]).toMatch(
+    /^an edit of contract.yaml and parts.yaml was refused/,
+  )
   expect(causes({ file: { ...file, nextTryAt: at + 20_000 } })[0]).toMatch(/held back.*; next try in 20s$/)
 })
 
 test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
   const refusal = { at, problems: [], isFileSound: true }
-  const file = { name: 'gateway.yaml', differs: true, rolledBack: false, refusal, nextTryAt: null }
+  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
 })

@@ -73,6 +73,7 @@ export const fixture: Overview = {
       loadedAt: before(8040),
       loadedBy: 'file',
       fileDiffers: true,
+      differingFiles: ['/etc/lender-gateway/contract.yaml'],
       lastRefusal: null,
       nextTry: null,
       previous: '9b02c7d11e55',

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { haveFilesChanged, readSourceFile } from '../../../src/config/load/source-files.ts'
+import { findChangedFiles, readSourceFile } from '../../../src/config/load/source-files.ts'
 import { folderWith } from '../helper.ts'
 
 test('a file of the largest size is unchanged until its contents differ', async () => {
   const file = join(folderWith({ key: 'x'.repeat(100) }), 'key')
 
   expect([
-    await haveFilesChanged([readSourceFile(file, 100)]),
-    await haveFilesChanged([readSourceFile(file, 99)]),
-  ]).toEqual([false, false])
+    await findChangedFiles([readSourceFile(file, 100)]),
+    await findChangedFiles([readSourceFile(file, 99)]),
+  ]).toEqual([[], []])
   expect(readSourceFile(file, 100).digest).toMatch(/^[0-9a-f]{64}$/)
 })

@@ -40,7 +40,7 @@ export const configurationMetrics: MetricDefinitions = {
   ),
   config_file_differs: gauge(
     'Whether the file, or one that it refers to, says something else than what runs (1).',
-    ({ file }) => file.differs,
+    ({ file }) => file.differing.length > 0,
   ),
   config_held_back: gauge(
     'Whether an edit waits until the endpoints or keys that it brings are reached (1).',

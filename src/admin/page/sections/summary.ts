@@ -3,7 +3,7 @@ import type { Overview } from '../../api/overview.ts'
 import type { Finding } from '../../findings/finding.ts'
 import { type BadgeTone, badge, commandLinks, htmlSection, sinceHtml, timeHtml } from '../components.ts'
 import { formatAge } from '../format.ts'
-import { type Html, html } from '../html.ts'
+import { type Html, type HtmlValue, html } from '../html.ts'
 
 /** Renders the state in a line: whether it serves, and what it runs since when. */
 export const summarySection = ({ at, status }: Overview): Html => {
@@ -16,10 +16,15 @@ export const summarySection = ({ at, status }: Overview): Html => {
 <li>version <b>${version}</b></li>
 <li>up <b>${formatAge(uptimeSeconds * 1000)}</b></li>
 <li>configuration <code>${config.hash}</code> by ${config.loadedBy}, since ${sinceHtml(at, config.loadedAt)}</li>
-${config.fileDiffers && html`<li>${badge('warning', 'the file says something else')}${config.nextTry !== null && html`, tried again at ${timeHtml(at, config.nextTry)}`}</li>\n`}${retiring > 0 && html`<li>${retiring === 1 ? '1 earlier configuration still finishes' : `${retiring} earlier configurations still finish`} requests</li>\n`}</ul>
+${config.fileDiffers && html`<li>${badge('warning', 'the file says something else')}${differingFiles(config)}${config.nextTry !== null && html`, tried again at ${timeHtml(at, config.nextTry)}`}</li>\n`}${retiring > 0 && html`<li>${retiring === 1 ? '1 earlier configuration still finishes' : `${retiring} earlier configurations still finish`} requests</li>\n`}</ul>
 <p class="actions">${commandLinks('summary', config)}</p>
 </section>`
 }
+
+/** Names the files that differ, unless it is the file itself alone. */
+const differingFiles = ({ path, differingFiles: files }: Overview['status']['config']): HtmlValue =>
+  (files ?? []).some((each) => each !== path) &&
+  html`: ${files?.map((each, i) => html`${i > 0 && ', '}<code>${each}</code>`)}`
 
 const badgeTones: Readonly<Record<Finding['severity'], BadgeTone>> = {
   critical: 'bad',
