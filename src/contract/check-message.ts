@@ -141,7 +141,9 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
   if (!isJson(type)) return notJson
   if (contract.schema === null) return noBody
   if (!isUtf8Charset(parameters)) {
-    violations.push(typeViolation('charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1)'))
+    violations.push(
+      typeViolation('charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'),
+    )
     return noBody
   }
   return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }

@@ -26,15 +26,19 @@ export const readMediaType = (fields: HeaderFields): MediaType | 'several' | nul
 /** Tells whether a type is JSON (RFC 6839 §3.1). */
 export const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
 
-/** Tells whether parameters of a type name no other charset than UTF-8, the one of JSON (RFC 8259 §8.1). */
+/**
+ * Tells whether parameters of a type name no other charset than UTF-8, the one of JSON (RFC 8259 §8.1). An extended
+ * parameter, `charset*` or `charset*0`, is another one, whatever it says: readers differ in whether they decode it (RFC
+ * 2231 §3, §4), and HTTP has none in a type (RFC 9110 §8.3.1).
+ */
 export const isUtf8Charset = (parameters: string): boolean => {
   if (parameters === '') return true
-  for (const [, charset = ''] of parameters.matchAll(charsetParameter))
-    if (!utf8Names.includes(charset.trimEnd().toLowerCase())) return false
+  for (const [, charset] of parameters.matchAll(charsetParameter))
+    if (!utf8Names.includes(charset?.trimEnd().toLowerCase() ?? '*')) return false
   return true
 }
 
-const charsetParameter = /;[ \t]*charset[ \t]*=[ \t]*("[^"]*"|[^;]*)/gi
+const charsetParameter = /;[ \t]*charset(?:\*|[ \t]*=[ \t]*("[^"]*"|[^;]*))/gi
 const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"']
 
 /** Finds what the contract says of a type: the type itself before `application/*` before any type. */

@@ -72,8 +72,8 @@ export const failureTable = {
   'content-too-large': clientFailure(413, 'the body is larger than maxBody', 'send less'),
   'unsupported-media-type': clientFailure(
     415,
-    'the body has a type that the contract of the operation does not have',
-    'see `errors` for the types',
+    'the type or the charset of the body breaks the contract of the operation',
+    'see `errors`, which say what it has to be',
   ),
   'header-too-large': clientFailure(431, 'the header fields are larger than listen.maxHeaders', 'send fewer'),
   'uri-too-long': clientFailure(414, 'the target is longer than listen.maxTarget', 'shorten the query'),

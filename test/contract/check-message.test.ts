@@ -48,6 +48,7 @@ describe('the type of a body', () => {
     ['with an empty list of codings', [json], [...type('application/json'), 'Content-Encoding', ''], schema],
     ['not coded, twice', [json], [...type('application/json'), 'Content-Encoding', 'identity, identity'], schema],
     ['with a blank behind its charset', [json], type('application/json; charset=utf-8 ; q=1'), schema],
+    ['with a parameter that only looks like a charset', [json], type('application/json; charset-note=utf-16'), schema],
     ['not coded', [json], [...type('application/json'), 'Content-Encoding', 'Identity'], schema],
   ])('%s', (_, content, fields, expected) => {
     expect(check(content, fields)).toEqual({ violations: [], body: expected })
@@ -65,6 +66,8 @@ describe('the type of a body', () => {
       'duplicate-field',
     ],
     ['with another charset', type('application/json; charset=utf-16'), 'charset'],
+    ['with an extended charset', type("application/json; charset*=utf-8''utf-16"), 'charset'],
+    ['with a charset in parts', type('application/json; charset=utf-8; Charset*0=utf-; charset*1 = 16'), 'charset'],
     ['with another charset too', type('application/json; charset=utf-8; charset=latin1'), 'charset'],
   ])('%s is a violation', (_, fields, rule) => {
     const { violations, body } = check([json], fields)
