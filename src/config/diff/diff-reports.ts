@@ -2,12 +2,14 @@ import { allOperations, type Group, groups } from '../../operations.ts'
 import type { Config } from '../config.ts'
 import { formatKeyPath } from '../problem.ts'
 
+type ReportTree = { readonly [key: string]: unknown }
+
 /** A configuration as an operator may see it, and compare it with another. */
 export interface ConfigReport {
   readonly hash: string
   /** In the shape of the file, secrets as `***`. */
-  readonly config: { readonly [key: string]: unknown }
-  /** The hash of each secret, by its key path: it shows that one has changed. */
+  readonly config: ReportTree
+  /** The hash of each secret and of the contract, by its key path: it shows that one has changed. */
   readonly digests: { readonly [path: string]: string }
 }
 
@@ -19,7 +21,10 @@ export interface ConfigChange {
   readonly group: Group | null
   /** The key path. */
   readonly path: string
-  /** The value before; null: not set. A secret is `***`, before and after. */
+  /**
+   * The value before; null: not set. A secret is `***`, before and after. A contract that has changed under the same
+   * name has the start of its digest: `contract.yaml@1f0c9a7be2d4`.
+   */
   readonly from: unknown
   readonly to: unknown
 }
@@ -42,9 +47,34 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
     const isChangedSecret = (key: string): boolean =>
       changedSecrets.some((path) => path === key || path.startsWith(`${key}[`))
     const changes = compare(path, before.get(part)?.value, after.get(part)?.value, isChangedSecret)
-    return changes.map((change) => ({ part, group, ...change }))
+    return changes
+      .filter((change) => !isInheritedMode(change, from.config, to.config))
+      .map((change) => ({ part, group, ...change, ...contractDigests(change, from.digests, to.digests) }))
   })
 }
+
+type ValueChange = Pick<ConfigChange, 'path' | 'from' | 'to'>
+
+/** Tells whether the mode of an operation has only followed the contract's own, whose change is listed once. */
+const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [ReportTree, ReportTree]): boolean => {
+  const direction = /^operations\..+\.contract\.(request|response)$/.exec(path)?.[1]
+  if (direction === undefined) return false
+  const [before, after] = trees.map(({ contract }) => {
+    const own = Object(contract)
+    return own.file === undefined ? 'off' : own[direction]
+  })
+  return from === before && to === after
+}
+
+/** Appends its digest to the name of a contract that has changed under the same name. */
+const contractDigests = (
+  { path, from, to }: ValueChange,
+  before: ConfigReport['digests'],
+  after: ConfigReport['digests'],
+): Partial<ValueChange> =>
+  path === 'contract.file' && from === to
+    ? { from: `${from}@${before[path] ?? 'unknown'}`, to: `${to}@${after[path] ?? 'unknown'}` }
+    : {}
 
 /** Lists the groups that changes belong to. A change of all groups adds none. */
 export const changedGroups = (changes: readonly ConfigChange[]): readonly Group[] =>

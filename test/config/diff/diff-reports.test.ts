@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { changedGroups, diffReports } from '../../../src/config/diff/diff-reports.ts'
 import { renderEffectiveConfig, reportConfig } from '../../../src/config/diff/report.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
-import { sandbox, validConfig, withRisk } from '../helper.ts'
+import { sampleContract } from '../../helpers/contract.ts'
+import { folderWith, sandbox, validConfig, withRisk } from '../helper.ts'
 
 const diffTexts = (before: string, after: string) =>
   diffReports(reportConfig(validConfig(before)), reportConfig(validConfig(after)))
@@ -144,5 +145,53 @@ describe('a difference', () => {
       ...groups.map((group) => `upstreams.${group}.timeouts.headers`),
       ...allOperations.map(({ id }) => `operations.${id}.deadline`),
     ])
+  })
+})
+
+describe('the contract', () => {
+  const folderOf = (title: string) =>
+    folderWith({ 'contract.json': JSON.stringify({ ...sampleContract, info: { title, version: '1' } }) })
+  const reportIn = (folder: string, contract: string) =>
+    reportConfig(validConfig(`${contract}\n${sandbox}`, {}, `${folder}/gateway.yaml`))
+  const changesOf = (...reports: readonly [ReturnType<typeof reportIn>, ReturnType<typeof reportIn>]) =>
+    diffReports(...reports).map(({ path, from, to }) => [path, from, to])
+
+  test('that has changed under the same name is told by its digests', () => {
+    const [before, after] = ['one', 'two'].map((title) =>
+      reportIn(folderOf(title), 'contract: { file: contract.json }'),
+    )
+
+    const changes = before && after && changesOf(before, after)
+
+    expect(changes).toEqual([
+      [
+        'contract.file',
+        expect.stringMatching(/^contract\.json@[0-9a-f]{12}$/),
+        expect.stringMatching(/^contract\.json@[0-9a-f]{12}$/),
+      ],
+    ])
+    expect(changes?.[0]?.[1]).not.toBe(changes?.[0]?.[2])
+  })
+
+  const named = 'contract: { file: contract.json }'
+  const enforced = 'contract: { file: contract.json, request: enforce }'
+  const own = 'operations: { market.insights: { contract: { request: off } } }'
+
+  test.each([
+    ['another mode', named, enforced, [['contract.request', 'report', 'enforce']]],
+    ['a contract that is new', '', named, [['contract', 'none', expect.objectContaining({ file: 'contract.json' })]]],
+    [
+      'a mode of an operation of its own',
+      `${enforced}\n${own}`,
+      named,
+      [
+        ['contract.request', 'enforce', 'report'],
+        ['operations.market.insights.contract.request', 'off', 'report'],
+      ],
+    ],
+  ])('%s is told once, and not of each operation that follows it', (_, before, after, changes) => {
+    const folder = folderOf('one')
+
+    expect(changesOf(reportIn(folder, before), reportIn(folder, after))).toEqual(changes)
   })
 })
