@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import type { CompiledContract, ContractMode } from '../contract/compiled-contract.ts'
+import type { CompiledContract, ContractMode, UncheckedMode } from '../contract/compiled-contract.ts'
 import type { Group, OperationId } from '../operations.ts'
 import type { ParsedConfig } from './config-schema.ts'
 import type { upstreamPolicySchema } from './sections/upstreams.ts'
@@ -53,7 +53,11 @@ export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concur
   /** The authentication that it requires; null: none. */
   readonly auth: OperationAuthConfig | null
   /** How requests and responses are held to the contract; `off` without one. */
-  readonly contract: { readonly request: ContractMode; readonly response: ContractMode }
+  readonly contract: {
+    readonly request: ContractMode
+    readonly response: ContractMode
+    readonly unchecked: UncheckedMode
+  }
 }
 
 /** The authentication that one operation requires. */

@@ -25,13 +25,22 @@ import { escapeSegment, maxViolations, shorten } from './violations.ts'
 export type BodyCheck =
   | { readonly kind: 'none' }
   | { readonly kind: 'schema'; readonly schema: SchemaName }
-  | { readonly kind: 'unchecked'; readonly why: UncheckedReason }
+  /** `hasSchema` false: the contract asks for nothing beyond the type. */
+  | { readonly kind: 'unchecked'; readonly why: UncheckedReason; readonly hasSchema: boolean }
 
 /**
  * Why a body is not checked beyond its type. `partial`: it is a part of one (206). `busy`: too many bodies wait to be
  * checked.
  */
 export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'busy'
+
+/** The violation of a body that has a schema and cannot be checked, where such a message is refused. */
+export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
+  'too-large': { pointer: '', in: 'body', rule: 'too-large', detail: 'the body is too large to be checked' },
+  coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
+  'not-json': { pointer: '', in: 'content-type', rule: 'not-json', detail: 'the type of the body has to be JSON' },
+  partial: { pointer: '', in: 'status', rule: 'partial', detail: 'a part of a body cannot be checked' },
+}
 
 /** The result of checking a head. */
 export interface HeadCheck {
@@ -94,7 +103,7 @@ export const checkResponseHead = (
   // RFC 9110 §15.3.5: there is no content, whatever its fields say.
   if (contract.content === null || status === 204) return { violations, body: noBody }
   const body = checkType(contract.content, fields, violations)
-  return { violations, body: body.kind === 'schema' && status === 206 ? { kind: 'unchecked', why: 'partial' } : body }
+  return { violations, body: body.kind === 'schema' && status === 206 ? partial : body }
 }
 
 const findResponse = (responses: readonly ResponseContract[], status: number): ResponseContract | null => {
@@ -138,7 +147,7 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
     return noBody
   }
   const { type, parameters } = mediaType
-  if (!isJson(type)) return notJson
+  if (!isJson(type)) return { kind: 'unchecked', why: 'not-json', hasSchema: contract.schema !== null }
   if (contract.schema === null) return noBody
   if (!isUtf8Charset(parameters)) {
     violations.push(
@@ -149,8 +158,8 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
   return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
 }
 
-const notJson: BodyCheck = { kind: 'unchecked', why: 'not-json' }
-const coded: BodyCheck = { kind: 'unchecked', why: 'coded' }
+const coded: BodyCheck = { kind: 'unchecked', why: 'coded', hasSchema: true }
+const partial: BodyCheck = { kind: 'unchecked', why: 'partial', hasSchema: true }
 
 const typeViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'content-type', rule, detail })
 

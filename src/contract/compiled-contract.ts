@@ -5,6 +5,11 @@ export const contractModes = ['off', 'report', 'enforce'] as const
 
 export type ContractMode = (typeof contractModes)[number]
 
+/** What becomes of an enforced message of which the body cannot be checked. */
+export const uncheckedModes = ['pass', 'refuse'] as const
+
+export type UncheckedMode = (typeof uncheckedModes)[number]
+
 /** The largest body that is checked beyond its type, in bytes, where the file does not say: 1 MiB. */
 export const defaultMaxCheckedBytes = 1024 ** 2
 

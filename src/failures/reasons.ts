@@ -108,6 +108,10 @@ const rows = {
   // What is too large.
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
   'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
+  'contract-body-too-large': contentTooLarge(
+    'the body is too large to be checked against the contract',
+    'send less, or the operator raises contract.maxBody',
+  ),
 
   // Which part of a request breaks the contract.
   'contract-parameters': invalidRequest('the query or a header field breaks the contract'),

@@ -17,9 +17,7 @@ const never: Condition = () => false
 const conditions: Readonly<Record<FailureKind, Condition>> = {
   'bad-request': always,
   'invalid-request': (operation, config) => enforcesContract(config, operation.id, 'request'),
-  'unsupported-media-type': (operation, config) =>
-    enforcesContract(config, operation.id, 'request') &&
-    config.compiledContract?.operations[operation.id]?.request.body !== null,
+  'unsupported-media-type': (operation, config) => enforcesBody(operation, config),
   'invalid-response': (operation, config) =>
     enforcesContract(config, operation.id, 'response') &&
     config.compiledContract?.operations[operation.id]?.responses.length !== 0,
@@ -31,7 +29,10 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   misdirected: (_, { listen }) => listen.hosts.length > 0,
   unauthenticated: ({ id }, { operations }) => operations[id].auth !== null,
   forbidden: ({ id }, { operations }) => operations[id].auth !== null,
-  'content-too-large': ({ id }, { operations }) => operations[id].maxBody !== null,
+  'content-too-large': (operation, config) => {
+    const { maxBody, contract } = config.operations[operation.id]
+    return maxBody !== null || (contract.unchecked === 'refuse' && enforcesBody(operation, config))
+  },
   'header-too-large': always,
   'uri-too-long': always,
   'request-timeout': always,
@@ -63,6 +64,9 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
 /** Tells whether the request rate of an operation is limited, by address or by client. */
 export const hasRate = (operation: Operation, config: Config): boolean =>
   config.limits.address !== null || limitsClients(operation, config, ({ rate }) => rate !== null)
+
+const enforcesBody = ({ id }: Operation, config: Config): boolean =>
+  enforcesContract(config, id, 'request') && config.compiledContract?.operations[id]?.request.body !== null
 
 const limitsClients = (
   { id }: Operation,

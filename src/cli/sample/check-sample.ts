@@ -1,6 +1,5 @@
 import type { Config } from '../../config/config.ts'
 import {
-  type BodyCheck,
   checkBody,
   checkRequestHead,
   checkResponseHead,
@@ -13,6 +12,7 @@ import { parseRequestHead } from '../../downstream/request/request-head.ts'
 import { randomId } from '../../downstream/request/request-id.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { type HeaderFields, isHopByHop } from '../../header-fields.ts'
+import { refuseUnchecked, whyUnchecked } from '../../layers/contract/contract-options.ts'
 import { rejectionKindOf } from '../../layers/contract/request-contract.ts'
 import type { Sample, SampleMessage, SampleRequest } from './sample.ts'
 
@@ -43,15 +43,22 @@ export const checkSample = (
 ): CheckedSample => {
   const modes = config.operations[operation].contract
   const maxBytes = config.contract?.maxBody ?? 0
-  const finish = (head: HeadCheck, { body }: SampleMessage): Pick<CheckedMessage, 'violations' | 'unchecked'> => {
-    const unchecked = findUnchecked(head.body, body, maxBytes)
+  const refusesUnchecked = modes.unchecked === 'refuse'
+  const finish = (
+    head: HeadCheck,
+    { body }: SampleMessage,
+    mode: ContractMode,
+  ): Pick<CheckedMessage, 'violations' | 'unchecked'> => {
+    const unchecked = whyUnchecked(head.body, body.length > maxBytes ? 'too-large' : null)
+    const refused = refuseUnchecked(head.body, unchecked, { refusesUnchecked: refusesUnchecked && mode === 'enforce' })
+    if (refused.length > 0) return { violations: [...head.violations, ...refused], unchecked: null }
     if (head.body.kind !== 'schema' || unchecked !== null) return { violations: head.violations, unchecked }
     return { violations: [...head.violations, ...checkBody(head.body.schema, validators, body)], unchecked }
   }
   const checkRequest = (message: SampleRequest): CheckedMessage => {
     const { query, body } = message
     const head = { query, fields: toRequestFields(message.fields, config), hasBody: body.length > 0 }
-    const checked = finish(checkRequestHead(contract.request, validators, head), message)
+    const checked = finish(checkRequestHead(contract.request, validators, head), message, modes.request)
     return toResult(checked, modes.request, rejectionKindOf(checked.violations))
   }
   return {
@@ -63,16 +70,12 @@ export const checkSample = (
             finish(
               checkResponseHead(contract.responses, validators, response.status, toResponseFields(response.fields)),
               response,
+              modes.response,
             ),
             modes.response,
             'invalid-response',
           ),
   }
-}
-
-const findUnchecked = (check: BodyCheck, body: Buffer, maxBytes: number): UncheckedReason | null => {
-  if (check.kind === 'unchecked') return check.why
-  return check.kind === 'schema' && body.length > maxBytes ? 'too-large' : null
 }
 
 const toResult = (

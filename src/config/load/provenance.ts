@@ -45,7 +45,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     for (const key of ['state', 'concurrency', 'idempotent', 'cache'])
       record([...base, key], ['operation', [...base, key]])
     record([...base, 'auth'], ['operation', [...base, 'auth']], ['file', ['auth']])
-    for (const key of ['request', 'response'])
+    for (const key of ['request', 'response', 'unchecked'])
       record([...base, 'contract', key], ['operation', [...base, 'contract', key]], ['file', ['contract', key]])
     for (const key of ['deadline', 'maxBody']) {
       const upstream: Level = ['upstream', ['upstreams', group, key]]

@@ -89,10 +89,11 @@ const resolveOperation = (
   cache: given?.cache ?? null,
   contract:
     contract === null || contract.file === null
-      ? { request: 'off', response: 'off' }
+      ? { request: 'off', response: 'off', unchecked: 'pass' }
       : {
           request: given?.contract?.request ?? contract.request,
           response: given?.contract?.response ?? contract.response,
+          unchecked: given?.contract?.unchecked ?? contract.unchecked,
         },
 })
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { contractModes, defaultMaxCheckedBytes } from '../../contract/compiled-contract.ts'
+import { contractModes, defaultMaxCheckedBytes, uncheckedModes } from '../../contract/compiled-contract.ts'
 import { formatSize } from '../../units.ts'
 import { optionalKey } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
@@ -23,6 +23,10 @@ const modeSchema = (description: string) => choice(description, contractModes)
 
 const requestMode = modeSchema('Whether requests are checked: not at all, counted, or rejected with 400')
 const responseMode = modeSchema('Whether responses are checked: not at all, counted, or replaced by 502')
+const uncheckedMode = choice(
+  'Whether an enforced message passes that cannot be checked, or gets 413, 415 or 502',
+  uncheckedModes,
+)
 
 /** The schema of `contract`; null: there is none. */
 export const contractSchema = optionalPolicy(
@@ -31,6 +35,7 @@ export const contractSchema = optionalPolicy(
       file: optionalKey(contractFileSchema),
       request: requestMode.prefault('report'),
       response: responseMode.prefault('report'),
+      unchecked: uncheckedMode.prefault('pass'),
       sample: percent('The share of messages that is checked in report mode', { min: 0 }).prefault('100%'),
       maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * 1024 ** 2 }).prefault(
         formatSize(defaultMaxCheckedBytes),
@@ -44,5 +49,9 @@ export const contractSchema = optionalPolicy(
 
 /** The schema of `contract` of one operation. */
 export const operationContractSchema = z
-  .strictObject({ request: requestMode.optional(), response: responseMode.optional() })
+  .strictObject({
+    request: requestMode.optional(),
+    response: responseMode.optional(),
+    unchecked: uncheckedMode.optional(),
+  })
   .meta({ description: 'How this operation is held to the contract' })

@@ -2,25 +2,23 @@ import { allOperations } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
-/** Warns of bodies that an operation takes, but that are too large for the contract: they pass unchecked. */
-const uncheckedBodies: WarningRule = ({ config: { contract, compiledContract, operations } }) => {
-  if (contract === null) return null
+/** Warns of enforced operations where what cannot be checked passes: a client can bring that about. */
+const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, operations } }) => {
   const affected = allOperations.filter(({ id }) => {
-    const { maxBody, contract: modes } = operations[id]
-    const hasBody =
-      compiledContract?.operations[id]?.request.body !== null && id in (compiledContract?.operations ?? {})
-    return modes.request === 'enforce' && hasBody && (maxBody === null || maxBody > contract.maxBody)
+    const { request, response, unchecked } = operations[id].contract
+    const isEnforced = request === 'enforce' || response === 'enforce'
+    return isEnforced && unchecked === 'pass' && compiledContract?.operations[id] !== undefined
   })
-  const [first] = affected
-  if (first === undefined) return null
-  const { maxBody } = operations[first.id]
-  return {
-    path: ['contract', 'maxBody'],
-    message: `larger bodies pass unchecked, though the contract is enforced: ${affected.map(({ id }) => id).join(', ')}`,
-    expected: 'maxBody of these operations at or below contract.maxBody',
-    found: `${maxBody === null ? 'none' : formatSize(maxBody)} above ${formatSize(contract.maxBody)}`,
-    hint: `write maxBody: ${formatSize(contract.maxBody)} under these operations or under defaults`,
-  }
+  return (
+    contract !== null &&
+    affected.length > 0 && {
+      path: ['contract', 'unchecked'],
+      message: `what cannot be checked passes, though the contract is enforced: ${affected.map(({ id }) => id).join(', ')}`,
+      expected: 'refuse',
+      found: 'pass',
+      hint: `write unchecked: refuse; coded bodies and those over ${formatSize(contract.maxBody)} then get 413, 415 or 502`,
+    }
+  )
 }
 
 /** Warns of an operation with modes of its own that the contract leaves out. */
@@ -68,7 +66,7 @@ const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
 
 /** The warnings of the contract: what is enforced in part or not at all. */
 export const contractWarnings: readonly WarningRule[] = [
-  uncheckedBodies,
+  passedUnchecked,
   unusedModes,
   uselessModes,
   enforcedWithoutFile,

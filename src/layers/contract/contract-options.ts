@@ -1,4 +1,4 @@
-import type { BodyCheck, UncheckedReason } from '../../contract/check-message.ts'
+import { type BodyCheck, type UncheckedReason, uncheckedViolations } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
 import { maxViolations } from '../../contract/violations.ts'
@@ -16,6 +16,8 @@ export interface ContractLayerOptions {
   readonly checks: CheckQueue
   /** A larger body is not checked beyond its type. */
   readonly maxBytes: number
+  /** Whether an enforced message is rejected that cannot be checked. */
+  readonly refusesUnchecked: boolean
   /** The share of messages that is checked in report mode. */
   readonly sample: number
   /** The field that carries the request id, in lower case; null: there is none. */
@@ -49,6 +51,16 @@ export const countMessage = (
 export const whyUnchecked = (toCheck: BodyCheck, bodyFault: UncheckedReason | null): UncheckedReason | null => {
   if (toCheck.kind === 'unchecked') return toCheck.why
   return toCheck.kind === 'schema' ? bodyFault : null
+}
+
+/** Lists what an enforced message is rejected for that cannot be checked, `why` being the reason; empty: it passes. */
+export const refuseUnchecked = (
+  toCheck: BodyCheck,
+  why: UncheckedReason | null,
+  { refusesUnchecked }: Pick<ContractLayerOptions, 'refusesUnchecked'>,
+): readonly Violation[] => {
+  const hasSchema = toCheck.kind === 'schema' || (toCheck.kind === 'unchecked' && toCheck.hasSchema)
+  return refusesUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
 }
 
 /** Joins the violations of a head and of a body, as many as are told. */

@@ -1,4 +1,10 @@
-import { checkBody, checkRequestHead, missingBody } from '../../contract/check-message.ts'
+import {
+  type BodyCheck,
+  checkBody,
+  checkRequestHead,
+  missingBody,
+  uncheckedViolations,
+} from '../../contract/check-message.ts'
 import type { RequestContract, SchemaName, Violation } from '../../contract/compiled-contract.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
@@ -11,6 +17,7 @@ import {
   isSampled,
   joinViolations,
   noViolations,
+  refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
 import { copyRequestBody } from './reported-body.ts'
@@ -54,8 +61,9 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
 }
 
 /**
- * Rejects the requests that break the contract: 415 for the type of the body, 400 for everything else. What was checked
- * is what is forwarded, byte for byte: the parsed copy goes nowhere.
+ * Rejects the requests that break the contract: 415 for the type of the body, 400 for everything else. Those that
+ * cannot be checked pass, or get 413 or 415. What was checked is what is forwarded, byte for byte: the parsed copy goes
+ * nowhere.
  */
 export const enforceRequestLayer =
   (contract: RequestContract, options: ContractLayerOptions): Layer =>
@@ -66,22 +74,30 @@ export const enforceRequestLayer =
     if (head.violations.length > 0) return Promise.reject(reject(exchange, options, head.violations))
     const { body: toCheck } = head
     if (toCheck.kind === 'schema' && (body.length === null || body.length <= options.maxBytes))
-      return enforceBody(exchange, contract, toCheck.schema, options, next)
-    countMessage(exchange, 'request', options, noViolations, whyUnchecked(toCheck, 'too-large'))
+      return enforceBody(exchange, contract, toCheck, options, next)
+    const why = whyUnchecked(toCheck, 'too-large')
+    const refused = refuseUnchecked(toCheck, why, options)
+    if (refused.length > 0) return Promise.reject(reject(exchange, options, refused))
+    countMessage(exchange, 'request', options, noViolations, why)
     return next(exchange)
   }
 
 const enforceBody = async (
   exchange: Exchange,
   contract: RequestContract,
-  schema: SchemaName,
+  toCheck: BodyCheck & { readonly kind: 'schema' },
   options: ContractLayerOptions,
   next: Handler,
 ): Promise<ProxyResponse> => {
   const { whole, stop } = await bufferRequestBody(exchange, options.maxBytes, options.checks.requests)
-  const violations = whole === null ? noViolations : checkRequestBody(contract, schema, options, whole)
-  if (violations.length > 0) throw reject(exchange, options, violations)
-  countMessage(exchange, 'request', options, noViolations, whole === null ? 'too-large' : null)
+  const why = whole === null ? 'too-large' : null
+  const violations =
+    whole === null ? refuseUnchecked(toCheck, why, options) : checkRequestBody(contract, toCheck.schema, options, whole)
+  if (violations.length > 0) {
+    stop()
+    throw reject(exchange, options, violations)
+  }
+  countMessage(exchange, 'request', options, noViolations, why)
   if (whole !== null) return next(exchange)
   try {
     return await next(exchange)
@@ -105,12 +121,22 @@ const checkRequestBody = (
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
   countMessage(exchange, 'request', options, violations, null, true)
   const cause = describeViolations(violations)
-  if (rejectionKindOf(violations) === 'unsupported-media-type')
-    return new GatewayError('unsupported-media-type', { cause, violations })
+  const kind = rejectionKindOf(violations)
+  if (kind === 'content-too-large')
+    return new GatewayError(kind, { reason: 'contract-body-too-large', cause, violations })
+  // RFC 9110 §15.5.16: a coding that is not taken is said so, and which one is.
+  const fields = violations.includes(uncheckedViolations.coded) ? ['Accept-Encoding', 'identity'] : []
+  if (kind === 'unsupported-media-type') return new GatewayError(kind, { cause, violations, fields })
   const reason = violations.some((each) => each.in === 'body') ? 'contract-body' : 'contract-parameters'
-  return new GatewayError('invalid-request', { reason, cause, violations })
+  return new GatewayError(kind, { reason, cause, violations })
 }
 
 /** Returns the kind of failure by which a request with these violations is rejected. */
-export const rejectionKindOf = (violations: readonly Violation[]): 'invalid-request' | 'unsupported-media-type' =>
-  violations.every((each) => each.in === 'content-type') ? 'unsupported-media-type' : 'invalid-request'
+export const rejectionKindOf = (
+  violations: readonly Violation[],
+): 'invalid-request' | 'unsupported-media-type' | 'content-too-large' => {
+  if (violations.includes(uncheckedViolations['too-large'])) return 'content-too-large'
+  return violations.every((each) => each.in === 'content-type' || each === uncheckedViolations.coded)
+    ? 'unsupported-media-type'
+    : 'invalid-request'
+}

@@ -11,6 +11,7 @@ import {
   isSampled,
   joinViolations,
   noViolations,
+  refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
 import { ReportedResponseBody } from './reported-body.ts'
@@ -67,17 +68,25 @@ export const enforceResponseLayer =
       throw reject(exchange, options, violations)
     }
     if (toCheck.kind !== 'schema') {
-      countMessage(exchange, 'response', options, noViolations, whyUnchecked(toCheck, null))
+      const why = whyUnchecked(toCheck, null)
+      const refused = refuseUnchecked(toCheck, why, options)
+      if (refused.length > 0) {
+        body.discard()
+        throw reject(exchange, options, refused)
+      }
+      countMessage(exchange, 'response', options, noViolations, why)
       return response
     }
     const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks.responses)
     const { whole } = buffered
-    const inBody = whole === null ? noViolations : checkBody(toCheck.schema, options.validators, whole)
+    const why = whole === null ? 'too-large' : null
+    const inBody =
+      whole === null ? refuseUnchecked(toCheck, why, options) : checkBody(toCheck.schema, options.validators, whole)
     if (inBody.length > 0) {
       buffered.body.discard()
       throw reject(exchange, options, inBody)
     }
-    countMessage(exchange, 'response', options, noViolations, whole === null ? 'too-large' : null)
+    countMessage(exchange, 'response', options, noViolations, why)
     return { status, reason, fields, body: buffered.body }
   }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { type ContractMode, defaultMaxCheckedBytes } from '../../contract/compiled-contract.ts'
+import { type ContractMode, defaultMaxCheckedBytes, type UncheckedMode } from '../../contract/compiled-contract.ts'
 import type { Layer } from '../../exchange.ts'
 import { type ContractLearningOptions, contractLearningLayer } from '../../layers/contract/contract-learning.ts'
 import type { ContractLayerOptions } from '../../layers/contract/contract-options.ts'
@@ -21,10 +21,14 @@ export interface ContractStackOptions {
 }
 
 /** A mode in which messages are held to the contract. */
-type ActiveMode = Exclude<ContractMode, 'off'>
+export type ActiveMode = Exclude<ContractMode, 'off'>
 
 /** Returns the mode in which messages are held to the contract; null: they are not. */
 export const heldTo = (mode: ContractMode): ActiveMode | null => (mode === 'off' ? null : mode)
+
+/** Formats a mode as `explain` shows it. */
+export const formatMode = (mode: ActiveMode, unchecked: UncheckedMode): string =>
+  mode === 'enforce' && unchecked === 'refuse' ? 'enforce, unchecked: refuse' : mode
 
 /** Creates the layer that holds requests to the contract; null: it says nothing of the operation. */
 export const createRequestContractLayer = (options: ContractStackOptions, mode: ActiveMode): Layer | null => {
@@ -46,12 +50,13 @@ export const createResponseContractLayer = (options: ContractStackOptions, mode:
 export const createLearningLayer = ({ learning, config }: ContractStackOptions): Layer | null =>
   learning && contractLearningLayer({ ...learning, maxBytes: config.contract?.maxBody ?? defaultMaxCheckedBytes })
 
-const toLayerOptions = ({ contract, config }: ContractStackOptions): ContractLayerOptions | null =>
+const toLayerOptions = ({ contract, config, operation }: ContractStackOptions): ContractLayerOptions | null =>
   contract === null || config.contract === null
     ? null
     : {
         ...contract,
         maxBytes: config.contract.maxBody,
+        refusesUnchecked: config.operations[operation.id].contract.unchecked === 'refuse',
         sample: config.contract.sample,
         requestIdField: config.requestId.header?.toLowerCase() ?? null,
       }

@@ -37,10 +37,12 @@ import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
 import {
+  type ActiveMode,
   type ContractStackOptions,
   createLearningLayer,
   createRequestContractLayer,
   createResponseContractLayer,
+  formatMode,
   heldTo,
 } from './contract-layers.ts'
 
@@ -93,6 +95,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const { id, group } = operation
   const own = config.operations[id]
   const upstream = config.upstreams[group]
+  const formatContractMode = (mode: ActiveMode): string => formatMode(mode, own.contract.unchecked)
   return [
     // Observe everything below, also what it rejects.
     row('tracing', 'tracing.otlp', tracing?.otlp ? tracing : null, formatOtlp, () =>
@@ -149,7 +152,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       'request-contract',
       'contract.request',
       heldTo(own.contract.request),
-      String,
+      formatContractMode,
       (mode) => createRequestContractLayer(options, mode),
       'off',
     ),
@@ -174,7 +177,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       'response-contract',
       'contract.response',
       heldTo(own.contract.response),
-      String,
+      formatContractMode,
       (mode) => createResponseContractLayer(options, mode),
       'off',
     ),

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { enforcesContract } from '../../contract/enforces-contract.ts'
-import { allOperations, groups } from '../../operations.ts'
+import { allOperations, groups, type OperationId } from '../../operations.ts'
 
 /** A setting that is on or off, and keeps out attackers, or shows what they did. */
 interface Protection {
@@ -28,19 +28,31 @@ const protections: readonly Protection[] = [
       isOn: (config: Config) => enforcesContract(config, id, direction),
     })),
   ),
+  ...allOperations.map(({ id }) => ({
+    path: `operations.${id}.contract.unchecked`,
+    isOn: (config: Config) => refusesUnchecked(config, id),
+  })),
 ]
 
 /**
  * Lists the protections that the current configuration has and the next one lacks, by their keys. `auth` stands for all
- * operations where the next one has no authentication at all, and `contract.request` or `contract.response` where it
- * enforces that for none.
+ * operations where the next one has no authentication at all, and `contract.request`, `contract.response`
+ * or `contract.unchecked` where it enforces that for none.
  */
 export const findLostProtections = (current: Config, next: Config): readonly string[] => {
   const gone = directions.filter((direction) => !allOperations.some(({ id }) => enforcesContract(next, id, direction)))
-  const keys = [...(next.auth === null ? ['auth'] : []), ...gone.map((direction) => `contract.${direction}`)]
+  const keys = [
+    ...(next.auth === null ? ['auth'] : []),
+    ...gone.map((direction) => `contract.${direction}`),
+    ...(allOperations.some(({ id }) => refusesUnchecked(next, id)) ? [] : ['contract.unchecked']),
+  ]
   const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next)).map(({ path }) => path)
   return [...new Set(lost.map((path) => keys.find((key) => isOfAnOperation(path, key)) ?? path))]
 }
+
+const refusesUnchecked = (config: Config, id: OperationId): boolean =>
+  config.operations[id].contract.unchecked === 'refuse' &&
+  directions.some((direction) => enforcesContract(config, id, direction))
 
 const isOfAnOperation = (path: string, key: string): boolean =>
   path.startsWith('operations.') && path.endsWith(`.${key}`)

@@ -84,7 +84,7 @@ test('every key but upstreams has a default', () => {
     concurrency: null,
     idempotent: false,
     cache: null,
-    contract: { request: 'off', response: 'off' },
+    contract: { request: 'off', response: 'off', unchecked: 'pass' },
   })
 })
 
@@ -259,7 +259,7 @@ describe('precedence', () => {
     const result = parse(sandbox)
 
     // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, contract, log, reload, shutdown. For
-    // each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself among them. 9 for each
+    // each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself among them. 10 for each
     // operation.
     const global = [
       'allowSandbox',
@@ -286,8 +286,8 @@ describe('precedence', () => {
         6 +
         2 +
         (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
-        8 +
-        9 * allOperations.length,
+        9 +
+        10 * allOperations.length,
     )
   })
 })

@@ -11,19 +11,21 @@ const warningsOf = (text: string) => {
     .map(({ path, message, found }) => [path, message, found])
 }
 
-const unchecked = 'larger bodies pass unchecked, though the contract is enforced: valuation.score'
+test('an enforced contract where what cannot be checked passes gets one warning', () => {
+  const contract = `file: ${contractFile()}`
+  const message = 'what cannot be checked passes, though the contract is enforced: valuation.score, market.insights'
+  const warning = ['contract.unchecked', message, 'pass']
 
-test('an enforced contract that leaves large bodies unchecked gets a warning', () => {
-  const file = contractFile()
-
-  expect(warningsOf(`contract: { file: ${file}, request: enforce }`)).toEqual([
-    ['contract.maxBody', unchecked, '64MiB above 1MiB'],
-  ])
-  expect(warningsOf(`contract: { file: ${file}, request: enforce }\ndefaults: { maxBody: none }`)).toEqual([
-    ['contract.maxBody', unchecked, 'none above 1MiB'],
-  ])
-  expect(warningsOf(`contract: { file: ${file}, request: enforce }\ndefaults: { maxBody: 1MiB }`)).toEqual([])
-  expect(warningsOf(`contract: { file: ${file}, response: enforce }`)).toEqual([])
+  expect(warningsOf(`contract: { ${contract}, request: enforce }`)).toEqual([warning])
+  expect(warningsOf(`contract: { ${contract}, response: enforce }`)).toEqual([warning])
+  expect(warningsOf(`contract: { ${contract}, request: enforce, unchecked: refuse }`)).toEqual([])
+  expect(warningsOf(`contract: { ${contract} }`)).toEqual([])
+  expect(
+    warningsOf(
+      `contract: { ${contract}, unchecked: refuse }
+operations: { valuation.score: { contract: { request: enforce, unchecked: pass } } }`,
+    ),
+  ).toEqual([['contract.unchecked', message.replace(', market.insights', ''), 'pass']])
 })
 
 test('modes of an operation that the contract leaves out get a warning', () => {

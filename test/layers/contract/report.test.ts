@@ -24,6 +24,7 @@ const layerOptions = (more: Partial<ContractLayerOptions> = {}): ContractLayerOp
     throw error
   }),
   maxBytes: 1000,
+  refusesUnchecked: false,
   sample: 1,
   requestIdField: null,
   ...more,

@@ -99,7 +99,7 @@ const stackOptions = ({
     auth: null,
     idempotent: false,
     cache: null,
-    contract: { request: 'off' as const, response: 'off' as const },
+    contract: { request: 'off' as const, response: 'off' as const, unchecked: 'pass' as const },
     ...own,
   }
   const upstream = { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null }

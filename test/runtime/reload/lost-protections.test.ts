@@ -46,6 +46,12 @@ test.each([
     `${enforced}\noperations: { market.insights: { contract: { request: report } } }`,
     ['operations.market.insights.contract.request'],
   ],
+  [
+    'refusal of what cannot be checked',
+    enforced.replace('}', ', unchecked: refuse }'),
+    enforced,
+    ['contract.unchecked'],
+  ],
   ['several', `${keys}\n${clients}\n${audit}`, '', ['auth', 'audit']],
 ])('%s is lost, and none the other way', (_, from, to, lost) => {
   expect(findLostProtections(at(from), at(to))).toEqual(lost)
