@@ -2,33 +2,39 @@ import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
 import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
-import { checksInPlace, findCircleInPlace, maxChecksInPlace } from './checking-cost.ts'
+import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-cost.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, asTree, type NodeIssue, type Tree } from './contract-node.ts'
-import type { FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
+import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 import { forEachSchema, subSchemas } from './schema-walk.ts'
 
-/** Finds what is wrong with schemas: their form, patterns, and what can never match or would be checked without end. */
+/**
+ * Finds what is wrong with schemas: their form, patterns, and what can never match or would be checked without end. Of
+ * a schema of a wrong form, only what does not follow from it is said.
+ */
 export const checkSchemas = (bundle: ContractBundle): void => {
-  const { document, origins, follow, analysis, findings } = bundle
+  const { document, origins, follow } = bundle
   const { used } = bundle.schemas
   const schemas = [...new Set([...Object.values(asTree(asTree(document.components).schemas)), ...used])]
   const issueAt: IssueAt = (schema, path, issue) => bundle.error(schema, path, issue)
+  const faulty = new Set<object>(bundle.faulty)
   const forms = new FormCheck()
   for (const schema of schemas) for (const { path, issue } of forms.check(schema)) report(schema, path, issue)
-  if (findings.isBroken) return
-  const circle = findCircleInPlace(schemas, follow)
-  if (circle !== null) return issueAt(circle, ['$ref'], endless)
+  const analysis = faulty.size === 0 ? bundle.analysis : new SchemaTypeAnalysis(follow, faulty)
+  const circles = findCirclesInPlace(schemas, follow)
+  for (const circle of circles) issueAt(circle, ['$ref'], endless)
   for (const schema of schemas) {
     forEachSchema(schema, (each) => {
       checkPatterns(each, issueAt)
       checkFormat(each, bundle)
+      if (faulty.has(each)) return
       checkLoneKeywords(each, issueAt)
       checkMatches(each, follow, analysis, issueAt)
     })
-    if (used.has(schema) && analysis.typesOf(schema).never !== null) checkTop(schema, issueAt)
-    if (used.has(schema) && checksInPlace(schema, follow) > maxChecksInPlace) issueAt(asTree(schema), [], tooMany)
+    if (!used.has(schema)) continue
+    if (analysis.typesOf(schema).never !== null) checkTop(schema, issueAt)
+    if (circles.size === 0 && checksInPlace(schema, follow) > maxChecksInPlace) issueAt(asTree(schema), [], tooMany)
   }
 
   /** Says an issue at a path that may lead into schemas inside. */
@@ -45,6 +51,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
         rest = []
       }
     }
+    faulty.add(inner)
     issueAt(inner, rest, issue)
   }
 }
@@ -82,9 +89,9 @@ class FormCheck {
       const allowed = asItems(params.allowedValues).map(String)
       const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
       const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
-      const hint = near === undefined ? `${name} takes another value: JSON Schema 2020-12` : `did you mean ${near}?`
+      const hint = near === undefined ? `JSON Schema 2020-12 says what ${name} takes` : `did you mean ${near}?`
       const issue = {
-        message: `${name}: the schema is invalid`,
+        message: 'the keyword takes another value',
         expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
         found: typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : quote(String(value)),
         hint,

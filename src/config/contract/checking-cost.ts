@@ -118,25 +118,22 @@ const placesBelow = (counts: Counts): readonly Counts[] => {
   ]
 }
 
-/** Finds a schema that leads to itself without a member or an item between: checking it would never end. */
-export const findCircleInPlace = (schemas: readonly unknown[], follow: FollowReference): Tree | null => {
+/** Finds the schemas that lead to themselves without a member or an item between: checking them would never end. */
+export const findCirclesInPlace = (schemas: readonly unknown[], follow: FollowReference): ReadonlySet<Tree> => {
+  const found = new Set<Tree>()
   const done = new Set<Tree>()
   const open = new Set<Tree>()
-  const visit = (schema: unknown): Tree | null => {
-    if (!isTree(schema) || done.has(schema)) return null
-    if (open.has(schema)) return schema
-    open.add(schema)
-    for (const next of schemasInPlace(schema, follow)) {
-      const found = visit(next)
-      if (found !== null) return found
+  const visit = (schema: unknown): void => {
+    if (!isTree(schema) || done.has(schema)) return
+    if (open.has(schema)) {
+      found.add(schema)
+      return
     }
+    open.add(schema)
+    for (const next of schemasInPlace(schema, follow)) visit(next)
     open.delete(schema)
     done.add(schema)
-    return null
   }
-  for (const schema of schemas) {
-    const found = visit(schema)
-    if (found !== null) return found
-  }
-  return null
+  for (const schema of schemas) visit(schema)
+  return found
 }

@@ -22,14 +22,16 @@ export class ContractBundle {
   readonly analysis: SchemaTypeAnalysis
   readonly schemas: SchemaCollector
   readonly findings: ContractFindings
+  readonly faulty: ReadonlySet<object>
 
-  constructor({ document, origins }: BundledDocument, findings: ContractFindings) {
+  constructor({ document, origins, faulty }: BundledDocument, findings: ContractFindings) {
     this.document = document
     this.origins = origins
     this.follow = createFollow(document)
     this.analysis = new SchemaTypeAnalysis(this.follow)
     this.schemas = new SchemaCollector(this.follow)
     this.findings = findings
+    this.faulty = faulty
   }
 
   /** Returns an object, or what it refers to; null: there is none. */

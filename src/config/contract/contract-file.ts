@@ -3,8 +3,8 @@ import { parseStrictJson } from '../../contract/strict-json.ts'
 import { locateIssues, notUtf8Problem } from '../load/locate-issues.ts'
 import { isReadError, readFileWithLimit } from '../load/read-file.ts'
 import { type SourceFile, toSourceFile } from '../load/source-files.ts'
-import { type ConfigProblem, type FilePosition, fileProblem, type KeyPath } from '../problem.ts'
-import { maxAliases, tooManyAliases } from '../yaml/syntax-issues.ts'
+import { type ConfigProblem, type FilePosition, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
+import { maxAliases, prototypeKey, tooManyAliases } from '../yaml/syntax-issues.ts'
 import { parseYamlSource, type YamlSource } from '../yaml/yaml-document.ts'
 import { findInJson } from './json-positions.ts'
 
@@ -17,7 +17,7 @@ const maxYamlBytes = 2 * 1024 ** 2
 export interface ContractFile {
   /** The absolute path. */
   readonly file: string
-  /** Undefined: it has problems. */
+  /** Undefined: it has problems, and cannot be read further. */
   readonly tree: unknown
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
   readonly problems: readonly ConfigProblem[]
@@ -35,10 +35,12 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
   const text = new TextDecoder().decode(bytes)
   // A hundred times as fast as YAML. What it finds wrong, YAML finds too, and says where.
-  const json = /^\s*\{/.test(text) && !text.includes('__proto__') ? parseStrictJson(Buffer.from(text)) : null
+  const json = /^\s*\{/.test(text) ? parseStrictJson(Buffer.from(text)) : null
   if (json !== null && 'value' in json) {
     const locate = (path: KeyPath, atKey = false): FilePosition => findInJson(text, path, atKey)
-    return { ...read, tree: json.value, locate, problems: [] }
+    const path = findPrototypeKey(json.value)
+    if (path === null) return { ...read, tree: json.value, locate, problems: [] }
+    return broken({ file, ...locate(path, true), path: formatKeyPath(path), ...prototypeKey })
   }
   if (bytes.length > maxYamlBytes) {
     const problem = fileProblem(file, 'too large for YAML', 'at most 2MiB of YAML, or 8MiB of JSON', 'more')
@@ -49,14 +51,26 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   return { ...read, tree, locate: source.locate, problems: locateIssues(issues, source, file) }
 }
 
+/** Finds `__proto__`, however it is written: to set it would give an object other members. Null: it is not there. */
+const findPrototypeKey = (value: unknown): KeyPath | null => {
+  if (typeof value !== 'object' || value === null) return null
+  if (Object.hasOwn(value, '__proto__')) return ['__proto__']
+  for (const [key, entry] of Object.entries(value)) {
+    const found = findPrototypeKey(entry)
+    if (found !== null) return [Array.isArray(value) ? Number(key) : key, ...found]
+  }
+  return null
+}
+
 const nowhere = { tree: undefined, locate: (): FilePosition => ({ line: 1, column: 1 }) }
 
 /** Turns a document into plain values. Nothing is filled in: a contract has no variables. */
 const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issues: YamlSource['issues'] } => {
-  if (!usable || issues.length > 0) return { tree: undefined, issues }
+  if (!usable) return { tree: undefined, issues }
   try {
-    return { tree: document.toJS({ maxAliasCount: maxAliases + 1 }), issues }
+    const tree: unknown = document.toJS({ maxAliasCount: maxAliases + 1 })
+    return { tree: findPrototypeKey(tree) === null ? tree : undefined, issues }
   } catch {
-    return { tree: undefined, issues: [{ path: [], ...tooManyAliases }] }
+    return { tree: undefined, issues: issues.length === 0 ? [{ path: [], ...tooManyAliases }] : issues }
   }
 }

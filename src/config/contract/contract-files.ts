@@ -50,7 +50,7 @@ export class ContractFiles {
     this.#sources.push(read.source)
     this.#bytesLeft -= read.length
     for (const problem of read.problems) this.#findings.problems.push(problem)
-    const usable = read.problems.length === 0 ? read : null
+    const usable = read.tree === undefined ? null : read
     this.#files.set(file, usable)
     return usable
   }

@@ -1,5 +1,4 @@
-import type { ConfigProblem, KeyPath } from '../problem.ts'
-import { formatKeyPath } from '../problem.ts'
+import { type ConfigProblem, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
 import type { ContractFile } from './contract-file.ts'
 
 /** A map of a document. */
@@ -59,18 +58,31 @@ const maxProblems = 100
 export class ContractFindings {
   readonly problems: ConfigProblem[] = []
   readonly warnings: ConfigProblem[] = []
+  #left = 0
 
   get isBroken(): boolean {
     return this.problems.length > 0
   }
 
-  /** Whether there is room for another problem. */
-  get isFull(): boolean {
-    return this.problems.length >= maxProblems
+  /** Lists the problems file by file, `first` first, and how many were left out. */
+  inOrder(first: string): readonly ConfigProblem[] {
+    const problems = this.problems.toSorted(
+      (a, b) =>
+        Number(a.file !== first) - Number(b.file !== first) ||
+        a.file.localeCompare(b.file) ||
+        a.line - b.line ||
+        a.column - b.column,
+    )
+    const [last] = problems.slice(-1)
+    if (last === undefined || this.#left === 0) return problems
+    const message = `${this.#left} more problems are not shown`
+    const rest = fileProblem(last.file, message, `at most ${maxProblems}`, String(problems.length + this.#left))
+    return [...problems, { ...rest, line: last.line, column: last.column }]
   }
 
   error(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
-    if (!this.isFull) this.problems.push(problemAt(node, issue))
+    if (this.problems.length < maxProblems) this.problems.push(problemAt(node, issue))
+    else this.#left++
   }
 
   warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {

@@ -44,17 +44,12 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
   } catch (error) {
     // Ajv says what it finds in a schema without a place; what it is known to find has been said before.
     const reason = error instanceof Error ? error.message : String(error)
-    findings.problems.push(
-      fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
-    )
+    if (!findings.isBroken)
+      findings.problems.push(
+        fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
+      )
   }
-  const problems = findings.problems.toSorted(
-    (a, b) =>
-      Number(a.file !== file) - Number(b.file !== file) ||
-      a.file.localeCompare(b.file) ||
-      a.line - b.line ||
-      a.column - b.column,
-  )
+  const problems = findings.inOrder(file)
   return {
     contract: problems.length > 0 ? null : contract,
     unreadable: null,
@@ -68,7 +63,6 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
   const version = checkVersion(main, findings)
   if (version === null) return null
   const bundled = bundleDocument(main, files, findings, version === '3.0')
-  if (findings.isBroken) return null
   const bundle = new ContractBundle(bundled, findings)
   const { document, schemas } = bundle
   const operations = readOperations(bundle)
@@ -112,28 +106,32 @@ const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '
       found: describeValue(jsonSchemaDialect),
     })
   const version = String(openapi)
-  if (/^3\.1\.\d+$/.test(version)) return '3.1'
-  if (/^3\.0\.\d+$/.test(version)) {
+  const known = (['3.0', '3.1'] as const).find((each) => version === each || version.startsWith(`${each}.`)) ?? null
+  const isWhole = /^\d+\.\d+\.\d+$/.test(version)
+  if (known === '3.1' && isWhole) return known
+  if (known === '3.0' && isWhole) {
     findings.warn(childOf(node, 'openapi'), {
       message: 'OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost',
       expected: 'openapi: 3.1.1',
       found: version,
       hint: 'upgrade the document to be sure that it says what is meant',
     })
-    return '3.0'
+    return known
   }
   findings.error(swagger === undefined ? childOf(node, 'openapi') : childOf(node, 'swagger'), {
     message: swagger === undefined ? 'another version of OpenAPI' : 'Swagger 2.0 is not read',
     expected: 'openapi: 3.1.1, or 3.0.4',
     found: openapi === undefined && swagger === undefined ? 'none' : `${String(openapi ?? swagger)}`.slice(0, 20),
-    hint: versionHint(openapi, swagger),
+    hint: versionHint(known, swagger),
   })
-  return null
+  return known
 }
 
-const versionHint = (openapi: unknown, swagger: unknown): string => {
+const versionHint = (known: string | null, swagger: unknown): string => {
   if (swagger !== undefined) return 'convert it, for example by npx swagger2openapi, and see what it makes of types'
-  return typeof openapi === 'number' ? 'write all three numbers: 3.1.1' : 'begin the file with openapi: 3.1.1'
+  return known === null
+    ? 'begin the file with openapi: 3.1.1; the rest of it is checked then'
+    : `write all three numbers: ${known}.1`
 }
 
 /** Warns of operations of the nine that a contract leaves out: nothing of them is checked. */

@@ -19,10 +19,12 @@ const anyType: SchemaTypes = { types: new Set(all), never: null }
 /** Computes which types schemas of one document may match, each once. */
 export class SchemaTypeAnalysis {
   readonly #follow: FollowReference
-  readonly #known = new Map<Tree, SchemaTypes>()
+  readonly #known = new Map<object, SchemaTypes>()
 
-  constructor(follow: FollowReference) {
+  /** `faulty` schemas count as ones that any value may match. */
+  constructor(follow: FollowReference, faulty: Iterable<object> = []) {
     this.#follow = follow
+    for (const schema of faulty) this.#known.set(schema, anyType)
   }
 
   /** Errs on one side: a type that is missing can never match, one that is there may still not. */

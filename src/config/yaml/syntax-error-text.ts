@@ -29,7 +29,7 @@ export function describeSyntaxError(
     offset,
     message,
     expected: 'valid YAML 1.2',
-    found: 'something else',
+    found: 'something else: other problems of the file show when it is mended',
     hint,
   }
 }

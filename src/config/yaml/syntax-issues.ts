@@ -104,7 +104,7 @@ function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
 }
 
 /** The issue of `__proto__`: JavaScript gives this name a meaning of its own, and zod ignores it. */
-const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
+export const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
 
 const duplicateKey = {
   message: 'a key that stands here already',

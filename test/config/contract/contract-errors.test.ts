@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
 import { formatProblems } from '../../../src/config/problem.ts'
+import { folderWith } from '../helper.ts'
 
 const folder = fileURLToPath(new URL('broken/', import.meta.url))
 const golden = fileURLToPath(new URL('golden/broken.txt', import.meta.url))
@@ -26,4 +27,25 @@ test.each(files)('%s is refused', (name) => {
 
   expect(contract).toBeNull()
   expect(problems).not.toEqual([])
+})
+
+test.each([
+  ['in JSON', String.raw`{"openapi":"3.1.1","components":{"schemas":{"\u005f_proto__":{}}}}`],
+  ['in YAML', String.raw`{openapi: 3.1.1, components: {schemas: {"\x5f_proto__": {}}}}`],
+])('a member named __proto__ is refused however it is written, %s', (_, text) => {
+  const { problems } = loadContract(folderWith({ contract: text }), 'contract')
+
+  expect(problems.map(({ path, column, message }) => [path, column, message])).toEqual([
+    ['components.schemas.__proto__', text.indexOf('\\'), 'unknown key'],
+  ])
+})
+
+test('of more than a hundred problems the rest is counted', () => {
+  const paths = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`/pets/${index}`, {}]))
+  const folder = folderWith({ 'contract.json': JSON.stringify({ openapi: '3.1.1', paths }) })
+
+  const { problems } = loadContract(folder, 'contract.json')
+
+  expect(problems).toHaveLength(101)
+  expect(problems.at(-1)?.message).toBe('50 more problems are not shown')
 })

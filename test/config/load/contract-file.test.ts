@@ -28,7 +28,7 @@ test('a contract that cannot be read is a problem of the line that names it', ()
 
 test('problems of the configuration and of its contract are told at once', () => {
   const problems = problemsOf('contract: { file: contract.yaml, sample: many }\nlimit: {}', {
-    'contract.yaml': 'openapi: 3.1.1\npaths: { /valuation/score: { put: {} } }',
+    'contract.yaml': 'openapi: 3.1.1\npaths: { /valuation/score: { put: { responses: {} } } }',
   })
 
   expect(problems.map(({ file, path }) => `${file} ${path}`)).toEqual([

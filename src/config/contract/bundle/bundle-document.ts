@@ -1,5 +1,4 @@
 import { escapeSegment } from '../../../contract/violations.ts'
-import { allOperations } from '../../../operations.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import {
@@ -21,8 +20,10 @@ import { upgradeSchema } from './upgrade-schema.ts'
 /** A contract as one document, which refers to nothing outside itself. */
 export interface BundledDocument {
   readonly document: Tree
-  /** Where each map and list of the document was written. */
+  /** Where each map and list of the document was written. What is broken has no place: nothing more is said of it. */
   readonly origins: WeakMap<object, ContractNode>
+  /** The schemas with an unknown keyword: what they mean is not known. */
+  readonly faulty: ReadonlySet<object>
 }
 
 /** The shape of a schema, as far as references know it. */
@@ -38,7 +39,7 @@ interface OpenReference {
 
 /**
  * Copies a contract into one document of OpenAPI 3.1. Objects of other files get a place under `components`. On the way
- * it finds what is no OpenAPI. `isOld`: the document is of 3.0.
+ * it finds what is no OpenAPI, and leaves it out, so that the rest can be checked too. `isOld`: the document is of 3.0.
  */
 export const bundleDocument = (
   main: ContractFile,
@@ -53,6 +54,7 @@ class Bundler {
   readonly #isOld: boolean
   readonly #origins = new WeakMap<object, ContractNode>()
   readonly #places = new BundlePlaces()
+  readonly #faulty = new Set<object>()
   readonly #open: OpenReference[] = []
   readonly #warned = new Set<string>()
 
@@ -67,7 +69,7 @@ class Bundler {
     document.openapi = '3.1.1'
     // Everything of the main file has its place by now.
     for (const reference of this.#open) this.#place(reference, document)
-    return { document, origins: this.#origins }
+    return { document, origins: this.#origins, faulty: this.#faulty }
   }
 
   /** Leads a reference to the place of its target, which it makes where there is none. */
@@ -82,8 +84,12 @@ class Bundler {
       place = { pointer, shape }
     }
     if (place === undefined) return
-    if (place.shape !== shape) this.#findings.error(childOf(from, '$ref'), issues.otherTarget(shape, place.shape))
-    copy.$ref = `#${encodeURI(place.pointer)}`
+    if (place.shape === shape) copy.$ref = `#${encodeURI(place.pointer)}`
+    else {
+      this.#findings.error(childOf(from, '$ref'), issues.otherTarget(shape, place.shape))
+      this.#origins.delete(copy)
+      delete copy.$ref
+    }
   }
 
   #register(node: ContractNode, shape: ObjectShape, pointer: string, copy: TreeCopy): void {
@@ -119,7 +125,6 @@ class Bundler {
 
   /** Follows a chain of references to one that is an object. */
   #reference(node: ContractNode, reference: string, shape: ObjectShape, pointer: string, copy: TreeCopy): TreeCopy {
-    this.#origins.set(copy, node)
     for (const key of Object.keys(asTree(node.value)))
       if (!['$ref', 'summary', 'description'].includes(key) && !key.startsWith('x-'))
         this.#findings.warn(childOf(node, key), issues.besideReference(key))
@@ -136,6 +141,7 @@ class Bundler {
     if (target === null) return copy
     // A path item is copied: readers of a bundle look for operations there.
     if (shape === pathItemShape) return this.#object(target, shape, pointer)
+    this.#origins.set(copy, node)
     this.#open.push({ from: node, copy, target, shape })
     return copy
   }
@@ -174,19 +180,19 @@ class Bundler {
     return undefined
   }
 
-  /** Copies what stands under a path: only the nine have a place in a contract. */
+  /** Copies what stands under a path: only the nine have a place. A misspelt one is read as the one that is meant. */
   #path(node: ContractNode, path: string, pointer: string, copies: TreeCopy): void {
-    const operation = allOperations.find((each) => each.path === path)
-    if (operation === undefined) {
-      this.#findings.error(node, issues.unknownPath(path))
-      return
-    }
+    const { operation, issue } = issues.findPath(path)
+    if (issue !== null) this.#findings.error(node, issue)
+    if (operation === null || (issue !== null && copies[operation.path] !== undefined)) return
+    const own = operation.method.toLowerCase()
     const item = this.#object(node, pathItemShape, pointer)
-    copies[path] = item
+    copies[operation.path] = item
     for (const [method, member] of Object.entries(pathItemShape.members)) {
       if (member.kind !== 'one' || member.of !== operationShape || item[method] === undefined) continue
-      if (method === operation.method.toLowerCase()) continue
+      if (method === own) continue
       this.#findings.error(childOf(this.#origins.get(item) ?? node, method), issues.otherMethod(operation, method))
+      item[own] ??= item[method]
       delete item[method]
     }
   }
@@ -211,13 +217,17 @@ class Bundler {
           `${pointer}/${escapeSegment(key)}`,
         )
       else if (key.startsWith('x-')) copy[key] = schema[key]
-      else this.#findings.error(childOf(node, key), issues.unknownKeyword(key))
+      else {
+        this.#findings.error(childOf(node, key), issues.unknownKeyword(key))
+        this.#faulty.add(copy)
+      }
     }
     if (copy.$schema !== undefined && !knownDialects.includes(copy.$schema))
       this.#findings.error(childOf(node, '$schema'), issues.otherDialect(copy.$schema))
     if (typeof copy.$ref === 'string') {
       const target = this.#files.resolve(node, copy.$ref)
-      if (target !== null) this.#open.push({ from: node, copy, target, shape: schemaShape })
+      if (target === null) delete copy.$ref
+      else this.#open.push({ from: node, copy, target, shape: schemaShape })
     }
     return copy
   }

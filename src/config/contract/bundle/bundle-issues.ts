@@ -1,5 +1,5 @@
 /** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
-import type { Operation } from '../../../operations.ts'
+import { allOperations, type Operation } from '../../../operations.ts'
 import { explainPathMismatch } from '../../path-mismatch.ts'
 import { quote } from '../../problem.ts'
 import { suggestNearest } from '../../suggest.ts'
@@ -47,16 +47,19 @@ export const ignored = (name: string, why: string): NodeIssue => ({
   atKey: true,
 })
 
-/** Describes a path that is none of the nine. */
-export const unknownPath = (path: string): NodeIssue => {
+/** Finds the operation of a path, or the one that is meant; null: none. The issue is null for one of the nine. */
+export const findPath = (path: string): { readonly operation: Operation | null; readonly issue: NodeIssue | null } => {
+  const known = allOperations.find((each) => each.path === path)
+  if (known !== undefined) return { operation: known, issue: null }
   const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
-  return {
+  const issue = {
     message: 'the path is none of the nine',
     expected: meant === null ? 'one of the nine, such as /valuation/score' : meant.path,
     found: quote(path),
     hint: meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`,
     atKey: true,
   }
+  return { operation: meant, issue }
 }
 
 /** Describes a method that the operation of a path does not have. */
