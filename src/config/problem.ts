@@ -52,12 +52,16 @@ export const fileProblem = (file: string, message: string, expected: string, fou
 })
 
 /** Formats a problem: `file:line:column path: message`, then, indented, what was expected and found, and a hint. */
-export function formatProblem({ file, line, column, path, expected, found, message, hint }: ConfigProblem): string {
-  const where = `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
-  const lines = [`${where}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
+export function formatProblem(problem: ConfigProblem): string {
+  const { expected, found, message, hint } = problem
+  const lines = [`${formatPlace(problem)}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
   if (hint !== undefined) lines.push(`    hint     ${hint}`)
   return lines.join('\n')
 }
+
+/** Formats where a problem stands: `file:line:column path`. */
+export const formatPlace = ({ file, line, column, path }: ConfigProblem): string =>
+  `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
 
 /** Formats all problems and their count, with a line feed at the end. */
 export const formatProblems = (problems: readonly ConfigProblem[]): string =>

@@ -47,6 +47,7 @@ export const reloadResponseShape = asObject({
   changes: asList(changeShape),
   warnings: asList(problemShape),
   switchedOff: asNullable(asList(asText)),
+  neverRan: asNullable(asText),
 })
 
 /** The result of a reload or a rollback that was not rejected. */

@@ -19,8 +19,10 @@ const rollbackArgs = forceArgument(
   'go back although this switches off a protection, such as authentication or an enforced contract',
 )
 
-interface ReloadCommandResult extends Exclude<ReloadOutcome, { result: 'refused' }> {
+interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'refused' }>, 'neverRan'> {
   readonly groups: readonly string[]
+  /** When an edit was refused that a rollback found in the file, in RFC 3339. Null: there is none. */
+  readonly neverRan: string | null
 }
 
 const maxShownChanges = 20
@@ -93,7 +95,7 @@ const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof ro
   isSerialized: false,
   plan: (_, values) => values,
   async confirmation({ reloader }) {
-    const { running, previous, file } = reloader
+    const { running, previous, file, state } = reloader
     if (previous === null) return nothingToRollBack(reloader)
     const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
     const changes = diffConfigs(running, previous)
@@ -105,6 +107,9 @@ const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof ro
       what: [
         paragraphs(
           lost.length > 0 && html`<strong>This switches off what is on now: ${lost.join(', ')}.</strong>`,
+          state.refusal !== null &&
+            state.refusal.trigger !== 'rollback' &&
+            html`<strong>The edit that was refused at ${formatTime(state.refusal.at)} never ran: it is not what this undoes.</strong>`,
           html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
         ),
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
@@ -129,10 +134,10 @@ const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof ro
   },
   event: null,
   successText: (result) => appliedText(result),
-  cliText: (_, { from, to }) =>
+  cliText: (_, { from, to, neverRan }) =>
     from === to
       ? `unchanged: ${to} runs, and is what ran before`
-      : `rolled back: ${from} → ${to}; the file is left alone, and reload takes it again`,
+      : `rolled back: ${from} → ${to}; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
   responseShape: 'outcome',
   rejectedText: 'refuses it',
   plainErrors: ['nothing-to-roll-back', 'switches-off'],
@@ -156,7 +161,10 @@ export const rollbackCommands: CommandGroup = {
 
 /** Converts the outcome of a reload or a rollback to the response. */
 const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
-  if (outcome.result !== 'refused') return { ...outcome, groups: await getChangedGroups(outcome.changes) }
+  if (outcome.result !== 'refused') {
+    const neverRan = outcome.neverRan === null ? null : formatTime(outcome.neverRan)
+    return { ...outcome, neverRan, groups: await getChangedGroups(outcome.changes) }
+  }
   const { hash, problems, held, unanswered } = outcome
   if (unanswered !== null) return { ...unansweredChange(unanswered), problems, extensions: { hash } }
   if (held === null) return { ...configurationRejected, problems, extensions: { hash } }
@@ -167,12 +175,15 @@ const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResu
 const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
-const appliedText = ({ result, from, to, changes, groups, switchedOff }: ReloadCommandResult): string =>
+const neverRanText = (refusedAt: string): string =>
+  `the edit that was refused at ${refusedAt} never ran, so it is not what was undone`
+
+const appliedText = ({ result, from, to, changes, groups, switchedOff, neverRan }: ReloadCommandResult): string =>
   result === 'unchanged'
     ? `Nothing has changed: the file says what runs already (${to}).`
     : `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.${
         switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
-      }`
+      }${neverRan === null ? '' : ` Note that ${neverRanText(neverRan)}.`}`
 
 const changesText = (changes: readonly ConfigChange[], groups: readonly string[]): string =>
   `${pluralize(changes.length, 'change')}${groups.length === 0 ? '' : ` in ${groups.join(', ')}`}`

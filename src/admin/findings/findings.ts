@@ -1,3 +1,4 @@
+import { formatPlace } from '../../config/problem.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
@@ -107,14 +108,13 @@ const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
   const edit = `an edit of ${differing.length === 0 ? name : joinWithAnd(differing)}`
   if (refusal !== null) {
     const [first, ...others] = refusal.problems
-    const what = `${edit} ${nextTryAt === null ? 'was refused' : 'is held back'}`
-    const why =
-      first === undefined ? '' : `: ${first.file}:${first.line}:${first.column} ${first.path}: ${first.message}`
+    const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const next = nextTryAt === null ? '' : `; next try in ${formatDuration(Math.max(0, nextTryAt - at))}`
-    const cause = `${what}, and what ran before runs on${why}${more}${next}`
+    const cause = `${refusalPhrase(edit, file)}${why}${more}${next}`
     // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
-    const command = refusal.isFileSound ? 'lender-gateway reload' : `lender-gateway check ${name}`
+    const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
+    const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
     return [
       createFinding('warning', 'config', cause, {
         since: refusal.at,
@@ -125,6 +125,12 @@ const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
   if (differing.length === 0) return []
   const cause = `${edit} ${rolledBack ? 'was rolled back, and reload takes it again' : 'was not read yet, and reload reads it'}`
   return [createFinding('notice', 'config', cause, { command: `lender-gateway diff ${name}` })]
+}
+
+const refusalPhrase = (edit: string, { refusal, rolledBack, nextTryAt }: FindingInputs['file']): string => {
+  if (refusal?.trigger === 'rollback') return 'a rollback was refused, and what ran before runs on'
+  if (nextTryAt !== null) return `${edit} is held back, and what ran before runs on`
+  return `${edit} was refused, and ${rolledBack ? 'never ran' : 'what ran before runs on'}`
 }
 
 /** Finds why traces have gaps. */

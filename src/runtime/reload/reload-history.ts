@@ -18,6 +18,11 @@ export type ReloadOutcome =
       readonly forced: boolean
       /** The keys of protections that were on, and are off now: `auth`, `audit`. */
       readonly switchedOff: readonly string[]
+      /**
+       * When the edit was refused that a rollback found in the file: it never ran, so an earlier one was undone. In
+       * milliseconds since the epoch. Null: there is none.
+       */
+      readonly neverRan: number | null
     }
   | {
       readonly result: 'refused'

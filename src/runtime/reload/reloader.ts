@@ -41,6 +41,7 @@ export interface AppliedConfig extends ReportedConfig {
 export interface ReloadRejection {
   /** Milliseconds since the epoch. */
   readonly at: number
+  readonly trigger: ReloadTrigger
   readonly problems: readonly ConfigProblem[]
   /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
   readonly isFileSound: boolean
@@ -245,7 +246,10 @@ export class Reloader {
       return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)
     }
     this.#deferred.cancel()
-    this.#lastRejection = null
+    const refused = this.#lastRejection
+    // What was refused still stands in the file after a rollback.
+    const neverRan = trigger === 'rollback' && refused?.trigger !== 'rollback' ? refused : null
+    this.#lastRejection = neverRan
     this.#running = same ? { ...previous, warnings, sources } : { config, report, warnings, sources }
     if (!same) {
       // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
@@ -261,6 +265,7 @@ export class Reloader {
       warnings,
       forced,
       switchedOff: findLostProtections(previous.config, config),
+      neverRan: neverRan?.at ?? null,
     })
   }
 
@@ -275,7 +280,7 @@ export class Reloader {
     unanswered: string | null = null,
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
-    this.#lastRejection = { at: epochMs(), problems, isFileSound: this.#fileHash !== null }
+    this.#lastRejection = { at: epochMs(), trigger, problems, isFileSound: this.#fileHash !== null }
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }
 

@@ -22,7 +22,7 @@ test('the worst comes first, whatever it is of', () => {
       differing: ['gateway.yaml'],
       rolledBack: false,
       nextTryAt: null,
-      refusal: { at, problems: [], isFileSound: false },
+      refusal: { at, trigger: 'file', problems: [], isFileSound: false },
     },
   })
 
@@ -593,7 +593,7 @@ test('an edit that was rejected is named with the place and the problem', () => 
     expected: 'a URL',
     found: '"market-b"',
   }
-  const refusal = { at, problems: [problem, problem], isFileSound: false }
+  const refusal = { at, trigger: 'file', problems: [problem, problem], isFileSound: false } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal }
 
   expect(found({ file: { ...file, nextTryAt: null } })).toEqual([
@@ -614,10 +614,23 @@ test('an edit that was rejected is named with the place and the problem', () => 
 })
 
 test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
-  const refusal = { at, problems: [], isFileSound: true }
+  const refusal = { at, trigger: 'file', problems: [], isFileSound: true } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
+})
+
+test('a rollback that was refused is not taken for an edit', () => {
+  const problem = { file: 'gateway.yaml', line: 1, column: 1, path: '', message: 'no disk', expected: '', found: '' }
+  const refusal = { at, trigger: 'rollback', problems: [problem], isFileSound: true } as const
+  const file = { name: 'gateway.yaml', differing: [], rolledBack: false, refusal, nextTryAt: null }
+
+  expect(found({ file })).toMatchObject([
+    {
+      cause: 'a rollback was refused, and what ran before runs on: gateway.yaml:1:1: no disk',
+      command: 'lender-gateway rollback',
+    },
+  ])
 })
 
 describe('the audit log', () => {

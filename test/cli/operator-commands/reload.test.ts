@@ -171,6 +171,14 @@ market
     })
   })
 
+  test('says that an edit that was refused is not what was undone', async () => {
+    const { out } = await run('rollback', { ...applied, neverRan: '2026-11-21T02:04:10.000Z', changes: [] })
+
+    expect(out).toBe(
+      'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the edit that was refused at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n',
+    )
+  })
+
   test.each([
     [
       'there is nothing to go back to',

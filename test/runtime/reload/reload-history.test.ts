@@ -10,6 +10,7 @@ const rollback: ReloadOutcome = {
   warnings: [],
   forced: false,
   switchedOff: [],
+  neverRan: null,
 }
 const deferred = (known: boolean): ReloadOutcome => {
   const held = { hash: 'b', problems: [], tries: 1, nextTryAt: 0, known }

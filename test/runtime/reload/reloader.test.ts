@@ -209,6 +209,36 @@ describe('a rollback', () => {
     expect(forth).toMatchObject({ result: 'applied', to: renewed.config.hash })
   })
 
+  test('after an edit that was refused says that it never ran, and the file is refused still', async () => {
+    const { reloader } = createReloader(at('http://new.internal'), broken)
+    await reloader.reload('file')
+    await reloader.reload('file')
+    const refusedAt = reloader.state.refusal?.at
+
+    const [back, forth] = [await reloader.rollback(), await reloader.rollback()]
+
+    expect([back, forth]).toMatchObject([
+      { result: 'applied', neverRan: refusedAt },
+      { result: 'applied', neverRan: refusedAt },
+    ])
+    expect(reloader.state.refusal?.at).toBe(refusedAt)
+  })
+
+  test('that was refused is no refusal of the file: the next one clears it', async () => {
+    const { reloader, fail } = createReloader(at('http://new.internal'))
+    await reloader.reload('file')
+    fail(true)
+    await reloader.rollback()
+    const { refusal } = reloader.state
+    fail(false)
+
+    const outcome = await reloader.rollback()
+
+    expect(refusal?.trigger).toBe('rollback')
+    expect(outcome).toMatchObject({ result: 'applied', neverRan: null })
+    expect(reloader.state.refusal).toBeNull()
+  })
+
   test('has nowhere to go at first', async () => {
     const { reloader } = createReloader(broken)
 
