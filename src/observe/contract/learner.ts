@@ -6,8 +6,9 @@ import { learnFields } from './learn-fields.ts'
 import { learnQuery, parameterShapes } from './learn-query.ts'
 import type { LearnedContent, LearnedContract, LearnedOperation } from './learned-contract.ts'
 import { limitShapes } from './limit-shapes.ts'
-import { createNameTable, findOrAddKnownName, learnedInTable } from './name-table.ts'
-import type { LearningContext, Shape } from './shape.ts'
+import { findOrAddOperation, mergeOperation } from './merge-learned.ts'
+import { findOrAddKnownName, learnedInTable } from './name-table.ts'
+import { type LearningContext, measureContext, type Shape } from './shape.ts'
 
 /** How a learner learns. */
 export interface LearnerOptions {
@@ -38,6 +39,8 @@ export interface ObservedResponse extends ObservedContent {
 export interface Learner {
   observeRequest(operation: OperationId, request: ObservedRequest): void
   observeResponse(operation: OperationId, response: ObservedResponse): void
+  /** Takes over what another learner of the same key has learnt. It stays as it is. */
+  adopt(learned: LearnedContract): void
   /** What was learnt so far. It goes on changing. */
   readonly report: LearnedContract
 }
@@ -92,6 +95,14 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
       learnContent(context, content, observed)
       limitShapes(contexts)
     },
+    adopt({ operations }) {
+      for (const [id, operation] of operations) {
+        const own = findSides(id)
+        mergeOperation(own, operation)
+        for (const context of [own.requestContext, own.responseContext]) measureContext(context)
+      }
+      limitShapes(contexts)
+    },
   }
 }
 
@@ -99,23 +110,6 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
 interface OperationSides extends LearnedOperation {
   readonly requestContext: LearningContext
   readonly responseContext: LearningContext
-}
-
-/** Finds what was learnt of an operation, or adds it. */
-export const findOrAddOperation = ({ operations }: LearnedContract, operation: OperationId): LearnedOperation => {
-  const known = operations.get(operation)
-  if (known !== undefined) return known
-  const added: LearnedOperation = {
-    request: {
-      parameters: createNameTable(),
-      fields: createNameTable(),
-      content: createLearnedContent(),
-      dataNames: 0,
-    },
-    responses: createNameTable(),
-  }
-  operations.set(operation, added)
-  return added
 }
 
 const findStatus = (responses: LearnedOperation['responses'], status: number): LearnedContent | undefined =>

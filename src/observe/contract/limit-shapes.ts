@@ -1,4 +1,4 @@
-import { childShapes, forgetItems, forgetMembers, type LearningContext, measureShapes, type Shape } from './shape.ts'
+import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 
 /** The most shapes of a learner. */
 const maxShapes = 4096
@@ -27,10 +27,7 @@ const forgetDeepest = (context: LearningContext, max: number): void => {
     below -= levels.pop()?.length ?? 0
     for (const shape of levels.at(-1) ?? []) forgetContents(shape)
   } while (below > max && levels.length > 1)
-  const roots = context.listRoots()
-  const { shapes, values } = measureShapes(roots)
-  context.shapes = shapes - roots.length
-  context.values = values
+  measureContext(context)
 }
 
 /** Lists the shapes of each depth, the roots first. */

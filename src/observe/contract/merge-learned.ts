@@ -1,3 +1,4 @@
+import type { OperationId } from '../../operations.ts'
 import { createLearnedContent, createMediaType } from './learn-content.ts'
 import { createParameter } from './learn-query.ts'
 import type {
@@ -7,9 +8,8 @@ import type {
   LearnedOperation,
   LearnedParameter,
 } from './learned-contract.ts'
-import { findOrAddOperation } from './learner.ts'
 import { mergeShape } from './merge-shape.ts'
-import { countedEntries, mergeNameTable } from './name-table.ts'
+import { countedEntries, createNameTable, mergeNameTable } from './name-table.ts'
 
 /**
  * Merges what several learners of one key have learnt, as if one had learnt it all. The order plays no part, and the
@@ -23,7 +23,25 @@ export const mergeLearned = (reports: readonly LearnedContract[]): LearnedContra
   return merged
 }
 
-const mergeOperation = (into: LearnedOperation, { request, responses }: LearnedOperation): void => {
+/** Finds what was learnt of an operation, or adds it. */
+export const findOrAddOperation = ({ operations }: LearnedContract, operation: OperationId): LearnedOperation => {
+  const known = operations.get(operation)
+  if (known !== undefined) return known
+  const added: LearnedOperation = {
+    request: {
+      parameters: createNameTable(),
+      fields: createNameTable(),
+      content: createLearnedContent(),
+      dataNames: 0,
+    },
+    responses: createNameTable(),
+  }
+  operations.set(operation, added)
+  return added
+}
+
+/** Merges what was learnt of an operation into what another learner has. */
+export const mergeOperation = (into: LearnedOperation, { request, responses }: LearnedOperation): void => {
   mergeNameTable(into.request.parameters, request.parameters, parameterEntries)
   mergeNameTable(into.request.fields, request.fields, countedEntries)
   mergeContent(into.request.content, request.content)

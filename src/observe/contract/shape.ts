@@ -142,6 +142,14 @@ export const childShapes = ({ arrays, objects }: Shape): readonly Shape[] => {
 export const memberShapes = ({ members, others }: ObjectFacts): readonly Shape[] =>
   others === null ? learnedInTable(members) : [...learnedInTable(members), others]
 
+/** Counts anew what one direction of an operation takes of the bounds. */
+export const measureContext = (context: LearningContext): void => {
+  const roots = context.listRoots()
+  const { shapes, values } = measureShapes(roots)
+  context.shapes = shapes - roots.length
+  context.values = values
+}
+
 /** Counts shapes with all below them, and the values of their enumerations. */
 export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: number; readonly values: number } => {
   const size = { shapes: shapes.length, values: 0 }

@@ -16,13 +16,14 @@ import {
 } from '../../runtime/report/status-report.ts'
 import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
 import { DataPlane } from '../../runtime/snapshot/data-plane.ts'
-import type { RunInAllProcesses } from '../../runtime/snapshot/data-plane-commands.ts'
+import { type RunInAllProcesses, runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { BindTarget } from '../../shared/bind-target.ts'
 import { Acceptor } from '../accept/acceptor.ts'
 import { type SerializedSnapshotInput, serializeInput, type WorkerNotification } from '../ipc/messages.ts'
 import { PeerGoneError } from '../ipc/rpc.ts'
 import type { PreparedSnapshot, ProxyServer } from '../proxy-server.ts'
 import { perWorkerConfig } from './divide-limits.ts'
+import { LearnedArchive } from './learned-archive.ts'
 import { WorkerSupervisor } from './supervisor.ts'
 import { prepareAll } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -80,6 +81,8 @@ class WorkerPool implements ProxyServer {
   readonly #overAddressLimit: RejectedConnectionLog
   readonly #supervisor: WorkerSupervisor
   readonly #stats: WorkerStats
+  readonly #learnedArchive: LearnedArchive
+  readonly #learnedTimer: NodeJS.Timeout
   /**
    * The state in effect, divided among the workers. A copy, because overrides take effect only when all workers have
    * agreed.
@@ -146,10 +149,21 @@ class WorkerPool implements ProxyServer {
         this.#dataPlane.adoptKeys(keys)
         this.#notifyWorkers({ type: 'issuerKeys', keys }, by)
       },
-      onExit: (worker) => this.#stats.onExit(worker),
+      onExit: (worker) => {
+        this.#stats.onExit(worker)
+        this.#learnedArchive.onExit(worker)
+      },
     })
     auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'auditState', failing })
     this.#stats = new WorkerStats(this.#supervisor.slots, timeouts.reportMs)
+    this.#learnedArchive = new LearnedArchive(
+      () => this.#dataPlane.currentSnapshot.value.learning?.learner ?? null,
+      (worker) => worker.command('learned', {}, timeouts.replyMs),
+    )
+    this.#learnedTimer = setInterval(
+      () => this.#learnedArchive.update(this.#servingWorkers),
+      timeouts.learnedEveryMs,
+    ).unref()
   }
 
   async start(bindTarget: BindTarget): Promise<void> {
@@ -205,14 +219,14 @@ class WorkerPool implements ProxyServer {
   }
 
   readonly runCommand: RunInAllProcesses = async (name, params) => {
-    const participants = this.#supervisor.slots.flatMap(({ worker, isServing }) =>
-      isServing && worker !== null ? [worker] : [],
-    )
+    const participants = this.#servingWorkers
     const replies = await Promise.allSettled(
       participants.map((worker) => worker.command(name, params, this.#timeouts.replyMs)),
     )
+    // This process has what workers that have ended had learnt.
+    const own = name === 'learned' ? [await runInProcess(this.#dataPlane, name, params)] : []
     return {
-      results: replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+      results: [...own, ...replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))],
       unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
         .length,
     }
@@ -229,6 +243,7 @@ class WorkerPool implements ProxyServer {
 
   async close(deadlineMs: number): Promise<void> {
     const startedAt = now()
+    clearInterval(this.#learnedTimer)
     this.drain()
     this.#acceptor.stopAccepting()
     await this.#acceptor.drained(Math.min(handOverTimeoutMs, deadlineMs))
@@ -236,6 +251,10 @@ class WorkerPool implements ProxyServer {
     await this.#dataPlane.close(0)
     this.#overLimit.close()
     this.#overAddressLimit.close()
+  }
+
+  get #servingWorkers(): readonly WorkerProcess[] {
+    return this.#supervisor.slots.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
   }
 
   #notifyWorkers(message: WorkerNotification, except: WorkerProcess | null = null): void {

@@ -12,6 +12,8 @@ export interface WorkerTimeouts {
   readonly countMs: number
   /** Until it has given any sign of life, when it has missed one of these. */
   readonly hangMs: number
+  /** From one question what it has learnt of the contract to the next. What it learns since is lost with it. */
+  readonly learnedEveryMs: number
 }
 
 export const defaultWorkerTimeouts: WorkerTimeouts = {
@@ -21,4 +23,5 @@ export const defaultWorkerTimeouts: WorkerTimeouts = {
   connectionAckMs: 1000,
   countMs: 20,
   hangMs: 30_000,
+  learnedEveryMs: 60_000,
 }

@@ -19,6 +19,7 @@ const noteObserved = () => {
   const learner: Learner = {
     observeRequest: (_, request) => void requests.push(request),
     observeResponse: (_, response) => void responses.push(response),
+    adopt: () => {},
     report: { operations: new Map() },
   }
   return { requests, responses, learner }

@@ -1,8 +1,11 @@
 import { deserialize, serialize } from 'node:v8'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { bodyShapes } from '../../../src/observe/contract/learn-content.ts'
 import { createLearner } from '../../../src/observe/contract/learner.ts'
 import { mergeLearned } from '../../../src/observe/contract/merge-learned.ts'
+import { learnedInTable } from '../../../src/observe/contract/name-table.ts'
+import { measureShapes } from '../../../src/observe/contract/shape.ts'
 import { learnerOptions } from './learn-hidden-contract.ts'
 
 const name = fc.constantFrom('id', 'a', 'b', 'status', 'items', 'K7Q9-M2X4-P8L1', '2024')
@@ -133,3 +136,45 @@ const byHash = (value: unknown): unknown => {
   }
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, byHash(each)]))
 }
+
+test('a learner that takes over what another has learnt knows what a merge knows, and goes on', () => {
+  fc.assert(
+    fc.property(fewMessages, fewMessages, fewMessages, (first, second, third) => {
+      const learner = createLearner(learnerOptions)
+      const observe = (all: readonly Message[]): void => {
+        for (const each of all) {
+          learner.observeRequest('inventory.sync', each)
+          learner.observeResponse('inventory.sync', each)
+        }
+      }
+
+      observe(first)
+      learner.adopt(learn(second))
+
+      expect(learner.report).toEqual(mergeLearned([learn(first), learn(second)]))
+      observe(third)
+      const total = first.length + second.length + third.length
+      expect(learner.report.operations.get('inventory.sync')?.request.content.count ?? 0).toBe(total)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('what is taken over again and again stays within the bounds of one learner', () => {
+  const wide = (prefix: string, depth: number): object =>
+    Object.fromEntries(
+      Array.from({ length: 12 }, (_, i) => [`${prefix}${i}`, depth === 0 ? i : wide(prefix, depth - 1)]),
+    )
+  const learner = createLearner(learnerOptions)
+
+  for (const prefix of ['a', 'b', 'c', 'd'])
+    learner.adopt(
+      learn([{ status: 200, contentType: 'application/json', body: wide(prefix, 2), query: '', fields: [] }]),
+    )
+
+  const sides = [...learner.report.operations.values()].flatMap(({ request, responses }) => [
+    ...bodyShapes(request.content),
+    ...learnedInTable(responses).flatMap(bodyShapes),
+  ])
+  expect(measureShapes(sides).shapes).toBeLessThan(5000)
+})

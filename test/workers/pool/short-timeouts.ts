@@ -24,6 +24,7 @@ const gateway = await startGateway({
     connectionAckMs: 300,
     countMs: 4000,
     hangMs: Number(process.env.HANG_MS ?? 30_000),
+    learnedEveryMs: 100,
   },
 })
 log.info({ port: gateway.address.port }, 'listening')
