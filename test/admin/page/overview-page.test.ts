@@ -163,8 +163,10 @@ test('an operator with a session can end it, and reads once what was done', () =
   expect(render()).not.toContain('<form')
 })
 
-test('how the contract is kept stands in a section, where there is one', () => {
-  expect(part('contract', { contract: null }).trim()).toBe('')
+test('how the contract is kept stands in a section, which leads to learning one where there is none', () => {
+  const none = pageSections.contract({ ...fixture, status: { ...fixture.status, contract: null, learning: null } })
+  expect(visibleText(none.toString())).toContain('None is configured, and none is learnt.')
+  expect(none.toString()).toContain('href="/actions/learn-contract"')
   expect(part('contract')).toMatch(
     / risk\.asset-valuation responses body \/grade enum must be equal to .* 41 0\.2 % 9 /,
   )

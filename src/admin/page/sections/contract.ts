@@ -6,19 +6,16 @@ import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../compon
 import { formatCount } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
-/**
- * Renders how the contract is kept: where messages break it, how many, and its modes; and that it is learnt. Hidden
- * when there is none, and none is learnt.
- */
+/** Renders how the contract is kept: where messages break it, how many, and its modes; and that it is learnt. */
 export const contractSection = ({ at, status: { contract, learning }, drift }: Overview): Html =>
-  contract === null && learning === null
-    ? html`<section id="contract" hidden></section>`
-    : htmlSection(
-        'contract',
-        'Contract',
-        html`${learning !== null && learningParagraph(learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
-        commandLinks('contract', learning),
-      )
+  htmlSection(
+    'contract',
+    'Contract',
+    contract === null && learning === null
+      ? html`<p>None is configured, and none is learnt.</p>`
+      : html`${learning !== null && learningParagraph(learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
+    commandLinks('contract', learning),
+  )
 
 const learningParagraph = ({ by, enums, until }: LearningStatus): Html =>
   html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : 'an operator'}${until !== null && html` until <time datetime="${until}">${until}</time>`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
