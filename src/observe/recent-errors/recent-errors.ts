@@ -11,6 +11,7 @@ export type RecentErrorsReport = RecentErrors['report']
 
 /**
  * One recent error. Its `path` and `cause` are never shown as they are: a client wrote the one, an upstream the other.
+ * The cause of a broken contract alone is the contract's own words.
  */
 export type RecentError = ReturnType<typeof toRecentError>
 

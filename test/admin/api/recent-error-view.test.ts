@@ -38,6 +38,22 @@ describe('the reason of an error', () => {
     expect(reasonOf({ kind: 'deadline-exceeded' })).toBe('there was no answer within the deadline of the operation')
   })
 
+  test('of what breaks the contract says where, and no other kind tells its cause', () => {
+    const cause = 'body /grade enum: must be one of "A", "B"'
+
+    expect([
+      reasonOf({ kind: 'invalid-response', reason: 'contract-answer-body', cause }),
+      reasonOf({ kind: 'invalid-request', reason: 'contract-body', cause }),
+      reasonOf({ kind: 'unsupported-media-type', cause }),
+      reasonOf({ kind: 'bad-answer', cause }),
+    ]).toEqual([
+      expect.stringMatching(/: body \/grade enum: must be one of "A", "B"$/),
+      `the body breaks the contract: ${cause}`,
+      expect.stringMatching(/: body \/grade enum: must be one of "A", "B"$/),
+      expect.not.stringContaining('/grade'),
+    ])
+  })
+
   test.each([
     ['/market/insights/', 'a slash is at its end; probably meant: GET /market/insights'],
     ['/Market/insights', 'upper case: … is written /market/insights; probably meant: GET /market/insights'],
