@@ -165,6 +165,14 @@ const companions: readonly (readonly [keyword: string, needed: readonly string[]
 ]
 
 const checkLoneKeywords = (schema: Tree, issueAt: IssueAt): void => {
+  if (schema.minContains === 0 && schema.contains !== undefined && schema.maxContains === undefined)
+    issueAt(schema, ['minContains'], {
+      message: 'contains does nothing with minContains: 0',
+      expected: '1 or more, or maxContains beside it',
+      found: '0',
+      hint: 'remove contains, or add maxContains',
+      atKey: true,
+    })
   for (const [keyword, needed] of companions)
     if (Object.hasOwn(schema, keyword) && !needed.some((each) => Object.hasOwn(schema, each)))
       issueAt(schema, [keyword], {

@@ -29,6 +29,11 @@ export class SchemaCollector {
     return new Set(this.#names.keys())
   }
 
+  /** Finds the schema of a name. */
+  find(name: SchemaName): unknown {
+    return [...this.#names].find(([, each]) => each === name)?.[0]
+  }
+
   /** Every name of a member that the schemas know. */
   get memberNames(): readonly string[] {
     return [...this.#memberNames]

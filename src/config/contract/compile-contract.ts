@@ -16,9 +16,20 @@ const annotations = ['discriminator', 'xml', 'externalDocs', 'example']
 /** Thrown when compiling takes too long. */
 export class CompileTimeout extends Error {}
 
+/** Thrown for a schema that Ajv refuses, though no check has found anything. */
+export class SchemaFault extends Error {
+  readonly schema: SchemaName
+
+  constructor(schema: SchemaName, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(cause instanceof RangeError ? 'it leads through too many schemas' : reason, { cause })
+    this.schema = schema
+  }
+}
+
 /**
  * Compiles schemas to code. They may refer to each other through `shared`. Ajv neither converts a value nor fills in a
- * default nor removes a member: what is checked is what was sent. Throws Ajv's Error for a schema that is invalid, and
+ * default nor removes a member: what is checked is what was sent. Throws SchemaFault for a schema that is invalid, and
  * CompileTimeout after `limitMs` of this thread's work.
  */
 export const compileSchemas = (
@@ -49,8 +60,12 @@ const compileCode = (
   const ids: Record<string, string> = {}
   for (const [name, schema] of Object.entries(schemas)) {
     ids[name] = `contract:///${name}`
-    ajv.addSchema(schema, ids[name])
-    ajv.getSchema(ids[name])
+    try {
+      ajv.addSchema(schema, ids[name])
+      ajv.getSchema(ids[name])
+    } catch (error) {
+      throw new SchemaFault(name, error)
+    }
     if (cpuMs() > endsAt) throw new CompileTimeout('compiling takes too long')
   }
   return standaloneCode.default(ajv, ids)

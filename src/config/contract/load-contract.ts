@@ -6,11 +6,11 @@ import type { SourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, fileProblem } from '../problem.ts'
 import { bundleDocument } from './bundle/bundle-document.ts'
 import { checkSchemas } from './check-schemas.ts'
-import { CompileTimeout, compileSchemas } from './compile-contract.ts'
+import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.ts'
 import { ContractBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
 import { ContractFiles } from './contract-files.ts'
-import { ContractFindings, childOf, describeValue, isTree } from './contract-node.ts'
+import { asTree, ContractFindings, childOf, describeValue, isTree } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { knownDialects } from './schema-keywords.ts'
 
@@ -42,7 +42,6 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
   try {
     if (main !== null) contract = compile(main, files, findings)
   } catch (error) {
-    // Ajv says what it finds in a schema without a place; what it is known to find has been said before.
     const reason = error instanceof Error ? error.message : String(error)
     if (!findings.isBroken)
       findings.problems.push(
@@ -77,6 +76,7 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
     const code = compileSchemas(schemas.schemas, schemas.shared, compileLimitMs)
     return { digest, operations, document, memberNames: schemas.memberNames, ...code }
   } catch (error) {
+    if (error instanceof SchemaFault) reportFault(error, bundle)
     if (!(error instanceof CompileTimeout)) throw error
     const limit = `at most ${compileLimitMs / 1000}s`
     const problem = fileProblem(main.file, 'the schemas take too long to compile', limit, 'more')
@@ -84,6 +84,14 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
     return null
   }
 }
+
+const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): void =>
+  bundle.error(asTree(bundle.schemas.find(schema)), [], {
+    message: 'the schema cannot be compiled',
+    expected: 'one that Ajv compiles in its strict mode',
+    found: message,
+    hint: 'write it in fewer levels, or leave keywords out one by one to find which it is',
+  })
 
 /** Checks which OpenAPI a document is; null: none that can be read. */
 const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '3.1' | null => {

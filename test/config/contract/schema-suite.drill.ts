@@ -21,18 +21,18 @@ const suite = requireFound(await debianFile(oneFile, 'libtest-json-schema-accept
 const refusedOnPurpose: Readonly<Record<string, number>> = {
   // $id, $anchor, $dynamicRef, $vocabulary: schemas refer to each other by file and path. unevaluatedItems: Ajv reads
   // it wrong beside `contains`, and beside `items` in a branch.
-  'a keyword that is not supported': 151,
+  'a keyword that is not supported': 143,
   'the part behind # is no JSON pointer': 2, // an anchor
   'the schema is of another dialect': 2,
   // The meta-schema, or another schema on the network.
   'the reference leads out of the folder of the contract': 47,
   // What does nothing was meant otherwise. And without `then`, Ajv takes for evaluated what a failed `if` names.
-  'if does nothing alone': 13,
+  'if does nothing alone': 21,
   'then does nothing alone': 2,
   'else does nothing alone': 2,
   'minContains does nothing alone': 2,
   'maxContains does nothing alone': 2,
-  'the contract cannot be compiled: strict mode: "minContains" == 0 without "maxContains": "contains" keyword ignored': 2,
+  'contains does nothing with minContains: 0': 2,
   'unknown keyword': 3,
   'unknown key': 7, // a member with the name __proto__
   'no value can ever match the schema': 8,
