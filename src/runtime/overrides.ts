@@ -3,6 +3,7 @@ import type { OperationConfig } from '../config/config.ts'
 import type { RecordAdminEvent } from '../observe/audit/audit-line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Group, OperationId } from '../operations.ts'
+import { SerialQueue } from '../shared/serial-queue.ts'
 
 /** A state that an operator has set for a while, whatever the configuration says. */
 export interface Override<State = OperationConfig['state']> {
@@ -48,7 +49,7 @@ export class Overrides implements OverridesView {
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
   /** At most one: the contract is one for all operations. */
   readonly learning: TtlOverrides<'contract', OrderedLearning>
-  #queueTail: Promise<unknown> = Promise.resolve()
+  readonly #commands = new SerialQueue()
 
   /** Each callback is called with the override that has expired. */
   constructor(
@@ -66,9 +67,7 @@ export class Overrides implements OverridesView {
    * rejected.
    */
   runExclusive<T>(command: () => Promise<T>): Promise<T> {
-    const result = this.#queueTail.then(command)
-    this.#queueTail = result.catch(() => {})
-    return result
+    return this.#commands.run(command)
   }
 
   /** Removes all overrides, so that no timer is left. */

@@ -6,6 +6,7 @@ import { findRestartRequired } from '../../config/diff/restart-required.ts'
 import type { LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
+import { SerialQueue } from '../../shared/serial-queue.ts'
 import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
@@ -59,6 +60,7 @@ export class Reloader {
   /** The outcomes of the last reloads. */
   readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
+  readonly #queue = new SerialQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
   #previous: AppliedConfig | null = null
@@ -68,7 +70,6 @@ export class Reloader {
   /** The hash of the file's configuration. Null: it cannot run. */
   #fileHash: string | null
   #lastRejection: ReloadRejection | null = null
-  #queueTail: Promise<unknown> = Promise.resolve()
   #nextReload: Promise<ReloadOutcome> | null = null
   /** Whether one of the requests that share the next reload asked for it without a preflight. */
   #forced = false
@@ -154,7 +155,7 @@ export class Reloader {
   /** Reads the file again and puts it into effect; with `force`, without a preflight. */
   reload(trigger: ReloadTrigger, force = false): Promise<ReloadOutcome> {
     this.#forced ||= force
-    this.#nextReload ??= this.#enqueue(() => {
+    this.#nextReload ??= this.#queue.run(() => {
       const forced = this.#forced
       this.#nextReload = null
       this.#forced = false
@@ -169,7 +170,7 @@ export class Reloader {
    * there is none. The file is not read until it changes, or on request.
    */
   rollback(force = false): Promise<ReloadOutcome | UnforcedRollback | null> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       this.#deferred.cancel()
       const { previous } = this
       if (previous === null) return null
@@ -182,7 +183,7 @@ export class Reloader {
 
   /** Puts the running configuration into effect again, because an override beside it has changed. */
   reapply(): Promise<void> {
-    return this.#enqueue(() => this.#options.apply(this.config))
+    return this.#queue.run(() => this.#options.apply(this.config))
   }
 
   /** Stops to retry, so that no timer is left. */
@@ -192,13 +193,7 @@ export class Reloader {
 
   #retryDeferred(): void {
     // Everything that was put into effect since has ended the wait.
-    void this.#enqueue(async () => (this.#deferred.isDue ? this.#reload('preflight') : null))
-  }
-
-  #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queueTail.then(work)
-    this.#queueTail = done.catch(() => {})
-    return done
+    void this.#queue.run(async () => (this.#deferred.isDue ? this.#reload('preflight') : null))
   }
 
   async #reload(trigger: ReloadTrigger, forced = false): Promise<ReloadOutcome> {

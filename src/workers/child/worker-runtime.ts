@@ -3,6 +3,7 @@ import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
+import { SerialQueue } from '../../shared/serial-queue.ts'
 import { serveAsWorker } from '../in-process.ts'
 import {
   deserializeInput,
@@ -68,18 +69,13 @@ export const startWorkerRuntime = async (
     return found
   }
 
-  /** Runs what changes the state one after the other, in the order of the messages, however long one takes. */
-  let queueTail: Promise<unknown> = Promise.resolve()
-  const enqueue = <T>(task: () => Promise<T>): Promise<T> => {
-    const done = queueTail.then(task)
-    queueTail = done.catch(() => {})
-    return done
-  }
+  // What changes the state comes into effect in the order of the messages.
+  const changes = new SerialQueue()
 
   const handleCall = async (call: WorkerCall): Promise<unknown> => {
     switch (call.type) {
       case 'prepare': {
-        const preparing = enqueue(async () =>
+        const preparing = changes.run(async () =>
           server.prepare(await deserializeInput(call.state, dataPlane.currentSnapshot.value.config.clients)),
         )
         prepared.set(call.prepared, preparing)
@@ -87,7 +83,7 @@ export const startWorkerRuntime = async (
         return
       }
       case 'commit': {
-        await enqueue(async () => {
+        await changes.run(async () => {
           await (await takePrepared(call.prepared)).commit()
           log.level = dataPlane.currentSnapshot.value.config.log.level
           syncVerdicts(dataPlane, call.verdicts)
@@ -133,7 +129,7 @@ export const startWorkerRuntime = async (
           () => {},
         )
       case 'verdict':
-        return void enqueue(async () => dataPlane.applyVerdict(notification.verdict))
+        return void changes.run(async () => dataPlane.applyVerdict(notification.verdict))
       case 'invalidate':
         return dataPlane.invalidate(notification.targets)
       case 'issuerKeys':
