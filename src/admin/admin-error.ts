@@ -13,6 +13,8 @@ export interface AdminError {
   readonly problems?: readonly ConfigProblem[]
   /** Further members of the body (RFC 9457 §3.2). */
   readonly extensions?: Readonly<Record<string, unknown>>
+  /** What a command has done all the same: its event is logged and recorded with these fields, and the error's code. */
+  readonly done?: Readonly<Record<string, string | number | boolean | null>>
 }
 
 /** Tells an error from a result. */

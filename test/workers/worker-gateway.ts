@@ -53,7 +53,7 @@ export interface WorkerGateway {
   /** Log lines so far: each was whole, or reading it would have failed. */
   readonly lines: readonly LogLine[]
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
-  ask(method: 'GET' | 'POST', path: string, body?: string): Promise<AdminReply>
+  ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<AdminReply>
   status(): Promise<ShownStatus>
   /** Rewrites the file; the gateway does not watch it. */
   edit(settings: Settings): void
@@ -95,7 +95,7 @@ export const startWorkerGateway = async (
       throw new Error(`it ended with ${code}`)
     }),
   ])
-  const ask = (method: 'GET' | 'POST', path: string, body = ''): Promise<AdminReply> =>
+  const ask = (method: 'GET' | 'POST' | 'DELETE', path: string, body = ''): Promise<AdminReply> =>
     new Promise((resolve, reject) => {
       const outgoing = request({ host: '127.0.0.1', port: Number(admin), method, path }, (response) => {
         let text = ''

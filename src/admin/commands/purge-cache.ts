@@ -57,8 +57,9 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   async run(context, scope) {
     const { results, unanswered } = await context.runEverywhere('purge', scope)
     const removed = results.reduce((sum, each) => sum + each.removed, 0)
-    if (unanswered > 0) return workersUnavailable(removed, unanswered)
-    return results.every(({ isSharedPurged }) => isSharedPurged) ? { ...scope, removed } : redisUnavailable(removed)
+    const done = { ...scope, removed }
+    if (unanswered > 0) return { ...workersUnavailable(removed, unanswered), done }
+    return results.every(({ isSharedPurged }) => isSharedPurged) ? done : { ...redisUnavailable(removed), done }
   },
   event: 'cache cleared',
   successText: ({ operation, removed }) =>

@@ -9,7 +9,7 @@ import { csrfTokenField, logoutForm, parseForm } from '../session/csrf.ts'
 import { getPrincipal, type Principal } from '../session/principal.ts'
 import { targetQuery } from '../url.ts'
 import { type Arguments, parseArguments, parseFields, parseJsonBody, type RawArguments } from './argument.ts'
-import type { Command, CommandConfirmation } from './command.ts'
+import type { Command, CommandConfirmation, CommandEventFields } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
 import { toAdminError } from './workers-not-answering.ts'
@@ -91,11 +91,17 @@ const runCommand = async (
     return isAdminError(plan) ? plan : command.run(context, plan).catch(toAdminError)
   }
   const result = await (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
-  if (isAdminError(result) || command.event === null) return result
-  const fields = command.fields?.(result) ?? { ...result }
+  const fields = eventFields(command, result)
+  if (fields === null || command.event === null) return result
   log.info(fields, command.event)
   context.audit.recordAdminEvent(command.event, fields)
   return result
+}
+
+/** Collects the fields of the event of a command that was run; null: nothing was done. */
+const eventFields = (command: Command, result: object): CommandEventFields | null => {
+  if (!isAdminError(result)) return command.fields?.(result) ?? { ...result }
+  return result.done === undefined ? null : { ...result.done, incomplete: result.code }
 }
 
 const makePlan = async (

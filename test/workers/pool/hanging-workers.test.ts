@@ -185,6 +185,20 @@ test.each([
   },
 )
 
+test('a command that clears the cache in one worker alone is logged, with what it lacks', async () => {
+  const from = gateway.lines.length
+
+  kill(firstPid(), 'SIGSTOP')
+  const { status, body } = await gateway.ask('DELETE', '/cache')
+  kill(firstPid(), 'SIGCONT')
+  await expect.poll(states).toEqual(['serving', 'serving'])
+  const line = await gateway.line(({ msg }) => msg === 'cache cleared')
+
+  expect(status).toBe(503)
+  expect(gateway.lines.indexOf(line)).toBeGreaterThanOrEqual(from)
+  expect(line).toMatchObject({ operation: null, client: null, removed: 0, incomplete: JSON.parse(body).code })
+})
+
 test('an override that expires while one worker hangs ends as soon as all reply', async () => {
   const override = JSON.stringify({ operation: 'market.insights', ttl: '1s' })
   const nextLine = (from: number, wanted: RegExp) =>
