@@ -77,19 +77,20 @@ const withoutLinks = (responses: OpenApiNode): OpenApiNode =>
 // What a draft notes of the traffic it was drawn up from, for the operator: how much there was is not for clients.
 const draftNotes = ['x-seen', 'x-null', 'x-range', 'x-length', 'x-items']
 
-// A member of a body may have the same name: what stands there is a schema.
-const isDraftNote = (name: string, value: unknown): boolean => draftNotes.includes(name) && !isNode(value)
+// In these, the names are those of members and fields, which may be called like a note.
+const namedMaps = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions', 'headers', 'schemas']
 
-/** Copies a document with other references, and without the notes of a draft. */
-const mapReferences = (value: unknown, map: (reference: string) => string): unknown => {
+/** Copies a document with other references, and without the notes of a draft. `isNamed`: it is a map with names. */
+const mapReferences = (value: unknown, map: (reference: string) => string, isNamed = false): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
   if (!isNode(value)) return value
   return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) =>
-      isDraftNote(name, member)
-        ? []
-        : [[name, name === '$ref' && typeof member === 'string' ? map(member) : mapReferences(member, map)]],
-    ),
+    Object.entries(value).flatMap(([name, member]) => {
+      if (isNamed) return [[name, mapReferences(member, map)]]
+      if (draftNotes.includes(name)) return []
+      const isReference = name === '$ref' && typeof member === 'string'
+      return [[name, isReference ? map(member) : mapReferences(member, map, namedMaps.includes(name))]]
+    }),
   )
 }
 

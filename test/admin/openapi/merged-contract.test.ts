@@ -10,14 +10,16 @@ const gapsOf = (document: object, pointer = '/paths/~1valuation~1score/post'): u
   at({ ...document }, `${pointer}/x-gap`)
 
 test('clients are not told how much traffic a draft was drawn up from', () => {
-  const notes = { 'x-seen': '60 of 60', 'x-range': '10 to 99', 'x-null': '1 of 60' }
-  const schema = { type: 'object', ...notes, properties: { 'x-seen': { type: 'string' } } }
+  const range = { from: 10, below: 100 }
+  const notes = { 'x-seen': '60 of 60', 'x-range': range, 'x-length': range, 'x-items': range, 'x-null': '1 of 60' }
+  const named = { 'x-seen': { type: 'string' }, 'x-range': {} }
+  const schema = { type: 'object', ...notes, properties: named }
 
   const document = documentOf({}, { openapi: '3.1.1', paths: {}, components: { schemas: { A: schema } } })
 
   expect(at(document, '/components/schemas/A')).toEqual({
     type: 'object',
-    properties: { 'x-seen': { type: 'string' } },
+    properties: named,
   })
 })
 
