@@ -87,6 +87,35 @@ describe('the files are one document', () => {
     })
   })
 
+  test('a field whose name begins with x- is no extension', () => {
+    const folder = folderWith({
+      'contract.json': JSON.stringify({
+        openapi: '3.1.1',
+        paths: {
+          '/market/insights': {
+            get: {
+              responses: {
+                200: {
+                  description: 'insights',
+                  headers: { 'x-rate': { schema: { $ref: 'rate.json#/Rate' } } },
+                  'x-note': { $ref: 'nowhere.json' },
+                },
+              },
+            },
+          },
+        },
+      }),
+      'rate.json': JSON.stringify({ Rate: { type: 'integer' } }),
+    })
+
+    const { contract, problems } = loadContract(folder, 'contract.json')
+
+    expect(problems).toEqual([])
+    expect(contract?.operations['market.insights']?.responses[0]?.headers).toMatchObject([
+      { name: 'x-rate', types: ['integer'] },
+    ])
+  })
+
   test('files refer to each other, back and in circles; names that are taken get a number', () => {
     const folder = folderWith({
       'contract.json': referringTo('a.yaml#/Asset', { components: { schemas: { Asset: { type: 'integer' } } } }),

@@ -168,9 +168,9 @@ class Bundler {
     this.#origins.set(copies, node)
     for (const key of Object.keys(node.value)) {
       const [entry, at] = [childOf(node, key), `${pointer}/${escapeSegment(key)}`]
-      if (key.startsWith('x-')) copies[key] = entry.value
+      if (key.startsWith('x-') && (member.kind === 'paths' || member.kind === 'fixed-map')) copies[key] = entry.value
       else if (member.kind === 'paths') this.#path(entry, key, at, copies)
-      else copies[key] = member.kind === 'map' ? this.#object(entry, member.of, at) : this.#schema(entry, at)
+      else copies[key] = 'of' in member ? this.#object(entry, member.of, at) : this.#schema(entry, at)
     }
     return copies
   }

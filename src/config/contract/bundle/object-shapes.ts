@@ -13,7 +13,8 @@ export interface ObjectShape {
  */
 export type Member =
   | { readonly kind: 'any' }
-  | { readonly kind: 'one' | 'map' | 'list'; readonly of: ObjectShape }
+  // In a fixed map, a name that begins with x- is an extension; in a map, one like any other.
+  | { readonly kind: 'one' | 'map' | 'fixed-map' | 'list'; readonly of: ObjectShape }
   | { readonly kind: 'schema' | 'schemas' }
   | { readonly kind: 'paths' }
   | { readonly kind: 'ignored'; readonly why: string }
@@ -92,7 +93,7 @@ export const operationShape: ObjectShape = {
     operationId: any,
     parameters: list(parameterShape),
     requestBody: one(requestBodyShape),
-    responses: map(responseShape),
+    responses: { kind: 'fixed-map', of: responseShape },
     deprecated: any,
     callbacks: ignored(notChecked),
     security: ignored(ofConfiguration),
