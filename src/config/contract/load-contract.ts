@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { allOperations } from '../../operations.ts'
+import { programCommand } from '../../shared/program-command.ts'
 import type { SourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, fileProblem } from '../problem.ts'
 import { bundleDocument } from './bundle/bundle-document.ts'
@@ -102,7 +103,7 @@ const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '
       message: 'the contract is no OpenAPI document',
       expected,
       found: describeValue(main.tree),
-      hint: 'begin with openapi: 3.1.1; lender-gateway openapi prints one of the nine',
+      hint: `begin with openapi: 3.1.1; ${programCommand()} openapi prints one of the nine`,
     })
     return null
   }
@@ -154,7 +155,7 @@ const warnOfMissing = (main: ContractFile, operations: object, findings: Contrac
       expected: 'all nine',
       found: `no ${names}`,
       atKey: true,
-      hint: 'leave it so, or add them; lender-gateway openapi prints their skeletons',
+      hint: `leave it so, or add them; ${programCommand()} openapi prints their skeletons`,
     },
   )
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
+import { programCommand } from '../../shared/program-command.ts'
 import type { Config } from '../config.ts'
 import { configSchema } from '../config-schema.ts'
 import { type LoadedContract, loadContract } from '../contract/load-contract.ts'
@@ -138,7 +139,7 @@ const unreadableContract = (reason: string, name: string): ConfigIssue => ({
   message: `the contract cannot be read: ${reason}`,
   expected: 'an OpenAPI document of at most 8MiB',
   found: quote(name),
-  hint: 'a relative path starts at the folder of this file; npx lender-gateway contract draft makes one',
+  hint: `a relative path starts at the folder of this file; ${programCommand()} contract draft prints one`,
 })
 
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
 import { formatProblems } from '../../../src/config/problem.ts'
+import { programCommand } from '../../../src/shared/program-command.ts'
 import { folderWith } from '../helper.ts'
 
 const folder = fileURLToPath(new URL('broken/', import.meta.url))
@@ -16,6 +17,7 @@ test('each broken file is told with line, column and remedy', () => {
       return `# ${name}\n${formatProblems(problems.map((each) => ({ ...each, file: each.file.replace(folder, '') })))}`
     })
     .join('\n')
+    .replaceAll(programCommand(), 'lender-gateway')
   if (process.env.UPDATE_GOLDEN !== undefined) writeFileSync(golden, printed)
 
   expect(printed).toBe(readFileSync(golden, 'utf8'))

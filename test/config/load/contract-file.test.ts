@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { programCommand } from '../../../src/shared/program-command.ts'
 import { findProblems, folderWith, sandbox } from '../helper.ts'
 
 /** The problems of a configuration beside these files, each with the name of its file and its place. */
@@ -21,7 +22,7 @@ test('a contract that cannot be read is a problem of the line that names it', ()
       message: 'the contract cannot be read: no such file',
       expected: 'an OpenAPI document of at most 8MiB',
       found: '"contrat.yaml"',
-      hint: 'a relative path starts at the folder of this file; npx lender-gateway contract draft makes one',
+      hint: `a relative path starts at the folder of this file; ${programCommand()} contract draft prints one`,
     },
   ])
 })
