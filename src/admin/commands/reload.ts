@@ -1,9 +1,10 @@
+import { epochMs } from '../../clock.ts'
 import type { ConfigChange } from '../../config/diff/diff-reports.ts'
 import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
 import type { ReloadOutcome, UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { AdminError } from '../admin-error.ts'
-import { formatTime } from '../format-time.ts'
+import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { type HtmlValue, html } from '../page/html.ts'
 import { badRequest, flagArgument, type RawArguments, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
@@ -109,7 +110,7 @@ const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof ro
           lost.length > 0 && html`<strong>This switches off what is on now: ${lost.join(', ')}.</strong>`,
           state.refusal !== null &&
             state.refusal.trigger !== 'rollback' &&
-            html`<strong>The edit that was refused at ${formatTime(state.refusal.at)} never ran: it is not what this undoes.</strong>`,
+            html`<strong>The edit that was refused at ${formatTimeOfDay(state.refusal.at, epochMs())} never ran: it is not what this undoes.</strong>`,
           html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
         ),
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,

@@ -174,6 +174,15 @@ test('how the contract is kept stands in a section, which leads to learning one 
   expect(part('contract')).toContain(' leads.pipeline ▲ not in the contract ○ report ')
 })
 
+test('until when the contract is learnt has the form of all times of the page', () => {
+  const until = `${fixture.at.slice(0, 10)}T23:59:58.000Z`
+  const learning = { by: 'operator', enums: false, until } as const
+
+  const section = pageSections.contract({ ...fixture, status: { ...fixture.status, learning } })
+
+  expect(visibleText(section.toString())).toContain('Learning by an operator until 23:59:58 .')
+})
+
 test('a contract that nothing breaks is said to be so', () => {
   expect(visibleText(pageSections.contract({ ...fixture, drift: [] }).toString())).toContain('● Nothing breaks it.')
 })

@@ -13,12 +13,12 @@ export const contractSection = ({ at, status: { contract, learning }, drift }: O
     'Contract',
     contract === null && learning === null
       ? html`<p>None is configured, and none is learnt.</p>`
-      : html`${learning !== null && learningParagraph(learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
+      : html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
     commandLinks('contract', learning),
   )
 
-const learningParagraph = ({ by, enums, until }: LearningStatus): Html =>
-  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : 'an operator'}${until !== null && html` until <time datetime="${until}">${until}</time>`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
+const learningParagraph = (at: string, { by, enums, until }: LearningStatus): Html =>
+  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : 'an operator'}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
 
 type ContractOperation = ContractStatus['operations'][string]
 
