@@ -84,7 +84,7 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     await waitForListening(gateway)
 
     // 1. Learn
-    expect(await run(learn)).toMatch(/^the contract is learnt until /)
+    expect(await run(learn)).toMatch(/^the contract is learnt anew until /)
     expect((await run(traffic)).match(/"grade"/g)).toHaveLength(20)
 
     // 2. Draft: of both workers. The last message is learnt after its response has gone out.

@@ -95,7 +95,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
 }
 
 function describeResult({ learning, until }: LearnCommandResult): string {
-  if (until !== null) return `the contract is learnt until ${until}`
+  if (until !== null) return `the contract is learnt anew until ${until}`
   return learning ? 'the contract is learnt as the file says' : 'the contract is not learnt any more; the draft stays'
 }
 

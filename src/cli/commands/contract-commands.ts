@@ -12,11 +12,22 @@ ${clientCommandHelp(
   'contract report --admin https://gateway-1.internal:9901 --format json',
 )}`
 
+const groupHelp = `
+From nothing: have it learnt while clients call, take the draft, edit it, name it as contract: { file: contract.yaml } in the configuration,
+check both, and see in the report what breaks it. docs/contract.md has each step, and each command its own --help.
+
+Exit code: 0 done, 1 the gateway does not accept it or has no draft, 2 it could not be asked, or wrong usage.
+
+Examples:
+  lender-gateway contract learn --for 1h
+  lender-gateway contract draft --output config/contract.yaml
+  lender-gateway contract report`
+
 /** Makes the command `contract`, with its subcommands. */
 export const createContractCommand = (): Command =>
   new Command('contract')
     .description('Work with the contract that requests and responses are held to.')
-    .addHelpText('after', reportHelp)
+    .addHelpText('after', groupHelp)
     .addCommand(createReportCommand())
     .addCommand(createDraftCommand())
 

@@ -99,6 +99,8 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
 
   const { tree, issues: yamlIssues } = toPlainTree(source, environment)
   if (tree === undefined) return reject(locateIssues(yamlIssues, source, file), [ownSource])
+  const mistaken = findOpenApi(tree)
+  if (mistaken !== null) return reject(locateIssues([mistaken], source, file), [ownSource])
   const secrets = resolveFileReferences(tree, dirname(file))
   const included = assembleClientList(valueAt(secrets.tree, ['clients']), dirname(file), environment)
   const sources = [ownSource, ...secrets.sources, ...(included?.files ?? []).map((each) => each.source)]
@@ -129,6 +131,19 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   const provenance = collectProvenance(source.locateStated)
   return { ok: true, config, report, restartOnly, provenance, warnings, sources, statedAdminPort }
 }
+
+/** Finds that the file is a contract, given in place of the configuration; null: it is not. */
+const findOpenApi = (tree: unknown): ConfigIssue | null =>
+  valueAt(tree, ['openapi']) === undefined || valueAt(tree, ['upstreams']) !== undefined
+    ? null
+    : {
+        path: ['openapi'],
+        atKey: true,
+        message: 'this is an OpenAPI document, and no configuration',
+        expected: 'a configuration, which may name this file in contract.file',
+        found: 'openapi',
+        hint: 'check the configuration: that checks its contract too',
+      }
 
 const noContract: LoadedContract = { contract: null, unreadable: null, problems: [], warnings: [], sources: [] }
 
