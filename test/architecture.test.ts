@@ -135,7 +135,7 @@ describe('libraries stay at the rim', () => {
     'ajv-formats/dist/formats.js': /^contract\/formats\.ts$/,
     re2js: /^contract\/linear-regexp\.ts$/,
     'structured-headers': /^(shared\/rate-limiter|layers\/auth|layers\/cache)\//,
-    '@redis/client': /^shared\/redis\/redis-connection\.ts$/,
+    '@redis/client': /^shared\/redis\/redis-server\.ts$/,
     fflate: /^cli\/bundle\/bundle\.ts$/,
     ...Object.fromEntries(opentelemetry.map((name) => [name, /^observe\/tracing\//])),
     commander: /^(cli\/|main\.ts$)/,

@@ -50,7 +50,7 @@ const environment: readonly Case[] = [
 ]
 
 const rates = (line: string): string => top('limits:', '  address:', `    ${line}`)
-const byRedis = (line: string): string => top('limits:', '  redis:', `    ${line}`)
+const byRedis = (line: string, ...more: readonly string[]): string => top('limits:', '  redis:', `    ${line}`, ...more)
 
 const limits: readonly Case[] = [
   [rates('rate: ▸100'), 'limits.address.rate', 'not a rate', 'write 100/s'],
@@ -63,6 +63,34 @@ const limits: readonly Case[] = [
   [byRedis('url: ▸redis://:hunter2@redis/x'), 'limits.redis.url', 'a path that is no number', 'write /0'],
   [byRedis('url: ▸redis://:hunter2%@redis'), 'limits.redis.url', 'broken percent-encoding'],
   [byRedis('url: ▸"redis://:hunter2@redis?x=1"'), 'limits.redis.url', 'a URL with a query'],
+  [
+    byRedis('cluster: [ ▸"redis://:hunter2@redis" ]'),
+    'limits.redis.cluster[0]',
+    'a name or a password',
+    'password: file:',
+  ],
+  [byRedis('cluster: [ ▸redis://redis/1 ]'), 'limits.redis.cluster[0]', 'database 0', 'remove the path'],
+  [byRedis('cluster: ▸[redis://a, rediss://b]'), 'limits.redis.cluster', 'some nodes with TLS', 'same way'],
+  [
+    byRedis('sentinels: [ ▸redis://a:26379 ]', '    name: m'),
+    'limits.redis.sentinels[0]',
+    'not a host and',
+    'HOST:PORT',
+  ],
+  [byRedis('sentinels: [ ▸a ]', '    name: m'), 'limits.redis.sentinels[0]', 'a port is missing', 'a:26379'],
+  [byRedis('sentinels: ▸[a:26379]'), 'limits.redis.sentinels', 'no name of the master', 'name: mymaster'],
+  [byRedis('url: redis://a', '    name: ▸m'), 'limits.redis.name', 'there are no Sentinels', 'sentinels: [HOST'],
+  [
+    byRedis('url: redis://a', '    cluster: ▸[redis://a]'),
+    'limits.redis.cluster',
+    'in one place',
+    'remove cluster or url',
+  ],
+  [top('limits:', '  redis: ▸{ prefix: a }'), 'limits.redis', 'where Redis is', 'add url'],
+  [byRedis('url: redis://u:p@a', '    password: ▸hunter2'), 'limits.redis.password', 'already', 'remove password'],
+  [byRedis('url: redis://a', '    username: ▸u'), 'limits.redis.username', 'without a password', 'password: file:'],
+  [byRedis('url: redis://a', '    tls: ▸{}'), 'limits.redis.tls', 'there is no TLS', 'rediss://'],
+  [byRedis('url: rediss://a', '    tls: { ca: ▸hunter2 }'), 'limits.redis.tls.ca', 'not a certificate in PEM', 'file:'],
   [top('limits:', '  redis: ▸redis://:hunter2@redis'), 'limits.redis', 'not a policy', 'url: file:'],
 ]
 

@@ -33,6 +33,7 @@ const packages: Readonly<Record<string, string>> = {
   perf: 'linux-perf',
   prlimit: 'util-linux',
   promtool: 'prometheus',
+  'redis-cli': 'redis-tools',
   script: 'bsdutils',
   'systemd-analyze': 'systemd',
   testssl: 'testssl.sh',

@@ -6,6 +6,7 @@ import { cacheRules } from './cache-rules.ts'
 import { contractRules } from './contract-rules.ts'
 import { listenRules } from './listen-rules.ts'
 import { mtlsRule, senderConstraintRule } from './proof-of-possession-rules.ts'
+import { redisRules } from './redis-rules.ts'
 import { applyRules, type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
 import { upstreamPolicyRule } from './upstream-policy-rules.ts'
 import { endpointRules, headerMutationRule } from './upstream-rules.ts'
@@ -49,6 +50,7 @@ const rules: readonly ConfigRule[] = [
   senderConstraintRule,
   ...cacheRules,
   ...contractRules,
+  ...redisRules,
   ...endpointRules,
   upstreamPolicyRule,
   rotatedStdout,

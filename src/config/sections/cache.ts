@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
-import { redisSchema } from './limits.ts'
+import { redisSchema } from './redis.ts'
 
 const mebibyte = 1024 ** 2
 

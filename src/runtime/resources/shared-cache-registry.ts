@@ -47,7 +47,10 @@ export class SharedCacheRegistry {
   acquire(redis: RedisConfig): SharedCacheLease {
     const name = JSON.stringify(redis)
     const { link, release } = this.#links.acquire(redis)
-    const store = this.#storesByConfig.acquire(name, () => new RedisCacheStore(link, redis.prefix))
+    const store = this.#storesByConfig.acquire(
+      name,
+      () => new RedisCacheStore(link, { prefix: redis.prefix, isCluster: redis.cluster !== null }),
+    )
     this.#stores.add(store)
     return {
       createTier: (options) => new RedisTier({ ...options, store }),
@@ -65,7 +68,7 @@ export class SharedCacheRegistry {
   /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */
   async purge(scope: PurgeScope): Promise<boolean> {
     const purged = await Promise.all(
-      [...this.#stores].map((store) => store.renewGenerations(purgedGenerationKeys(store.prefix, scope))),
+      [...this.#stores].map((store) => store.renewGenerations(purgedGenerationKeys(store.space, scope))),
     )
     return purged.every((isPurged) => isPurged)
   }
@@ -77,7 +80,7 @@ export class SharedCacheRegistry {
   invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
     let told: Promise<unknown> | null = null
     for (const store of this.#stores) {
-      const keys = targets.map(({ operation, query }) => queryGenerationKey(store.prefix, operation, query))
+      const keys = targets.map(({ operation, query }) => queryGenerationKey(store.space, operation, query))
       const renewed = store.renewGenerationsInTime(keys)
       if (renewed !== null) told = told === null ? renewed : Promise.all([told, renewed])
     }

@@ -1,5 +1,6 @@
 import { epochMs } from '../../clock.ts'
-import { type OnSharedChange, RedisRegistry, type RedisSettings } from '../redis/redis-registry.ts'
+import { type OnSharedChange, RedisRegistry } from '../redis/redis-registry.ts'
+import type { RedisSettings } from '../redis/redis-settings.ts'
 import { RefCountedMap } from '../ref-counted-map.ts'
 import {
   decodeUse,

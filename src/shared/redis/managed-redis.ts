@@ -1,5 +1,7 @@
 import { CoalescedTimer, epochMs, now, withTimeout } from '../../clock.ts'
-import type { ConnectRedis, RedisConnection, RedisScript, ScriptArgs } from './redis-connection.ts'
+import type { ConnectRedis, RedisConnection } from './redis-connection.ts'
+import { errorText } from './redis-error.ts'
+import type { RedisScript, ScriptArgs } from './redis-script.ts'
 
 // So many late or failed commands in a row: fewer is a hiccup, and this gateway has counted each by itself meanwhile.
 const maxConsecutiveFailures = 5
@@ -20,8 +22,6 @@ export interface ManagedRedisOptions {
   readonly connect: ConnectRedis
   /** How long to wait for a reply. */
   readonly timeoutMs: number
-  /** The key of the bucket that probes consume of, to find out whether Redis does its work. */
-  readonly probeKey: string
   /** Removes secrets from a reason, which is in the words of the system, the library or the server. */
   readonly redact?: (reason: string) => string
   /** Called on each change, with the reason. */
@@ -151,15 +151,16 @@ export class ManagedRedis {
   async #useConnection(): Promise<void> {
     let lost: string | null = null
     const connection = await this.#options.connect((reason) => {
-      lost ??= errorText(reason)
+      if (lost !== null) return
+      lost = errorText(reason)
       this.#interrupt(lost)
     })
     this.#connection = connection
     const isLost = (): boolean => this.#isClosed || lost !== null
     let probesLeft = 1
     while (!isLost()) {
-      const { timeoutMs, probeKey } = this.#options
-      const reply = connection.consume(probeKey, 1, 1000)
+      const { timeoutMs } = this.#options
+      const reply = connection.probe()
       const isPrompt = (await withTimeout(reply, timeoutMs)) !== null
       if (!isPrompt && (await withTimeout(reply, maxSilenceMs)) === null)
         throw new Error(`no answer within ${maxSilenceMs}ms`)
@@ -210,11 +211,4 @@ export class ManagedRedis {
       }
     })
   }
-}
-
-/** Says what went wrong, in words of the system, the library or the server. */
-const errorText = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  const { code } = error as NodeJS.ErrnoException
-  return error.message === '' && code !== undefined ? code : error.message
 }

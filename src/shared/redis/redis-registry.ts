@@ -1,26 +1,7 @@
-import type { Milliseconds } from '../../units.ts'
 import { RefCountedMap } from '../ref-counted-map.ts'
 import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
-
-/**
- * Removes from a reason what the server may have repeated of a command: Redis lists the arguments of a command that it
- * does not know, and `AUTH` may be one (`rename-command`).
- */
-export const redactSecrets = (reason: string, url: string): string => {
-  const { password } = new URL(url)
-  const masked = reason.replace(/,? with args beginning with:.*$/s, '')
-  const secrets = [password, decodeURIComponent(password)].filter((secret) => secret !== '')
-  return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), masked)
-}
-
-/** A Redis that several gateways share. */
-export interface RedisSettings {
-  readonly url: string
-  readonly timeout: Milliseconds
-  /** The prefix of every key. */
-  readonly prefix: string
-}
+import { type RedisSettings, redactSecrets } from './redis-settings.ts'
 
 /** Called on each change, with the reason, which holds no secrets. */
 export type OnSharedChange = (isShared: boolean, reason: string | null) => void
@@ -44,12 +25,11 @@ export class RedisRegistry {
     return { link, release: (): void => this.#byKey.release(key)?.close() }
   }
 
-  #open({ url, timeout: timeoutMs, prefix }: RedisSettings): ManagedRedis {
+  #open(redis: RedisSettings): ManagedRedis {
     return new ManagedRedis({
-      connect: connectRedis(url),
-      timeoutMs,
-      probeKey: `${prefix}:probe`,
-      redact: (reason) => redactSecrets(reason, url),
+      connect: connectRedis(redis),
+      timeoutMs: redis.timeout,
+      redact: (reason) => redactSecrets(reason, redis),
       onChange: this.#onChange,
     })
   }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { consumeToken } from '../../../src/shared/rate-limiter/token-bucket.ts'
-import { consumeScript } from '../../../src/shared/redis/redis-connection.ts'
+import { consumeScript } from '../../../src/shared/redis/redis-script.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 

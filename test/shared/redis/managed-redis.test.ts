@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ManagedRedis } from '../../../src/shared/redis/managed-redis.ts'
-import { type ConnectRedis, consumeScript, type RedisConnection } from '../../../src/shared/redis/redis-connection.ts'
+import type { ConnectRedis, RedisConnection } from '../../../src/shared/redis/redis-connection.ts'
+import { consumeScript } from '../../../src/shared/redis/redis-script.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
@@ -32,6 +33,7 @@ const createScripted = (behavior: Behavior = 'answer') => {
         return redis.behavior === 'answer' ? Promise.resolve(1) : new Promise(() => {})
       },
       run: (_, { keys: [key = ''] }) => connection.consume(key, 1, 1),
+      probe: () => connection.consume('probe', 1, 1000).then(() => true),
       destroy: () => {},
     }
     return connection
@@ -40,7 +42,6 @@ const createScripted = (behavior: Behavior = 'answer') => {
   const link = new ManagedRedis({
     connect,
     timeoutMs: 20,
-    probeKey: 'probe',
     onChange: (...change) => changes.push(change),
   })
   return { redis, link, changes }

@@ -7,6 +7,7 @@ import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { startRedis } from '../../helpers/redis.ts'
+import { redisSettings } from '../../helpers/redis-settings.ts'
 
 const [server, openssl] = [await needProgram('redis-server'), await needProgram('openssl')]
 
@@ -20,7 +21,7 @@ test.skipIf(server.missing ?? openssl.missing)('rediss: is TLS, to a server whos
   const tls = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no']
   const redis = await startRedis(server.path ?? '', ['--port', '0', '--tls-port', '{port}', ...tls])
   onTestFinished(() => redis.kill())
-  const connect = connectRedis(`rediss://localhost:${redis.port}`)
+  const connect = connectRedis(redisSettings({ url: `rediss://localhost:${redis.port}` }))
 
   await expect(connect(() => {})).rejects.toThrow('unable to verify the first certificate')
   const before = getCACertificates('default')

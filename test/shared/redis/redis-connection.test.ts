@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
+import { redisSettings } from '../../helpers/redis-settings.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
 
 type Replies = (socket: Socket) => void
@@ -40,7 +41,7 @@ test.each(rows)('a server that replies %s has counted nothing', async (_, login,
   let destroy = (): void => {}
   onTestFinished(() => destroy())
 
-  const connection = connectRedis(`redis://${login}127.0.0.1:${server.port}`)(() => destroy())
+  const connection = connectRedis(redisSettings({ url: `redis://${login}127.0.0.1:${server.port}` }))(() => destroy())
   const consumed = connection.then((made) => {
     destroy = () => made.destroy()
     return made.consume('key', 1, 5)

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { keySlot } from '../../../shared/redis/key-slot.ts'
 import type { ManagedRedis } from '../../../shared/redis/managed-redis.ts'
-import type { ScriptArgs } from '../../../shared/redis/redis-connection.ts'
+import type { ScriptArgs } from '../../../shared/redis/redis-script.ts'
 import { PendingPurges } from './pending-purges.ts'
-import { generationCount, purgedGenerationKeys } from './redis-keys.ts'
+import { type CacheKeySpace, generationCount, purgedGenerationKeys } from './redis-keys.ts'
 import { findScript, removeScript, renewScript, storeScript } from './scripts.ts'
 
 /** What was found in Redis. */
@@ -76,7 +77,7 @@ type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
  * for a response to be written.
  */
 export class RedisCacheStore {
-  readonly prefix: string
+  readonly space: CacheKeySpace
   readonly counts: { -readonly [Name in keyof RedisCacheCounts]: number } = { ...zeroRedisCacheCounts }
   readonly link: Link
   readonly #pendingPurges: PendingPurges
@@ -84,11 +85,11 @@ export class RedisCacheStore {
   #queuedBytes = 0
   #isWriting = false
 
-  constructor(link: Link, prefix: string) {
+  constructor(link: Link, space: CacheKeySpace) {
     this.link = link
-    this.prefix = prefix
+    this.space = space
     this.#pendingPurges = new PendingPurges(
-      purgedGenerationKeys(prefix, { operation: null, client: null }),
+      purgedGenerationKeys(space, { operation: null, client: null }),
       (keys, waitMs) => this.#sendRenewal(keys, waitMs),
     )
   }
@@ -155,8 +156,12 @@ export class RedisCacheStore {
 
   async #sendRenewal(keys: readonly string[], waitMs = backgroundTimeoutMs): Promise<boolean> {
     if (!this.link.isShared) return false
-    const scriptArgs = { keys, args: [newGeneration(), generationMs] }
-    return (await this.link.run(renewScript, scriptArgs, waitMs)) !== null
+    const args = [newGeneration(), generationMs]
+    const keysOfSlots = this.space.isCluster ? [...Map.groupBy(keys, keySlot).values()] : [keys]
+    const replies = await Promise.all(
+      keysOfSlots.map((keysOfSlot) => this.link.run(renewScript, { keys: keysOfSlot, args }, waitMs)),
+    )
+    return replies.every((reply) => reply !== null)
   }
 }
 

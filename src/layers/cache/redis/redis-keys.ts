@@ -6,16 +6,28 @@ import type { CacheKey, PurgeScope } from '../cache-store.ts'
 export const digestTexts = (...texts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(texts)).digest('base64url')
 
+/** The part of a Redis that holds what is cached. */
+export interface CacheKeySpace {
+  /** What every key begins with. */
+  readonly prefix: string
+  /** Whether it is a cluster. There a script needs keys of one slot, so those of one operation share a `{tag}`. */
+  readonly isCluster: boolean
+}
+
+// Not in other Redises too: gateways of neighbouring versions share what is in them (docs/versioning.md).
+const operationPrefix = ({ prefix, isCluster }: CacheKeySpace, operation: OperationId): string =>
+  isCluster ? `${prefix}:cache:{${operation}}` : `${prefix}:cache`
+
 /**
  * Builds the Redis key of all variants of a cache key. `shape` is of the configuration that decides what a response is:
  * gateways with another one do not find it.
  */
 export const baseKey = (
-  prefix: string,
+  space: CacheKeySpace,
   shape: string,
   operation: OperationId,
   { client, site, query }: CacheKey,
-): string => `${prefix}:cache:${digestTexts(shape, operation, client, site, query)}`
+): string => `${operationPrefix(space, operation)}:${digestTexts(shape, operation, client, site, query)}`
 
 /** Builds the Redis key of one of several responses that `Vary` tells apart. */
 export const variantKey = (base: string, selecting: string): string => `${base}:${digestTexts(selecting)}`
@@ -25,26 +37,27 @@ export const generationCount = 3
 
 /** Builds the keys of a response's generations. They have no shape: a purge is for all gateways. */
 export const generationKeys = (
-  prefix: string,
+  space: CacheKeySpace,
   operation: OperationId,
   { client, query }: CacheKey,
 ): readonly string[] => [
-  operationGenerationKey(prefix, operation),
-  clientGenerationKey(prefix, operation, client),
-  queryGenerationKey(prefix, operation, query),
+  operationGenerationKey(space, operation),
+  clientGenerationKey(space, operation, client),
+  queryGenerationKey(space, operation, query),
 ]
 
 /** Lists the generations that a purge ends. */
-export const purgedGenerationKeys = (prefix: string, { operation, client }: PurgeScope): readonly string[] =>
+export const purgedGenerationKeys = (space: CacheKeySpace, { operation, client }: PurgeScope): readonly string[] =>
   allOperations
     .filter(({ id, method }) => method === 'GET' && (operation === null || operation === id))
-    .map(({ id }) => (client === null ? operationGenerationKey(prefix, id) : clientGenerationKey(prefix, id, client)))
+    .map(({ id }) => (client === null ? operationGenerationKey(space, id) : clientGenerationKey(space, id, client)))
 
-const operationGenerationKey = (prefix: string, operation: OperationId): string => `${prefix}:cache:of:${operation}`
+const operationGenerationKey = (space: CacheKeySpace, operation: OperationId): string =>
+  `${operationPrefix(space, operation)}:of:${operation}`
 
-const clientGenerationKey = (prefix: string, operation: OperationId, client: string): string =>
-  `${operationGenerationKey(prefix, operation)}:client:${digestTexts(client)}`
+const clientGenerationKey = (space: CacheKeySpace, operation: OperationId, client: string): string =>
+  `${operationGenerationKey(space, operation)}:client:${digestTexts(client)}`
 
 /** Builds the key of a query's generation. */
-export const queryGenerationKey = (prefix: string, operation: OperationId, query: string): string =>
-  `${operationGenerationKey(prefix, operation)}:query:${digestTexts(query)}`
+export const queryGenerationKey = (space: CacheKeySpace, operation: OperationId, query: string): string =>
+  `${operationGenerationKey(space, operation)}:query:${digestTexts(query)}`

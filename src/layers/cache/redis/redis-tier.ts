@@ -63,7 +63,7 @@ export class RedisTier implements SharedTier {
   lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup | null {
     const { store, partition, shape } = this.#options
     if (!store.link.isShared) return null
-    const base = baseKey(store.prefix, shape, partition.operation, cacheKey)
+    const base = baseKey(store.space, shape, partition.operation, cacheKey)
     const first = this.#read(cacheKey, base)
     return {
       loaded: withTimeout(this.#load(cacheKey, key, base, request, first), store.link.timeoutMs).then(ignore),
@@ -122,7 +122,7 @@ export class RedisTier implements SharedTier {
   async #fetch(cacheKey: CacheKey, key: string): Promise<TierRead> {
     const { store, partition } = this.#options
     const askedAt = epochMs()
-    const found = await store.find(key, generationKeys(store.prefix, partition.operation, cacheKey))
+    const found = await store.find(key, generationKeys(store.space, partition.operation, cacheKey))
     if (found === null) return emptyRead
     const { generations, content } = found
     if (content === null) return { ...emptyRead, generations }
@@ -151,7 +151,7 @@ export class RedisTier implements SharedTier {
     store.write({
       base,
       key: head.varies.length === 0 ? base : variantKey(base, head.selecting),
-      generationKeys: generationKeys(store.prefix, partition.operation, cacheKey),
+      generationKeys: generationKeys(store.space, partition.operation, cacheKey),
       generations,
       forMs,
       isError,

@@ -1,4 +1,4 @@
-import { createScript } from '../../../shared/redis/redis-connection.ts'
+import { createScript } from '../../../shared/redis/redis-script.ts'
 
 // A stored entry is a hash. `g` holds its generations. Then follows either `v`, the names of the fields that responses
 // vary by, or a response: `t` when it was written, by Redis's own clock, `h` its head, `b` its body.

@@ -22,13 +22,18 @@ const openStore = async () => {
     return redis.isSilent ? new Promise(() => {}) : new Promise((resolve) => setTimeout(resolve, 5, 1))
   }
   const link = new ManagedRedis({
-    connect: () => Promise.resolve({ run, consume: () => Promise.resolve(1), destroy: () => {} }),
+    connect: () =>
+      Promise.resolve({
+        run,
+        consume: () => Promise.resolve(1),
+        probe: () => Promise.resolve(true),
+        destroy: () => {},
+      }),
     timeoutMs: 20,
-    probeKey: 'probe',
     onChange: () => {},
   })
   await pass(0)
-  return { redis, link, store: new RedisCacheStore(link, 'test') }
+  return { redis, link, store: new RedisCacheStore(link, { prefix: 'test', isCluster: false }) }
 }
 
 /** Ends a generation while a request waits, and notes what came of it. */

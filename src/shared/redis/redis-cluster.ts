@@ -1,0 +1,148 @@
+import { keySlot, slotCount } from './key-slot.ts'
+import { errorText, nameServer } from './redis-error.ts'
+import type { RedisScript, ScriptArgs } from './redis-script.ts'
+import { connectDirectory, connectServer, type RedisServer } from './redis-server.ts'
+import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
+
+/** The nodes of a cluster that serve slots, each with a connection. */
+export interface RedisCluster {
+  /** Runs a script where its first key is. Redis itself rejects keys of several slots. */
+  run(script: RedisScript, invocation: ScriptArgs): Promise<unknown>
+  /** Finds for each node a key with this prefix that it serves. */
+  nodeKeys(prefix: string): readonly string[]
+  destroy(): void
+}
+
+/** The slots of a cluster: by number, the address of the node that serves it. */
+type SlotTable = readonly RedisAddress[]
+
+/**
+ * Connects to all nodes of a cluster that serve slots, of which the seeds know. It is whole or not at all: `onLost` is
+ * called as soon as one connection is lost, or a slot moves to a node that is not connected.
+ */
+export const connectCluster = async (
+  seeds: readonly RedisServerOptions[],
+  toServer: (address: RedisAddress) => RedisServerOptions,
+  onLost: (reason: unknown) => void,
+): Promise<RedisCluster> => {
+  const table = await discoverSlots(seeds)
+  const slots = table.map(formatAddress)
+  const addresses = new Map(table.map((address) => [formatAddress(address), address]))
+  const nodes = await connectAll(addresses, toServer, onLost)
+
+  const runAt = (
+    address: string | undefined,
+    script: RedisScript,
+    invocation: ScriptArgs,
+    isAsking: boolean,
+    redirects: number,
+  ): Promise<unknown> => {
+    const node = address === undefined ? undefined : nodes.get(address)
+    if (node === undefined) return Promise.reject(new Error('no node serves this slot'))
+    return node.run(script, invocation, isAsking).catch((error) => {
+      const redirect = parseRedirect(error, addresses.get(address ?? ''))
+      if (redirect === null || redirects === 0) throw error
+      if (!nodes.has(redirect.address)) {
+        onLost(new Error(`the cluster has changed: ${redirect.address} serves a slot`))
+        throw error
+      }
+      if (redirect.kind === 'MOVED') slots[redirect.slot] = redirect.address
+      return runAt(redirect.address, script, invocation, redirect.kind === 'ASK', redirects - 1)
+    })
+  }
+
+  return {
+    run: (script, invocation) => runAt(slots[keySlot(invocation.keys[0] ?? '')], script, invocation, false, 2),
+    nodeKeys(prefix) {
+      const keys = new Map<string, string>()
+      const serving = new Set(slots).size
+      for (let n = 0; keys.size < serving && n < maxTries; n++) {
+        const key = `${prefix}:${n}`
+        const address = slots[keySlot(key)] ?? ''
+        if (!keys.has(address)) keys.set(address, key)
+      }
+      return [...keys.values()]
+    },
+    destroy: () => {
+      for (const node of nodes.values()) node.destroy()
+    },
+  }
+}
+
+// A node with a single slot is found by so many names, nearly always.
+const maxTries = 20 * slotCount
+
+/** Connects to each address. If one cannot be reached, it closes the others. */
+const connectAll = async (
+  addresses: ReadonlyMap<string, RedisAddress>,
+  toServer: (address: RedisAddress) => RedisServerOptions,
+  onLost: (reason: unknown) => void,
+): Promise<ReadonlyMap<string, RedisServer>> => {
+  const nodes = new Map<string, RedisServer>()
+  const connecting = [...addresses].map(async ([name, address]) => {
+    const onNodeLost = (reason: unknown): void => onLost(nameServer(address, reason))
+    try {
+      nodes.set(name, await connectServer(toServer(address), onNodeLost))
+    } catch (error) {
+      throw nameServer(address, error)
+    }
+  })
+  const failed = (await Promise.allSettled(connecting)).find((each) => each.status === 'rejected')
+  if (failed === undefined) return nodes
+  for (const node of nodes.values()) node.destroy()
+  throw failed.reason
+}
+
+/** Asks the seeds which node serves which slot, in an order at random: one that is cut off may know no better. */
+const discoverSlots = async (seeds: readonly RedisServerOptions[]): Promise<SlotTable> => {
+  const reasons: string[] = []
+  const start = Math.floor(Math.random() * seeds.length)
+  for (const seed of [...seeds.slice(start), ...seeds.slice(0, start)]) {
+    try {
+      const { replies, destroy } = await connectDirectory(seed, [['CLUSTER', 'SLOTS']])
+      destroy()
+      return parseSlots(replies[0], seed)
+    } catch (error) {
+      reasons.push(nameServer(seed, error).message)
+    }
+  }
+  throw new Error(`no node names the slots: ${reasons.join('; ')}`)
+}
+
+/** Parses the reply to `CLUSTER SLOTS`: ranges, each with its master first. A node may not know its own host. */
+const parseSlots = (reply: unknown, asked: RedisAddress): SlotTable => {
+  const table: (RedisAddress | undefined)[] = new Array(slotCount).fill(undefined)
+  for (const range of asList(reply)) {
+    const [from, to, master] = asList(range)
+    const [host, port] = asList(master)
+    const [first, last] = [Number(from), Number(to)]
+    if (!(first >= 0 && first <= last && last < slotCount && Number(port) > 0)) throw new Error('no range of slots')
+    const isUnknown = host === null || host === '' || host === '?'
+    table.fill({ host: isUnknown ? asked.host : String(host), port: Number(port) }, first, last + 1)
+  }
+  return table.map((address, slot) => {
+    if (address === undefined) throw new Error(`no node serves slot ${slot}`)
+    return address
+  })
+}
+
+const asList = (value: unknown): readonly unknown[] => {
+  if (Array.isArray(value)) return value
+  throw new Error('no list of slots')
+}
+
+interface Redirect {
+  readonly kind: 'MOVED' | 'ASK'
+  readonly slot: number
+  readonly address: string
+}
+
+/** Parses `MOVED 3999 127.0.0.1:6381`, or `ASK`. Null: another error. Without a host, it is that of the sender. */
+const parseRedirect = (error: unknown, from: RedisAddress | undefined): Redirect | null => {
+  const [, kind, slot, where = ''] = /^(MOVED|ASK) (\d+) (\S+)$/.exec(errorText(error)) ?? []
+  if (kind === undefined) return null
+  // An IPv6 address stands there without brackets.
+  const [, host = '', port] = /^(.*):(\d+)$/.exec(where) ?? []
+  const address = formatAddress({ host: host === '' ? (from?.host ?? '') : host, port: Number(port) })
+  return { kind: kind === 'MOVED' ? 'MOVED' : 'ASK', slot: Number(slot), address }
+}

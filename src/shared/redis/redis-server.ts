@@ -1,0 +1,125 @@
+import { CoalescedTimer } from '../../clock.ts'
+import { consumeScript, type RedisScript, type ScriptArgs } from './redis-script.ts'
+import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
+
+/** A connection to one server. */
+export interface RedisServer {
+  /** Runs a script. `isAsking`: the server is to serve keys of a slot that it is just taking over (`ASKING`). */
+  run(script: RedisScript, invocation: ScriptArgs, isAsking?: boolean): Promise<unknown>
+  /** Closes it at once; {@link connectServer} calls `onLost` no more. */
+  destroy(): void
+}
+
+/** A command, in its words. */
+type Command = readonly string[]
+
+/** A server that is asked where others are: a Sentinel, or a node of a cluster. */
+export interface DirectoryServer {
+  /** Replies to the commands that it was asked first. */
+  readonly replies: readonly unknown[]
+  ask(commands: readonly Command[]): Promise<readonly unknown[]>
+  destroy(): void
+}
+
+/** Connects to a server, and asks first commands. Rejects when one has no reply within a short time. */
+export const connectDirectory = async (
+  options: RedisServerOptions,
+  commands: readonly Command[],
+): Promise<DirectoryServer> => {
+  const { client, replies } = await openClient(options, commands)
+  return {
+    replies,
+    ask: (more) => Promise.all(more.map((command) => client.sendCommand([...command]))),
+    destroy: () => {
+      if (client.isOpen) client.destroy()
+    },
+  }
+}
+
+/**
+ * Connects to one server. It never reconnects by itself and queues nothing: that is decided in one place
+ * (managed-redis.ts). `onLost` is called when the connection has ended, once or more often.
+ */
+export const connectServer = async (
+  options: RedisServerOptions,
+  onLost: (reason: unknown) => void,
+): Promise<RedisServer> => {
+  const { client, blobType } = await openClient(options, [['SCRIPT', 'LOAD', consumeScript.text]])
+  let isUsed = true
+  const lose = (reason: unknown): void => {
+    if (isUsed) onLost(reason)
+  }
+  client.on('error', lose)
+  client.on('end', () => lose(new Error('the connection ended')))
+  if (!client.isReady) throw new Error('the connection ended')
+  const asBytes = client.withTypeMapping({ [blobType]: Buffer })
+  return {
+    run({ text, sha }, { keys, args }, isAsking = false) {
+      const invocation = { keys: [...keys], arguments: [...args] }
+      // It holds for the next command on the connection.
+      const ask = (): void => {
+        if (isAsking) client.sendCommand(['ASKING']).catch(ignore)
+      }
+      ask()
+      return asBytes.evalSha(sha, invocation).catch((error) => {
+        if (!isUnknownScript(error)) throw error
+        // The server has not loaded it yet, was restarted behind a proxy, or was told to forget its scripts.
+        ask()
+        return asBytes.eval(text, invocation)
+      })
+    },
+    destroy() {
+      isUsed = false
+      if (client.isOpen) client.destroy()
+    },
+  }
+}
+
+/** Opens a connection, and sends first commands. The library is only loaded here: a gateway without Redis has none. */
+const openClient = async (options: RedisServerOptions, commands: readonly Command[]) => {
+  const { createClient, RESP_TYPES } = await import('@redis/client')
+  const { host, port, username, password, database, connectTimeoutMs } = options
+  const client = createClient({
+    ...(username !== null && { username }),
+    ...(password !== null && { password }),
+    database,
+    socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, ...tlsOptions(options.tls) },
+    disableOfflineQueue: true,
+    disableClientInfo: true,
+    // What else they can do is of no use here, and not every server knows it.
+    RESP: 2,
+    maintNotifications: 'disabled',
+  })
+  client.on('error', ignore) // what is asked rejects
+  let isLate = false
+  const timer = new CoalescedTimer(() => {
+    isLate = true // a server that accepts and is silent
+    client.destroy()
+  })
+  timer.set(connectTimeoutMs)
+  try {
+    await client.connect()
+    const replies: readonly unknown[] = await Promise.all(commands.map((command) => client.sendCommand([...command])))
+    return { client, replies, blobType: RESP_TYPES.BLOB_STRING }
+  } catch (error) {
+    if (client.isOpen) client.destroy()
+    throw isLate ? new Error(`no answer within ${connectTimeoutMs}ms`) : error
+  } finally {
+    timer.clear()
+  }
+}
+
+const tlsOptions = (tls: RedisTls | null) => {
+  if (tls === null) return {}
+  const { ca, certificate, key } = tls
+  return {
+    tls: true as const,
+    ...(ca !== null && { ca }),
+    ...(certificate !== null && { cert: certificate }),
+    ...(key !== null && { key }),
+  }
+}
+
+const ignore = (): void => {}
+
+const isUnknownScript = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')

@@ -1,0 +1,164 @@
+/** Runs Redis as several servers: a master whose replicas Sentinels watch, and a cluster. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createClient } from '@redis/client'
+import { expect } from 'vitest'
+import { freePort } from './free-port.ts'
+import { type Redis, startRedis } from './redis.ts'
+
+/** A master, its replicas and the Sentinels that watch them. */
+export interface SentinelSetup {
+  readonly servers: readonly Redis[]
+  /** The Sentinels, as `host:port`. */
+  readonly addresses: readonly string[]
+  /** Finds the server that the first Sentinel names as the master. */
+  readonly master: () => Promise<Redis>
+  /** Has a replica elected in an orderly way; the master becomes a replica. */
+  readonly failOver: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** The options of {@link startSentinels}. */
+export interface SentinelOptions {
+  /** More options of each server, as on its command line. */
+  readonly server?: readonly string[]
+  /** More lines of the file of each Sentinel. */
+  readonly sentinel?: readonly string[]
+  /** The password of the Sentinels' default user, for the test itself. */
+  readonly password?: string
+}
+
+// A replica that waits before it copies its master cannot take its place meanwhile.
+const atOnce = ['--repl-diskless-sync-delay', '0']
+
+/** Starts a master, `mymaster`, two replicas, and three Sentinels that take it for dead after half a second. */
+export const startSentinels = async (
+  paths: { readonly server: string; readonly sentinel: string },
+  { server = [], sentinel = [], password }: SentinelOptions = {},
+): Promise<SentinelSetup> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sentinels-'))
+  const own = [...atOnce, ...server]
+  const first = await startRedis(paths.server, own)
+  const replicaOf = ['--replicaof', `127.0.0.1 ${first.port}`]
+  const servers = [first, ...(await Promise.all([1, 2].map(() => startRedis(paths.server, [...own, ...replicaOf]))))]
+  const sentinels = await Promise.all(
+    [1, 2, 3].map(async (nth) => {
+      const port = await freePort()
+      const file = join(folder, `${nth}.conf`)
+      const lines = [
+        `port ${port}`,
+        'bind 127.0.0.1',
+        `dir ${folder}`,
+        `sentinel monitor mymaster 127.0.0.1 ${first.port} 2`,
+        'sentinel down-after-milliseconds mymaster 500',
+        'sentinel failover-timeout mymaster 3000',
+        ...sentinel,
+      ]
+      writeFileSync(file, `${lines.join('\n')}\n`)
+      const child = spawn(paths.sentinel, [file], { stdio: 'ignore' })
+      return { port, child }
+    }),
+  )
+  const ask = async (...command: readonly string[]): Promise<unknown> => {
+    const client = createClient({
+      socket: { port: sentinels[0]?.port ?? 0, reconnectStrategy: false },
+      ...(password !== undefined && { password }),
+      RESP: 2,
+    })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return await client.sendCommand([...command])
+    } finally {
+      client.destroy()
+    }
+  }
+  const describeMaster = async (): Promise<string> => String(await ask('SENTINEL', 'MASTER', 'mymaster').catch(String))
+  await expect.poll(describeMaster, { timeout: 60_000 }).toMatch(/,flags,master,.*num-slaves,2,num-other-sentinels,2,/)
+
+  const master = async (): Promise<Redis> => {
+    const reply = await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster')
+    const found = servers.find(({ port }) => String(reply) === `127.0.0.1,${port}`)
+    if (found === undefined) throw new Error(`no such server: ${reply}`)
+    return found
+  }
+  return {
+    servers,
+    addresses: sentinels.map(({ port }) => `127.0.0.1:${port}`),
+    master,
+    failOver: async () => void (await ask('SENTINEL', 'FAILOVER', 'mymaster')),
+    async stop() {
+      await Promise.all([...sentinels.map(({ child }) => end(child)), ...servers.map((each) => each.kill())])
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+const end = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}
+
+/** The nodes of a cluster. */
+export interface RedisClusterSetup {
+  /** Masters first: as many as were asked for, each with one replica if there are any. */
+  readonly nodes: readonly Redis[]
+  readonly urls: readonly string[]
+  /** Sends a command to a node. */
+  readonly ask: (node: Redis | undefined, ...command: readonly string[]) => Promise<unknown>
+  /** Waits until so many nodes say that the cluster is whole. */
+  readonly isWhole: (nodes?: readonly Redis[]) => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a cluster of three masters, which take a node for dead after a second, with so many replicas each. */
+export const startCluster = async (
+  paths: { readonly server: string; readonly cli: string },
+  replicas: 0 | 1 = 0,
+  more: readonly string[] = [],
+): Promise<RedisClusterSetup> => {
+  const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
+  const count = 3 * (1 + replicas)
+  const nodes: Redis[] = []
+  for (let nth = 0; nth < count; nth++)
+    nodes.push(
+      await startRedis(paths.server, [
+        ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--dir', folder],
+        ...['--cluster-config-file', `nodes-${nth}.conf`, '--dbfilename', `dump-${nth}.rdb`, ...atOnce, ...more],
+      ]),
+    )
+  const ask: RedisClusterSetup['ask'] = async (node, ...command) => {
+    const client = createClient({ socket: { port: node?.port ?? 0, reconnectStrategy: false }, RESP: 2 })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return await client.sendCommand([...command])
+    } finally {
+      client.destroy()
+    }
+  }
+  const isWhole: RedisClusterSetup['isWhole'] = (which = nodes) =>
+    expect
+      .poll(() => Promise.all(which.map((node) => ask(node, 'CLUSTER', 'INFO').catch(String))), { timeout: 60_000 })
+      .toEqual(which.map(() => expect.stringContaining('cluster_state:ok')))
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`)
+  const options = ['--cluster-replicas', String(replicas), '--cluster-yes']
+  await promisify(execFile)(paths.cli, ['--cluster', 'create', ...addresses, ...options])
+  await isWhole()
+  return {
+    nodes,
+    urls: addresses.map((address) => `redis://${address}`),
+    ask,
+    isWhole,
+    async stop() {
+      await Promise.all(nodes.map((node) => node.kill()))
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
