@@ -72,7 +72,7 @@ export const failureTable = {
   'content-too-large': clientFailure(413, 'the body is larger than maxBody', 'send less'),
   'unsupported-media-type': clientFailure(
     415,
-    'the type or the charset of the body breaks the contract of the operation',
+    'the type, the charset or the coding of the body breaks the contract of the operation',
     'see `errors`, which say what it has to be',
   ),
   'header-too-large': clientFailure(431, 'the header fields are larger than listen.maxHeaders', 'send fewer'),
