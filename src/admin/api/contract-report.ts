@@ -9,6 +9,7 @@ import {
   zeroUnchecked,
 } from '../../observe/contract/drift-report.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
+import { findDriftedFiles, listDifferingFiles } from '../../runtime/reload/config-drift.ts'
 import {
   asList,
   asMap,
@@ -89,6 +90,8 @@ export const contractReportShape = asObject({
   at: asText,
   /** Null: no contract is configured. */
   contract: asNullable(contractShape),
+  /** The files that say something else than what runs: the contract may be one. */
+  differingFiles: asNullable(asList(asText)),
   /** Null: it is not learnt just now. */
   learning: asNullable(learningShape),
   /** The last five minutes; of responses, by endpoint. */
@@ -114,10 +117,11 @@ export type ContractReport = Decoded<typeof contractReportShape>
 
 /** Collects how the contract is kept. */
 export const getContractReport = async ({ report, reloader, overrides }: AdminContext): Promise<ContractReport> => {
-  const { drift } = await report()
+  const [drifted, { drift }] = await Promise.all([findDriftedFiles(reloader), report()])
   return {
     at: formatTime(epochMs()),
     contract: contractStatus(reloader.config, reloader.file, drift),
+    differingFiles: listDifferingFiles(reloader, drifted),
     learning: learningStatus(reloader.config, overrides),
     recent: (drift?.recent ?? []).map(({ lastBrokenAt: _, brokenSince, ...counts }) => ({
       ...counts,

@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts'
 import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
+import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadRejection } from '../../runtime/reload/reloader.ts'
 import type { NotServingReason, StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
 import type { AdminContext } from '../admin-context.ts'
@@ -54,7 +55,7 @@ export const collectFindingInputs = (
     config,
     file: {
       name: resolve(file),
-      differing: [...new Set([...context.reloader.differingFiles, ...drifted])],
+      differing: listDifferingFiles(context.reloader, drifted),
       rolledBack: state.loadedBy === 'rollback',
       refusal: state.refusal,
       nextTryAt: state.nextTryAt,

@@ -26,11 +26,16 @@ export const showContractReport = async ({ format, ...targetOptions }: ClientCom
 
 /** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
 export const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
-  const { contract, learning, rows, others } = report
+  const { contract, differingFiles, learning, rows, others } = report
   const asked = `asked ${targetUrl(target)}`
+  const edited = differingFiles ?? []
+  const differs = edited.length === 0 ? '' : `\nan edit of ${edited.join(', ')} DOES NOT RUN: status says why`
   const learningLines = learning === null ? [] : [renderLearning(learning, at)]
-  if (contract === null) return `${[asked, ...learningLines, 'no contract is configured'].join('\n\n')}\n`
-  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})`, ...learningLines]
+  if (contract === null) return `${[asked + differs, ...learningLines, 'no contract is configured'].join('\n\n')}\n`
+  const sections = [
+    `${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`,
+    ...learningLines,
+  ]
   const table = contractRows(contract)
   sections.push(table.length > 1 ? formatTable(table) : 'every operation says off, or is not in the contract')
   const whole = wasChecked(contract) ? 'nothing breaks it' : 'nothing was checked yet'

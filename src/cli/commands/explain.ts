@@ -14,6 +14,9 @@ Examples:
   lender-gateway explain POST /valuation/score --config config/gateway.yaml --format json
   lender-gateway explain POST /risk/asset-valuation --live`
 
+const notExplained =
+  'nothing is explained while the file has problems; a gateway that runs goes on as before, and --live asks it'
+
 /** Makes the command `explain`: exit 0 for a forwarded request, 1 for a rejected one, 2 for an unreadable file. */
 export const createExplainCommand = (): Command =>
   new Command('explain')
@@ -41,9 +44,25 @@ export const createExplainCommand = (): Command =>
         if (!loaded.ok) {
           const { formatProblems } = await import('../../config/problem.ts')
           const { problems } = loaded
-          const report = { forwarded: null, method, target, file, hash: null, problems }
-          process.stdout.write(format === 'json' ? `${JSON.stringify(report, null, 2)}\n` : formatProblems(problems))
+          const { fetchLiveState, findOperation, renderLiveState, toLiveJson } = await import(
+            '../explain/live-state.ts'
+          )
           process.exitCode = loaded.unreadable ? 2 : 1
+          const operation = isLive ? findOperation(method, target) : null
+          const live = await fetchLiveState(operation, { config: file, admin })
+          const report = {
+            forwarded: null,
+            method,
+            target,
+            file,
+            hash: null,
+            problems,
+            ...(live && { live: toLiveJson(live) }),
+          }
+          process.stdout.write(format === 'json' ? `${JSON.stringify(report, null, 2)}\n` : formatProblems(problems))
+          if (format === 'json') return
+          if (live !== null && operation !== null) process.stdout.write(renderLiveState(live, operation, null))
+          else if (!isLive) process.stderr.write(`lender-gateway: ${notExplained}\n`)
           return
         }
 

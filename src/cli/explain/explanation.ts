@@ -1,7 +1,7 @@
 import type { LoadResult } from '../../config/load/load.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
-import type { LiveState } from './live-state.ts'
+import { type LiveState, toLiveJson } from './live-state.ts'
 import { collectOperationDetails, type ExplainedSetting, type OperationDetails } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
@@ -123,7 +123,7 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     settings: Object.fromEntries(
       settings.map(({ key, value, provenance }) => [key, { value, ...toPosition({ provenance }) }]),
     ),
-    ...(live === null ? {} : { live: { ...live, at: new Date(live.at).toISOString() } }),
+    ...(live && { live: toLiveJson(live) }),
   }
   return `${JSON.stringify(json, null, 2)}\n`
 }

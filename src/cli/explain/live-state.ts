@@ -1,7 +1,7 @@
 import { type RecentErrorView, recentErrorsShape } from '../../admin/api/overview.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
-import type { Operation } from '../../operations.ts'
+import { allOperations, type Operation } from '../../operations.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts'
 import { locateGateway, type TargetOptions } from '../client/locate.ts'
@@ -90,10 +90,17 @@ const countFailures = (refusals: readonly RecentErrorView[], id: string, at: num
     .toSorted((a, b) => b.count - a.count)
 }
 
-/** Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file. */
-export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string): string => {
+/** Renders the present state as JSON has it: its times are RFC 3339. */
+export const toLiveJson = (live: LiveState) => ({ ...live, at: new Date(live.at).toISOString() })
+
+/**
+ * Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file; null:
+ * it has problems.
+ */
+export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string | null): string => {
   const { url, at, hash, operation, upstream, limits, learning, findings, failures } = live
-  const differs = hash === fileHash ? '' : ', which is NOT WHAT THE FILE SAYS: diff shows it'
+  const how = fileHash === null ? 'check shows why' : 'diff shows it'
+  const differs = hash === fileHash ? '' : `, which is NOT WHAT THE FILE SAYS: ${how}`
   const limitsTable = limitRows(limits, at)
   const sections = [
     `just now, by ${url}: it runs ${hash}${differs}`,
@@ -133,4 +140,13 @@ export const fetchLiveState = async (
     process.exitCode = 2
     return null
   }
+}
+
+/**
+ * Finds the operation at the end of a target. The path in front is not looked at: it stands in the file, which may have
+ * problems. Null: there is none.
+ */
+export const findOperation = (method: string, target: string): Operation | null => {
+  const { pathname } = URL.parse(target, 'http://gateway') ?? { pathname: '' }
+  return allOperations.find((each) => each.method === method && pathname.endsWith(each.path)) ?? null
 }

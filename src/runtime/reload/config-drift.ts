@@ -21,3 +21,11 @@ export const findDriftedFiles = async (reloader: Reloader): Promise<readonly str
     if (sources === reloader.sources) return changed // else a reload has read it meanwhile
   }
 }
+
+/**
+ * Lists the files that say something else than what runs: those that were read so, and those that have changed since
+ * (`drifted`).
+ */
+export const listDifferingFiles = (reloader: Reloader, drifted: readonly string[]): readonly string[] => [
+  ...new Set([...reloader.differingFiles, ...drifted]),
+]

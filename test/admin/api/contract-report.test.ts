@@ -78,7 +78,7 @@ test('without a contract it says that there is none', async () => {
 
   const { at: _, ...report } = await reportOf(live.admin)
 
-  expect(report).toEqual({ contract: null, learning: null, recent: [], rows: [], others: 0 })
+  expect(report).toEqual({ contract: null, differingFiles: [], learning: null, recent: [], rows: [], others: 0 })
 })
 
 test('it wants the same access as /status', async () => {

@@ -23,6 +23,7 @@ const row: DriftRowView = {
 
 const report: ContractReport = {
   at: '2026-11-21T02:05:00.000Z',
+  differingFiles: [],
   learning: null,
   contract: {
     file: '/etc/lender-gateway/contract.yaml',
@@ -73,6 +74,14 @@ test('it says that nothing breaks it, or that nothing was checked yet', async ()
 
   expect((await run({ ...report, rows: [] })).out).toMatch(/\n\nnothing breaks it\n$/)
   expect((await run({ ...report, contract, rows: [] })).out).toMatch(/\n\nnothing was checked yet\n$/)
+})
+
+test('it says that a contract that was edited does not run', async () => {
+  const { out } = await run({ ...report, differingFiles: ['/etc/lender-gateway/contract.yaml'] })
+
+  expect(out).toMatch(
+    /^asked http:\/\/gateway, which .*\(a41f0c77b2d9\)\nan edit of \/etc\/lender-gateway\/contract.yaml DOES NOT RUN: status says why\n\n/,
+  )
 })
 
 test('it says that no contract is configured', async () => {

@@ -74,6 +74,27 @@ describe('explain --live', () => {
     expect(out).toContain(`it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: diff shows it\n`)
   })
 
+  test('shows what runs while the file has problems', async () => {
+    const live = await bootLiveGateway()
+    writeFileSync(live.file, 'bogus: 1')
+
+    const text = await explain(live.admin, live.file)
+    const json = await explain(live.admin, live.file, '--format', 'json')
+    const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
+
+    expect([text.code, json.code, offline.code]).toEqual([1, 1, 1])
+    expect(text.out).toMatch(/bogus: unknown key/)
+    expect(text.out).toContain(
+      `it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: check shows why\n`,
+    )
+    expect(JSON.parse(json.out)).toMatchObject({
+      forwarded: null,
+      problems: expect.any(Array),
+      live: { hash: live.gateway.config.hash, at: expect.stringMatching(/Z$/) },
+    })
+    expect(offline.err).toContain('nothing is explained while the file has problems')
+  })
+
   test('prints JSON for programs', async () => {
     const live = await bootLiveGateway()
 
