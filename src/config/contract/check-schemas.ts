@@ -6,6 +6,7 @@ import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, asTree, type NodeIssue, type Tree } from './contract-node.ts'
+import { warnOfLostNull } from './misread-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 import { forEachSchema, subSchemas } from './schema-walk.ts'
 
@@ -28,6 +29,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
     forEachSchema(schema, (each) => {
       checkPatterns(each, issueAt)
       checkFormat(each, bundle)
+      warnOfLostNull(each, bundle)
       if (faulty.has(each)) return
       checkLoneKeywords(each, issueAt)
       checkMatches(each, follow, analysis, issueAt)

@@ -9,6 +9,7 @@ import { allOperations, type Operation, type OperationId } from '../../operation
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asTree, isTree, type NodeIssue, type Tree } from './contract-node.ts'
+import { type OneWayKeyword, warnOfOneWayMembers } from './misread-keywords.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 
 /** Reads what a document says of the nine: parameters, bodies and responses. */
@@ -24,6 +25,7 @@ export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<
 
 class OperationReader {
   readonly #bundle: ContractBundle
+  readonly #seen = { readOnly: new Set<unknown>(), writeOnly: new Set<unknown>() }
 
   constructor(bundle: ContractBundle) {
     this.#bundle = bundle
@@ -51,7 +53,7 @@ class OperationReader {
     if (body === null) return null
     this.#bundle.requireBoolean(body, 'required')
     if (body.content === undefined) this.#bundle.error(body, [], missing('content'))
-    return { required: body.required === true, content: this.#content(body.content) }
+    return { required: body.required === true, content: this.#content(body.content, 'readOnly') }
   }
 
   #response(responses: Tree, status: string, stated: unknown): ResponseContract {
@@ -71,10 +73,14 @@ class OperationReader {
         ? []
         : [readValues(this.#bundle, followed, 'header', name.toLowerCase())]
     })
-    return { status, headers, content: response.content === undefined ? null : this.#content(response.content) }
+    return {
+      status,
+      headers,
+      content: response.content === undefined ? null : this.#content(response.content, 'writeOnly'),
+    }
   }
 
-  #content(content: unknown): readonly MediaTypeContract[] {
+  #content(content: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] {
     return Object.entries(asTree(content)).map(([type, media]) => {
       const [plain = '', parameter] = type.toLowerCase().split(';')
       if (!/^(?:\*|[\w.+!#$&^-]+)\/(?:\*|[\w.+!#$&^-]+)$/.test(plain.trim()))
@@ -94,6 +100,7 @@ class OperationReader {
         })
       const { schema } = asTree(media)
       const isChecked = schema !== undefined && (isJson(plain.trim()) || plain.includes('*'))
+      if (isChecked) warnOfOneWayMembers(schema, oneWay, this.#bundle, this.#seen[oneWay])
       return { type: plain.trim(), schema: isChecked ? this.#bundle.addSchema(asTree(media), schema) : null }
     })
   }
