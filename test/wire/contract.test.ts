@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { bootApiKeyGateway, key } from '../helpers/api-key-gateway.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
 import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
@@ -130,4 +131,19 @@ describe('reported', () => {
     expect([response.status, await response.text()]).toEqual([200, '{"grade":"Z"}'])
     expect(upstream.requests[0]?.body.toString()).toBe('{"a":1,"a":2}')
   })
+})
+
+// `check` warns of it: test/config/warnings/contract-warnings.test.ts.
+test.each([
+  [true, 400],
+  [false, 200],
+])('a contract that requires (%s) the key of a client rejects with it too: %i', async (required, status) => {
+  const parameters = [{ name: 'X-Api-Key', in: 'header', required, schema: { type: 'string' } }]
+  const get = { parameters, responses: { 200: { description: 'insights' } } }
+  const file = contractFile({ openapi: '3.1.1', paths: { '/market/insights': { get } } })
+  const { gateway } = await bootApiKeyGateway('all', { contract: { file, request: 'enforce' } })
+
+  const response = await fetch(`${gateway.url}/market/insights`, { headers: { 'X-Api-Key': key } })
+
+  expect(response.status).toBe(status)
 })

@@ -1,5 +1,8 @@
-import { allOperations } from '../../operations.ts'
+import type { AuthMethod } from '../../failures/reasons.ts'
+import { foldUnderscores, isHopByHop } from '../../header-fields.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
+import type { AuthConfig, Config } from '../config.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
 /** Warns of enforced operations where what cannot be checked passes: a client can bring that about. */
@@ -64,10 +67,49 @@ const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
       },
   )
 
+/** Warns of header fields that the contract requires and that no request has when it is checked. */
+const unmeetableFields: WarningRule = ({ config }) => {
+  const { compiledContract, operations } = config
+  const found = allOperations.flatMap(({ id }) => {
+    if (operations[id].contract.request === 'off') return []
+    const isTaken = createTakenFields(config, id)
+    const parameters = compiledContract?.operations[id]?.request.parameters ?? []
+    const taken = parameters.filter((each) => each.in === 'header' && each.required && isTaken(each.name))
+    return taken.map(({ name }) => `${name} of ${id}`)
+  })
+  return (
+    found.length > 0 && {
+      path: ['contract', 'file'],
+      message: 'every request breaks the contract: it requires header fields that the gateway takes out before',
+      expected: 'no credentials and no fields of one connection among the parameters',
+      found: found.join(', '),
+      hint: 'remove the parameters from the contract: auth says which credentials a client must send',
+    }
+  )
+}
+
+/** Creates what tells whether the gateway takes a field out of the requests of an operation, by its folded name. */
+const createTakenFields = ({ auth, operations }: Config, id: OperationId): ((name: string) => boolean) => {
+  const own = operations[id].auth
+  const taken = new Set(['host', 'expect', 'content-length'])
+  if (auth !== null && own === null && auth.identityField !== null) taken.add(foldUnderscores(auth.identityField))
+  if (auth !== null && own !== null && auth.credentials === 'strip')
+    for (const method of own.methods)
+      for (const name of credentialFields(method, auth)) taken.add(foldUnderscores(name))
+  return (name) => taken.has(foldUnderscores(name)) || isHopByHop(name)
+}
+
+const credentialFields = (method: AuthMethod, { apiKey, mtls }: AuthConfig): readonly string[] => {
+  if (method === 'apiKey') return [apiKey.field]
+  if (method === 'mtls') return mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain']
+  return ['authorization', 'dpop']
+}
+
 /** The warnings of the contract: what is enforced in part or not at all. */
 export const contractWarnings: readonly WarningRule[] = [
   passedUnchecked,
   unusedModes,
   uselessModes,
   enforcedWithoutFile,
+  unmeetableFields,
 ]

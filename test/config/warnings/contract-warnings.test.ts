@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { contractFile } from '../../helpers/contract.ts'
 import { parse, sandbox } from '../helper.ts'
 
@@ -47,4 +47,50 @@ test('modes that enforce nothing, for learning has taken the place of a file, ge
     ['contract.response', nothing, 'enforce'],
   ])
   expect(warningsOf('contract: { learn: true, request: off }')).toEqual([])
+})
+
+describe('a header field that the gateway takes out before the check', () => {
+  const message = 'every request breaks the contract: it requires header fields that the gateway takes out before'
+  const jwt = 'methods: [jwt], jwt: { issuer: a, audience: [b], jwks: https://login.example/jwks }'
+  /** The warnings with a contract that requires a field of market.insights. */
+  const warningsWith = (name: string, text: string, required = true) => {
+    const parameters = [{ name, in: 'header', required, schema: { type: 'string' } }]
+    const get = { parameters, responses: { 200: { description: 'insights' } } }
+    const file = contractFile({ openapi: '3.1.1', paths: { '/market/insights': { get } } })
+    return warningsOf(`contract: { file: ${file} }\n${text}`).filter(([path]) => path === 'contract.file')
+  }
+
+  test.each([
+    ['X-Api-Key', 'auth: { methods: [apiKey] }'],
+    ['x_api_key', 'auth: { methods: [apiKey] }'],
+    ['X-Key', 'auth: { methods: [apiKey], apiKey: { field: x-key } }'],
+    ['DPoP', `auth: { ${jwt} }`],
+    ['Client-Cert', 'auth: { methods: [mtls], mtls: { from: client-cert } }\nlisten: { trustedProxies: [192.0.2.1] }'],
+    [
+      'X-Client',
+      'auth: { methods: [apiKey], identityField: X-Client }\noperations: { market.insights: { auth: none } }',
+    ],
+    ['Connection', ''],
+    ['Host', ''],
+  ])('gets a warning when the contract requires it: %s', (name, text) => {
+    expect(warningsWith(name, text)).toEqual([['contract.file', message, `${name.toLowerCase()} of market.insights`]])
+  })
+
+  test.each([
+    ['where credentials are forwarded', 'X-Api-Key', 'auth: { methods: [apiKey], credentials: forward }'],
+    ['where nobody looks at credentials', 'X-Api-Key', ''],
+    ['where another credential is asked for', 'X-Api-Key', `auth: { ${jwt} }`],
+    ['where upstreams are told the client in it', 'X-Client', 'auth: { methods: [apiKey], identityField: X-Client }'],
+    [
+      'where requests are not checked',
+      'X-Api-Key',
+      'auth: { methods: [apiKey] }\noperations: { market.insights: { contract: { request: off } } }',
+    ],
+  ])('gets none %s', (_, name, text) => {
+    expect(warningsWith(name, text)).toEqual([])
+  })
+
+  test('gets none where it may be left out', () => {
+    expect(warningsWith('X-Api-Key', 'auth: { methods: [apiKey] }', false)).toEqual([])
+  })
 })
