@@ -54,6 +54,33 @@ export const zeroCacheOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, co
 /** What an operation's cache did for a response. */
 export type CacheOutcome = keyof typeof zeroCacheOutcomes
 
+/**
+ * Counts, all 0, by what became of a request with a key of idempotency. `processed`: it was the first. `free`: it was
+ * the first, and certainly not processed. `unkept`: it was processed before, and the response is not there. `refused`:
+ * it could not be remembered. `unprotected`: it could not, and was forwarded all the same.
+ */
+export const zeroIdempotencyOutcomes = {
+  processed: 0,
+  free: 0,
+  unknown: 0,
+  replayed: 0,
+  'in-progress': 0,
+  'outcome-unknown': 0,
+  unkept: 0,
+  reused: 0,
+  refused: 0,
+  unprotected: 0,
+}
+
+/** What became of a request with a key of idempotency. */
+export type IdempotencyOutcome = keyof typeof zeroIdempotencyOutcomes
+
+/** What became of a request with a key, and the request that the key came with first, where it is another one. */
+export interface IdempotencyRecord {
+  readonly outcome: IdempotencyOutcome
+  readonly firstRequestId: string | null
+}
+
 /** An exchange's place in a trace that several systems share. */
 export interface ExchangeTrace {
   /** 32 hex digits: the name of the trace in every system. */
@@ -113,6 +140,8 @@ export class Exchange {
   attemptedAuth: AuthMethod | null = null
   /** What the cache did; null: there is none, or it was not asked. */
   cache: CacheOutcome | null = null
+  /** What became of its key of idempotency; null: it has none, or no layer asks for one. */
+  idempotency: IdempotencyRecord | null = null
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: AttemptRecord | null = null
   /** Its place in a trace; null: it is not traced. */

@@ -66,7 +66,7 @@ const mayImport = (from: string, to: string): boolean => {
 }
 
 // In the other folders of layers/ each file is a layer of its own.
-const wholeLayers = ['auth', 'cache', 'contract']
+const wholeLayers = ['auth', 'cache', 'contract', 'idempotency']
 
 /** Returns whether two files belong to one layer. */
 const sameLayer = (from: string, to: string): boolean =>
@@ -134,7 +134,7 @@ describe('libraries stay at the rim', () => {
     ajv: /^config\/contract\//,
     'ajv-formats/dist/formats.js': /^contract\/formats\.ts$/,
     re2js: /^contract\/linear-regexp\.ts$/,
-    'structured-headers': /^(shared\/rate-limiter|layers\/auth|layers\/cache)\//,
+    'structured-headers': /^(shared\/rate-limiter|layers\/auth|layers\/cache|layers\/idempotency)\//,
     '@redis/client': /^shared\/redis\/redis-server\.ts$/,
     fflate: /^cli\/bundle\/bundle\.ts$/,
     ...Object.fromEntries(opentelemetry.map((name) => [name, /^observe\/tracing\//])),

@@ -10,6 +10,7 @@ import { authSchema } from './sections/auth.ts'
 import { cacheSchema } from './sections/cache.ts'
 import { clientsSchema } from './sections/clients.ts'
 import { contractSchema } from './sections/contract.ts'
+import { idempotencySchema } from './sections/idempotency.ts'
 import { limitsSchema } from './sections/limits.ts'
 import { listenSchema } from './sections/listen.ts'
 import { operationsSchema } from './sections/operations.ts'
@@ -133,6 +134,7 @@ export const configSchema = z
     audit: auditSchema.prefault('none'),
     cache: cacheSchema.prefault({}),
     contract: contractSchema.prefault('none'),
+    idempotency: idempotencySchema.prefault({}),
     metrics: metricsSchema.prefault(true),
     log: logSchema.prefault({}),
     tracing: tracingSchema.prefault('none'),

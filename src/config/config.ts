@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import type { CompiledContract, ContractMode, UncheckedMode } from '../contract/compiled-contract.ts'
 import type { Group, OperationId } from '../operations.ts'
 import type { ParsedConfig } from './config-schema.ts'
+import type { idempotencyPolicyKeys } from './sections/idempotency.ts'
 import type { upstreamPolicySchema } from './sections/upstreams.ts'
 
 /** The output of a schema, read-only at every depth. */
@@ -46,12 +47,14 @@ export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthChe
 type ParsedOperation = NonNullable<ParsedFile['operations']['market.insights']>
 
 /** The settings of one operation: its own keys, its group's and the defaults, merged. */
-export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concurrency' | 'idempotent' | 'cache'> {
+export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concurrency' | 'cache'> {
   /** The time until the head of the response, attempts and waits included. */
   readonly deadline: ParsedFile['defaults']['deadline']
   readonly maxBody: ParsedFile['defaults']['maxBody']
   /** The authentication that it requires; null: none. */
   readonly auth: OperationAuthConfig | null
+  /** How a request with a key happens once; null: the gateway does not see to it. */
+  readonly idempotency: OperationIdempotencyConfig | null
   /** How requests and responses are held to the contract; `off` without one. */
   readonly contract: {
     readonly request: ContractMode
@@ -104,6 +107,10 @@ export type AuditConfig = NonNullable<Config['audit']>
 export type ContractConfig = NonNullable<Config['contract']>
 /** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
 export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
+/** How a POST with a key happens once: the defaults of operations, and the bounds of what is remembered. */
+export type IdempotencyConfig = Config['idempotency']
+/** How a POST of one operation happens once. `wait` 0: a repetition does not wait for the first. */
+export type OperationIdempotencyConfig = Pick<IdempotencyConfig, (typeof idempotencyPolicyKeys)[number]>
 /** The log on standard output. */
 export type LogConfig = Config['log']
 /** The spans and Server-Timing of exchanges. */

@@ -50,6 +50,36 @@ export const failureTable = {
     'the request breaks the contract of the operation',
     'see `errors`, which name each place',
   ),
+  'idempotency-key-missing': clientFailure(
+    400,
+    'the operation asks for a key of idempotency, and there is none',
+    'send one, a new one for each thing to be done',
+  ),
+  'idempotency-key-invalid': clientFailure(
+    400,
+    'the key of idempotency is malformed, too long, or there are several',
+    'send one key of visible characters, such as a UUID',
+  ),
+  'request-in-progress': clientFailure(
+    409,
+    'a request with the same key has not ended yet',
+    'wait as `Retry-After` says, and repeat the request with the same key',
+  ),
+  'outcome-unknown': clientFailure(
+    409,
+    'a request with the same key may have been processed, and its answer is lost',
+    'ask the operator what became of it; a new key does it once more',
+  ),
+  'response-not-kept': clientFailure(
+    409,
+    'a request with the same key was processed, and its answer is no longer there',
+    'do not repeat it: it was done',
+  ),
+  'idempotency-key-reused': clientFailure(
+    422,
+    'the key came before with another request',
+    'use a new key for each thing to be done',
+  ),
   'not-found': clientFailure(
     404,
     'the path is none of the nine',
@@ -103,6 +133,11 @@ export const failureTable = {
     503,
     'the audit log cannot be written, and audit.onFailure is refuse',
     'wait; the operator looks at `audit` in `/status`: a full disk?',
+  ),
+  'idempotency-unavailable': gatewayFailure(
+    503,
+    'it cannot be remembered that the request happened, so it is not forwarded',
+    'wait as `Retry-After` says; the operator looks at `idempotency` in `/status`',
   ),
   loop: gatewayFailure(
     508,

@@ -126,6 +126,10 @@ const rows = {
   'buffered-bodies': overloaded('too many bodies wait in memory'),
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
+  'client-keys': rateLimited(
+    'as many keys of idempotency of the client are remembered as idempotency.maxKeysPerClient allows',
+    'wait until some have expired',
+  ),
   'client-concurrency': rateLimited(
     'the concurrency of the client is full',
     'wait until one of its own requests has ended',

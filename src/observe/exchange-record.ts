@@ -35,6 +35,7 @@ export type ExchangeFacts = Pick<
   | 'identity'
   | 'attemptedAuth'
   | 'cache'
+  | 'idempotency'
   | 'digests'
   | 'trace'
   | 'attempt'

@@ -309,10 +309,10 @@ const scalars: readonly Case[] = [
   [top('defaults:', '  maxConnections: ▸none'), 'defaults.maxConnections', 'not a number'],
   [operation('  inventory.sync:', '    state: ▸off'), 'operations.inventory.sync.state', 'unknown value', 'refuse'],
   [
-    operation('  inventory.sync:', '    idempotent: ▸1'),
+    operation('  inventory.sync:', '    idempotent: ▸true'),
     'operations.inventory.sync.idempotent',
-    'the wrong kind',
-    'true or false',
+    'part of idempotency now',
+    'write idempotency: { onUnknown: forward }',
   ],
   [
     operation('  inventory.sync:', '    cache: ▸true'),

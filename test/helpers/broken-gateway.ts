@@ -36,6 +36,7 @@ export const openBrokenGateway = async ({
     rateLimiters: { address: null, clients: noClientLimits },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(loaded.config),
+    idempotency: null,
     driftCounts: null,
     learning: null,
     auditSink: nullAuditSink,

@@ -73,7 +73,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
         logEvent: () => {},
         onFailure: () => {},
       })
-      const layer = retry(retryConfig, new RetryBudget(retryConfig.budget), { safe: true, keyed: false })
+      const layer = retry(retryConfig, new RetryBudget(retryConfig.budget), { safe: true, keyField: null })
       const handle = policies.retry ? layer(send) : send
       const times: number[] = []
       let failed = 0

@@ -14,8 +14,19 @@ export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord 
   const operation = allOperations.find((each) => each.id === id)
   const attempt = endpoint === null ? null : { endpoint, startedAt: 0, endedAt: 9, previous: null }
   const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
-  const { trace = null, cache = null, digests = null, ...rest } = edge
-  const facts = { identity, attemptedAuth, attempt, attempts, failedAttempts, upstreamMs, trace, cache, digests }
+  const { trace = null, cache = null, idempotency = null, digests = null, ...rest } = edge
+  const facts = {
+    identity,
+    attemptedAuth,
+    attempt,
+    attempts,
+    failedAttempts,
+    upstreamMs,
+    trace,
+    cache,
+    idempotency,
+    digests,
+  }
   return {
     requestId: 'id',
     client: '192.0.2.7',

@@ -158,7 +158,7 @@ describe('what was read first', () => {
     let left = 1
     const { gateway, upstream } = await boot(
       {
-        operations: { 'valuation.score': { idempotent: true } },
+        operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
         defaults: { retry: { on: [503], backoff: { base: '1ms', max: '1ms' } } },
       },
       (request, response) => grade(left-- > 0 ? 503 : 200)(request, response),

@@ -47,7 +47,7 @@ test.each([
   const booted = await bootGateway({
     upstream: upstream.url,
     defaults: { retry: {} },
-    operations: { 'valuation.score': { idempotent: true } },
+    operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
   })
 
   const response = await call(booted.port, {

@@ -130,9 +130,15 @@ const describeParameters = (
       ? []
       : [header('RequestId', requestId.header, "The client's own id of the request; a valid one is kept.")]),
     header('InteractionId', 'x-fapi-interaction-id', 'An id that the response repeats.'),
-    ...(own.idempotent
-      ? [header('IdempotencyKey', 'Idempotency-Key', 'With a key of its own, a request may be retried.')]
-      : []),
+    ...(own.idempotency === null
+      ? []
+      : [
+          header(
+            'IdempotencyKey',
+            own.idempotency.header,
+            'A key of its own for each thing to be done. A repetition with the same key is done once.',
+          ),
+        ]),
     ...(takesTokens && auth?.dpop != null
       ? [header('DPoP', 'DPoP', 'The proof of possession beside a bound token (RFC 9449 §4).')]
       : []),

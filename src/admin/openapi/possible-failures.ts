@@ -13,6 +13,8 @@ type Condition = (operation: Operation, config: Config) => boolean
 const always: Condition = () => true
 const never: Condition = () => false
 
+const hasIdempotency: Condition = ({ id }, { operations }) => operations[id].idempotency !== null
+
 // What an operator may bring about without an edit counts as possible: a kill switch, a drained endpoint.
 const conditions: Readonly<Record<FailureKind, Condition>> = {
   'bad-request': always,
@@ -21,6 +23,13 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   'invalid-response': (operation, config) =>
     enforcesContract(config, operation.id, 'response') &&
     config.compiledContract?.operations[operation.id]?.responses.length !== 0,
+  'idempotency-key-missing': (operation, config) => config.operations[operation.id].idempotency?.required === true,
+  'idempotency-key-invalid': hasIdempotency,
+  'request-in-progress': hasIdempotency,
+  'outcome-unknown': hasIdempotency,
+  'response-not-kept': hasIdempotency,
+  'idempotency-key-reused': hasIdempotency,
+  'idempotency-unavailable': ({ id }, { operations }) => operations[id].idempotency?.onStoreFailure === 'refuse',
   // A target or a method that is none of the nine is not of any operation.
   'not-found': never,
   'method-not-allowed': never,
@@ -38,7 +47,9 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   'request-timeout': always,
   'expectation-failed': always,
   'rate-limited': (operation, config) =>
-    hasRate(operation, config) || limitsClients(operation, config, ({ concurrency }) => concurrency !== null),
+    hasIdempotency(operation, config) ||
+    hasRate(operation, config) ||
+    limitsClients(operation, config, ({ concurrency }) => concurrency !== null),
   overloaded: always, // the connections to an endpoint are limited in every configuration
   'refused-by-operator': always,
   'identity-unavailable': ({ id }, { operations, auth }) => asksForIdentity(operations[id].auth?.methods ?? [], auth),

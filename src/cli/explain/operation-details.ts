@@ -11,6 +11,7 @@ import { type LayerRow, layerTable } from '../../runtime/pipeline/layer-stack.ts
 import { createEmptyCache } from '../../runtime/resources/cache-registry.ts'
 import { acquireClientLimits } from '../../runtime/resources/client-limits.ts'
 import { getLearningMode } from '../../runtime/resources/contract-learning.ts'
+import { IdempotencyRegistry } from '../../runtime/resources/idempotency-registry.ts'
 import { createProcessLoad } from '../../runtime/resources/process-load.ts'
 import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { type ContractPlace, findContractPlace } from './contract-place.ts'
@@ -92,10 +93,7 @@ export const collectOperationDetails = (
     upstream: upstreamSettingRows(upstream, subtree(tree, 'upstreams', group)).map(([key, value]) =>
       setting(`${upstreamKey}.${key}`, value),
     ),
-    operation: [
-      setting(`operations.${id}.state`, operation.state),
-      setting(`operations.${id}.idempotent`, String(operation.idempotent)),
-    ],
+    operation: [setting(`operations.${id}.state`, operation.state)],
     layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) => {
       const own = setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value)
       if (key === 'cache' && operation.cache !== null)
@@ -132,6 +130,7 @@ export const describeLayers = (
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches: createEmptyCache(config),
+    idempotency: new IdempotencyRegistry({ kind: 'alone' }).acquire(config),
     contract: null,
     learningMode: getLearningMode(config, { get: () => null, all: [] }),
     learning: {

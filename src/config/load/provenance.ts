@@ -42,7 +42,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
   }
   for (const { id, group } of allOperations) {
     const base: KeyPath = ['operations', id]
-    for (const key of ['state', 'concurrency', 'idempotent', 'cache'])
+    for (const key of ['state', 'concurrency', 'idempotency', 'cache'])
       record([...base, key], ['operation', [...base, key]])
     record([...base, 'auth'], ['operation', [...base, 'auth']], ['file', ['auth']])
     for (const key of ['request', 'response', 'unchecked'])

@@ -8,11 +8,13 @@ import type {
   HealthCheckConfig,
   OperationAuthConfig,
   OperationConfig,
+  OperationIdempotencyConfig,
   UpstreamConfig,
 } from '../config.ts'
 import { hashConfig } from '../config-hash.ts'
 import type { ParsedConfig } from '../config-schema.ts'
 import { mergeLevels, type PartialLevel } from '../schema/inheritance.ts'
+import { idempotencyPolicyKeys } from '../sections/idempotency.ts'
 import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from '../sections/upstream-policies.ts'
 import { clientsDigest } from './serialize-clients.ts'
 
@@ -78,15 +80,15 @@ const requirePath = (given: z.output<typeof healthCheckSchema> | null): HealthCh
 const resolveOperation = (
   given: ParsedOperation | undefined,
   upstream: ParsedUpstream,
-  { defaults, auth, contract }: ParsedConfig,
+  { defaults, auth, contract, idempotency }: ParsedConfig,
 ): OperationConfig => ({
   state: given?.state ?? 'serve',
   deadline: firstStated(given?.deadline, upstream.deadline, defaults.deadline),
   maxBody: firstStated(given?.maxBody, upstream.maxBody, defaults.maxBody),
   concurrency: given?.concurrency ?? null,
   auth: resolveOperationAuth(given?.auth, auth),
-  idempotent: given?.idempotent ?? false,
   cache: given?.cache ?? null,
+  idempotency: resolveIdempotency(given?.idempotency ?? false, idempotency),
   contract:
     contract === null || contract.file === null
       ? { request: 'off', response: 'off', unchecked: 'pass' }
@@ -96,6 +98,18 @@ const resolveOperation = (
           unchecked: given?.contract?.unchecked ?? contract.unchecked,
         },
 })
+
+/** Resolves how a POST happens once, with the keys of all operations as defaults; null: it is not seen to. */
+const resolveIdempotency = (
+  given: NonNullable<ParsedOperation['idempotency']>,
+  defaults: ParsedConfig['idempotency'],
+): OperationIdempotencyConfig | null => {
+  if (given === false) return null
+  const policy = Object.fromEntries(
+    idempotencyPolicyKeys.map((key) => [key, defaults[key]]),
+  ) as OperationIdempotencyConfig
+  return mergeLevels<OperationIdempotencyConfig>(given === true ? {} : given, policy)
+}
 
 /** Resolves the authentication that an operation requires, with that of all operations as its default; null: none. */
 const resolveOperationAuth = (

@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import type { OperationId } from '../../operations.ts'
-import { boolean, choice, forbiddenKey } from '../schema/scalar-types.ts'
+import { choice, forbiddenKey } from '../schema/scalar-types.ts'
 import { operationAuthSchema } from './auth.ts'
 import { operationCacheSchema } from './cache.ts'
 import { operationContractSchema } from './contract.ts'
+import { operationIdempotencySchema } from './idempotency.ts'
 import { concurrencySchema } from './limits.ts'
 import { deadlineSchema, maxBodySchema } from './upstreams.ts'
 
@@ -14,17 +15,26 @@ const commonKeys = {
   concurrency: concurrencySchema.prefault('none'),
   auth: operationAuthSchema.optional(),
   contract: operationContractSchema.optional(),
-  idempotent: boolean('May be retried when the request carries an Idempotency-Key').prefault(false),
 }
 
 const getOperation = z
-  .strictObject({ ...commonKeys, cache: operationCacheSchema.prefault(false) })
+  .strictObject({
+    ...commonKeys,
+    cache: operationCacheSchema.prefault(false),
+    idempotent: forbiddenKey('there is no such key any more', 'remove this line: a GET needs no key').optional(),
+    idempotency: forbiddenKey('only POST operations have keys', 'remove this line').optional(),
+  })
   .meta({ id: 'GetOperation' })
 
 const postOperation = z
   .strictObject({
     ...commonKeys,
     cache: forbiddenKey('only GET operations can be cached', 'remove this line').optional(),
+    idempotent: forbiddenKey(
+      'it is part of idempotency now',
+      'write idempotency: { onUnknown: forward } instead of idempotent: true',
+    ).optional(),
+    idempotency: operationIdempotencySchema.prefault(false),
   })
   .meta({ id: 'PostOperation' })
 

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { epochMs } from '../../clock.ts'
+import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../shared/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
@@ -61,48 +62,28 @@ const expiringCertificates: WarningRule = ({ config }) =>
 
 const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= expiryWarningMs
 
-/** Warns of idempotent operations of a group without retries. */
-const unusedIdempotency: WarningRule = ({ config: { operations, upstreams } }) =>
-  allOperations.map(
-    ({ id, group }) =>
-      operations[id].idempotent &&
-      upstreams[group].retry === null && {
-        path: ['operations', id, 'idempotent'],
-        message: 'this does nothing: nothing is retried for its group',
-        expected: `retry for ${group}, or no idempotent: true`,
-        found: 'true',
-        hint: `add retry: { } under upstreams.${group}, or remove this line`,
-      },
-  )
-
-/** Warns of idempotent operations whose Idempotency-Key is removed or set by the gateway: they are never retried. */
+/**
+ * Warns of operations that forward a request again because the upstream knows keys, and whose key does not reach the
+ * upstream.
+ */
 const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
-  allOperations.map(({ id, group, method }) => {
-    const { retry, request } = upstreams[group]
-    if (method === 'GET' || !operations[id].idempotent || retry === null) return null
-    const edit = hasIdempotencyKey(request.remove)
-      ? 'remove'
-      : hasIdempotencyKey(request.set.map(({ name }) => name))
-        ? 'set'
-        : null
+  allOperations.map(({ id, group }) => {
+    const { idempotency } = operations[id]
+    if (idempotency?.onUnknown !== 'forward') return null
+    const { request } = upstreams[group]
+    // A CGI-like upstream reads the twin with underscores as the same field, and so do the edits.
+    const isKey = (name: string): boolean => foldUnderscores(name) === idempotency.header
+    const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
     return (
       edit !== null && {
-        path: ['operations', id, 'idempotent'],
-        message:
-          "this does nothing: the client's Idempotency-Key does not reach the upstream, so nothing that was sent is repeated",
-        expected: 'the key to be passed on, or no idempotent: true',
-        found: `Idempotency-Key in upstreams.${group}.request.${edit}`,
-        hint: `take it out of upstreams.${group}.request.${edit}, or remove this line`,
+        path: ['operations', id, 'idempotency'],
+        message: 'the key of the client does not reach the upstream, which cannot recognise what is forwarded again',
+        expected: 'the key to be passed on, or onUnknown: refuse',
+        found: `${idempotency.header} in upstreams.${group}.request.${edit}`,
+        hint: `take it out of upstreams.${group}.request.${edit}, or write onUnknown: refuse`,
       }
     )
   })
-
-/**
- * Tells whether the key is among edited fields. A CGI-like back end reads the twin with underscores as the same field,
- * and so do the edits.
- */
-const hasIdempotencyKey = (names: readonly string[]): boolean =>
-  names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
 
 const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
   reload.preflight === 'health' &&
@@ -214,7 +195,6 @@ const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
   expiringCertificates,
   expiringAuthorities,
-  unusedIdempotency,
   lostIdempotencyKeys,
   redundantPreflight,
   unusedRedis,

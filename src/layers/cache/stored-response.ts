@@ -1,4 +1,4 @@
-import type { BodySink, ResponseBody } from '../../body.ts'
+import { BytesBody } from '../../shared/bodies/bytes-body.ts'
 import type { StoredHead } from './policy/stored-head.ts'
 
 /** A stored response. It is replaced, never changed. */
@@ -7,31 +7,11 @@ export interface StoredResponse {
   readonly body: StoredBody
 }
 
-/** A body, or a part of one, that stays in memory: any number of responses may use it, also at the same time. */
-export class StoredBody implements ResponseBody {
-  readonly isShared = true
-  readonly bytes: Buffer
+/** A body, or a part of one, that stays in memory and is no small part of a larger piece of it. */
+export class StoredBody extends BytesBody {
   /** In how many places it is stored, and how many clients it is being sent to: for `PinnedBytes` alone. */
   storedCount = 0
   pins = 0
-
-  /** Takes bytes that nothing else will write to or free, and that are no small part of a larger piece of memory. */
-  constructor(bytes: Buffer) {
-    this.bytes = bytes
-  }
-
-  takeBuffered(): Buffer {
-    return this.bytes
-  }
-
-  consume(sink: BodySink): void {
-    if (this.bytes.length > 0) sink.data(this.bytes)
-    sink.end()
-  }
-
-  resume(): void {}
-
-  discard(): void {}
 
   /** Creates the body of a partial response; it shares the memory. */
   slice(start: number, end: number): StoredBody {

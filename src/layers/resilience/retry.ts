@@ -1,9 +1,10 @@
-import { CoalescedTimer, now } from '../../clock.ts'
+import { now } from '../../clock.ts'
 import type { RetryConfig } from '../../config/config.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
-import { fieldNameEquals, getFieldValues, type HeaderFields } from '../../header-fields.ts'
+import { foldUnderscores, getFieldValues, type HeaderFields } from '../../header-fields.ts'
+import { sleepUnlessAborted } from '../../shared/sleep-unless-aborted.ts'
 
 // The longest wait that a Retry-After imposes on an exchange without a deadline.
 const maxRetryAfterMs = 30_000
@@ -12,8 +13,11 @@ const maxRetryAfterMs = 30_000
 export interface Idempotency {
   /** Whether the method is safe (RFC 9110 §9.2.1). */
   readonly safe: boolean
-  /** Whether the upstream processes requests with the same `Idempotency-Key` only once. */
-  readonly keyed: boolean
+  /**
+   * The field, in lower case, of the key by which the upstream recognises a request that it has processed. Null: it
+   * recognises none.
+   */
+  readonly keyField: string | null
 }
 
 /**
@@ -88,20 +92,20 @@ export const retryLayer = (
 }
 
 /** Tells whether a request that may have been processed can be sent again. */
-const canRepeat = ({ body, fields }: Exchange, { safe, keyed }: Idempotency): boolean =>
-  (body.length === 0 || body.replayable) && (safe || (keyed && hasKey(fields)))
+const canRepeat = ({ body, fields }: Exchange, { safe, keyField }: Idempotency): boolean =>
+  (body.length === 0 || body.replayable) && (safe || (keyField !== null && hasKey(fields, keyField)))
 
 /** Tells whether the body of an unsent request is still there to be sent: a body that streams is read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started
 
 // With two keys, the gateway cannot know which one the upstream uses; a CGI-like upstream reads Idempotency_Key as a
 // second.
-const hasKey = (fields: HeaderFields): boolean => {
+const hasKey = (fields: HeaderFields, keyField: string): boolean => {
   let keys = 0
   let isSound = false
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
-    if (!fieldNameEquals(name.replace('_', '-'), 'idempotency-key')) continue
+    if (name.length !== keyField.length || foldUnderscores(name) !== keyField) continue
     keys++
     isSound = !name.includes('_') && (fields[i + 1] as string).trim() !== ''
   }
@@ -117,21 +121,6 @@ const jitteredBackoff = ({ base, max }: RetryConfig['backoff'], nth: number, ran
 
 const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number | null): boolean =>
   deadlineAt === null ? retryAfter === null || retryAfter <= maxRetryAfterMs : now() + ms < deadlineAt
-
-/** Waits, unless the exchange is aborted in the meantime: then it rejects at once, with the reason. */
-const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const alarm = new CoalescedTimer(() => {
-      exchange.setAbortListener(null)
-      resolve()
-    })
-    alarm.set(ms)
-    exchange.setAbortListener((reason) => {
-      alarm.clear()
-      exchange.setAbortListener(null)
-      reject(reason)
-    })
-  })
 
 // The longest delay of a Node timer, in whole seconds.
 const maxSeconds = 2_147_483

@@ -6,10 +6,8 @@ import type {
   OperationCacheConfig,
   RetryConfig,
   TracingConfig,
-  UpstreamConfig,
 } from '../../config/config.ts'
 import { compose, type Handler, type Layer } from '../../exchange.ts'
-import { foldUnderscores } from '../../header-fields.ts'
 import { bodyLimitLayer, clientConcurrencyLimitLayer, concurrencyLimitLayer } from '../../layers/admission/limits.ts'
 import { loadSheddingLayer } from '../../layers/admission/load-shedding.ts'
 import { outOfServiceHandler } from '../../layers/admission/out-of-service.ts'
@@ -33,6 +31,7 @@ import type { Override } from '../overrides.ts'
 import type { CacheLease } from '../resources/cache-registry.ts'
 import type { ClientLimits } from '../resources/client-limits.ts'
 import type { LearningMode } from '../resources/contract-learning.ts'
+import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
@@ -45,6 +44,7 @@ import {
   formatMode,
   heldTo,
 } from './contract-layers.ts'
+import { createIdempotencyLayer, formatIdempotency, keyFieldOf } from './idempotency-layer.ts'
 
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
 export interface LayerRow {
@@ -80,6 +80,8 @@ export interface LayerStackOptions extends ContractStackOptions {
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
   readonly auditSink: AuditSink
   readonly caches: CacheLease
+  /** What requests with a key are remembered with. Null: no operation has idempotency. */
+  readonly idempotency: IdempotencyLease | null
   /** How the contract is learnt. Null: it is not. */
   readonly learningMode: LearningMode | null
 }
@@ -156,21 +158,34 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       (mode) => createRequestContractLayer(options, mode),
       'off',
     ),
-    operation.method === 'GET'
-      ? row(
-          'cache',
-          'cache',
-          own.cache,
-          () => 'on',
-          (rules) => createCacheLayer(options, rules),
-        )
-      : row(
-          'cache-invalidation',
-          'cache',
-          caches.isUsed || null,
-          () => 'of what its answers name',
-          () => cacheInvalidationLayer(config.listen, caches.invalidate),
-        ),
+    ...(operation.method === 'GET'
+      ? [
+          row(
+            'cache',
+            'cache',
+            own.cache,
+            () => 'on',
+            (rules) => createCacheLayer(options, rules),
+          ),
+        ]
+      : [
+          // Above all that may make a POST happen, and below all that rejects it: a rejected request uses up no key.
+          row(
+            'idempotency',
+            'idempotency',
+            own.idempotency,
+            formatIdempotency,
+            (rules) => createIdempotencyLayer(options, rules),
+            'false',
+          ),
+          row(
+            'cache-invalidation',
+            'cache',
+            caches.isUsed || null,
+            () => 'of what its answers name',
+            () => cacheInvalidationLayer(config.listen, caches.invalidate),
+          ),
+        ]),
     row('deadline', 'deadline', own.deadline, formatDuration, deadlineLayer),
     // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
     row(
@@ -194,7 +209,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
       retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
         safe: operation.method === 'GET',
-        keyed: own.idempotent && forwardsIdempotencyKey(upstream.request),
+        keyField: keyFieldOf(own.idempotency, upstream.request),
       }),
     ),
   ]
@@ -259,10 +274,3 @@ const limitedClients = (auth: OperationAuthConfig | null, count: number): number
 const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 client' : `of ${clients} clients`)
 
 const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`
-
-/**
- * Tells whether the client's key reaches the upstream. A key that is removed or replaced on the way does not keep a
- * request from being done twice.
- */
-const forwardsIdempotencyKey = ({ set, remove }: UpstreamConfig['request']): boolean =>
-  [...remove, ...set.map(({ name }) => name)].every((name) => foldUnderscores(name) !== 'idempotency-key')

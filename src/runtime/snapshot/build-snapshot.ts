@@ -19,6 +19,7 @@ import type { CacheRegistry } from '../resources/cache-registry.ts'
 import { acquireClientLimits } from '../resources/client-limits.ts'
 import { continueLearning, getLearningMode } from '../resources/contract-learning.ts'
 import type { ContractValidatorsCache } from '../resources/contract-validators.ts'
+import type { IdempotencyRegistry } from '../resources/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
 import { acquireAddressLimiter } from '../resources/rate-limits.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
@@ -40,6 +41,7 @@ export interface SharedResources {
   readonly limiters: RateLimiterRegistry
   readonly tokenVerifiers: TokenVerifiers
   readonly caches: CacheRegistry
+  readonly idempotency: IdempotencyRegistry
   readonly contractValidators: ContractValidatorsCache
   /** What names are hashed with when the contract is learnt. */
   readonly learningKey: string
@@ -64,6 +66,7 @@ export const buildSnapshot = (
     limiters,
     tokenVerifiers,
     caches: cacheRegistry,
+    idempotency: idempotencyRegistry,
     contractValidators,
     learningKey,
     auditSink,
@@ -81,8 +84,10 @@ export const buildSnapshot = (
   const addressLimit = acquireAddressLimiter(config.limits, limiters)
   const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
   const caches = cacheRegistry.acquire(config)
+  const idempotency = idempotencyRegistry.acquire(config)
   const validators = contractValidators.get(config)
   const release = async (): Promise<void> => {
+    idempotency?.release()
     caches.release()
     clientLimits.release()
     addressLimit?.release()
@@ -120,6 +125,7 @@ export const buildSnapshot = (
         requestMetrics: telemetry.requestMetrics,
         auditSink,
         caches,
+        idempotency,
         learningMode,
         learning: learning && { learner: learning.learner, ...telemetry.contract },
         contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
@@ -138,6 +144,7 @@ export const buildSnapshot = (
         rateLimiters,
         authProvider,
         caches,
+        idempotency,
         driftCounts,
         learning,
         auditSink,

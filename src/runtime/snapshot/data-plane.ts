@@ -4,6 +4,8 @@ import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import { createLearningKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
+import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
@@ -15,6 +17,7 @@ import {
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import { CacheRegistry, type PurgeResult } from '../resources/cache-registry.ts'
 import { ContractValidatorsCache } from '../resources/contract-validators.ts'
+import { IdempotencyRegistry } from '../resources/idempotency-registry.ts'
 import { SharedCacheRegistry } from '../resources/shared-cache-registry.ts'
 import { type KeysHandover, TokenVerifiers } from '../resources/token-verifiers.ts'
 import { preloadTracing, TracerRegistry } from '../resources/tracer-registry.ts'
@@ -88,6 +91,7 @@ export class DataPlane {
         onInvalidated,
         limiterRole.kind === 'primary' ? null : new SharedCacheRegistry(logEvent),
       ),
+      idempotency: new IdempotencyRegistry(limiterRole),
       contractValidators: new ContractValidatorsCache(),
       learningKey,
       auditSink,
@@ -123,6 +127,11 @@ export class DataPlane {
   /** Consumes one token of a limit for each key, for another process. Null: that limit is not known here. */
   consumeAll(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null {
     return this.#shared.limiters.consumeAll(limit, keys)
+  }
+
+  /** Remembers for another process what keys led to. Null: this process does not. */
+  replyAll(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null {
+    return this.#shared.idempotency.replyAll(calls)
   }
 
   /** Removes stored responses. */

@@ -10,6 +10,7 @@ import type { AuthProvider } from '../pipeline/auth-provider.ts'
 import type { ProcessTelemetry } from '../pipeline/observers.ts'
 import type { CacheLease } from '../resources/cache-registry.ts'
 import type { ContractLearning } from '../resources/contract-learning.ts'
+import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import type { RateLimiters } from '../resources/rate-limits.ts'
 
@@ -28,6 +29,8 @@ export interface SnapshotParts {
   readonly authProvider: AuthProvider
   /** The stored responses. */
   readonly caches: CacheLease
+  /** What requests with a key are remembered with. Null: no operation has idempotency. */
+  readonly idempotency: IdempotencyLease | null
   /** The messages that break the contract. Null: there is none. */
   readonly driftCounts: DriftCounts | null
   /** What is learnt of the contract, or was. Null: nothing. */

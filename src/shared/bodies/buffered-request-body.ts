@@ -67,8 +67,8 @@ class UploadSource {
   }
 }
 
-/** A body that was read completely. It can be sent again like a small one. */
-class WholeBody implements RequestBody {
+/** The body of a request that was read completely. It can be sent again like a small one. */
+export class WholeBody implements RequestBody {
   readonly length: number
   readonly received = true
   readonly replayable = true
@@ -145,7 +145,14 @@ class PrefixedBody implements RequestBody {
     if (!this.received) this.onStarted?.()
     const { chunks } = this.#source
     this.#source.onFlow = onFlow
-    yield* this.#prefix
-    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value
+    for (const chunk of this.#prefix) {
+      this.onData?.(chunk)
+      yield chunk
+    }
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
+      this.onData?.(next.value)
+      yield next.value
+    }
+    this.onData?.(null)
   }
 }

@@ -1,4 +1,6 @@
 import { epochMs } from '../../clock.ts'
+import type { IdempotencyCall } from '../idempotency/idempotency-store.ts'
+import type { IdempotencyReply } from '../idempotency/remote-idempotency-store.ts'
 import { type OnSharedChange, RedisRegistry } from '../redis/redis-registry.ts'
 import type { RedisSettings } from '../redis/redis-settings.ts'
 import { RefCountedMap } from '../ref-counted-map.ts'
@@ -16,7 +18,10 @@ import { MemoryRateLimiter } from './memory-rate-limiter.ts'
 import { localShareLimiter, redisLimiter, remoteLimiter } from './remote-limiter.ts'
 import type { ConsumeResult, RateLimit, RateLimiter } from './token-bucket.ts'
 
-/** The role of a process in counting: it serves alone, it is the primary of several workers, or one of those. */
+/**
+ * The role of a process in counting and remembering: it serves alone, it is the primary of several workers, or one of
+ * those.
+ */
 export type LimiterRole =
   | { readonly kind: 'alone' | 'primary' }
   | {
@@ -25,6 +30,7 @@ export type LimiterRole =
       /** How long it waits for the primary. */
       readonly timeoutMs: number
       askPrimary(limit: string, keys: readonly string[]): ReturnType<BatchCall<string, ConsumeResult>>
+      readonly askPrimaryForKeys: BatchCall<IdempotencyCall, IdempotencyReply>
     }
 
 /** A rate limiter, as long as a snapshot needs it. */

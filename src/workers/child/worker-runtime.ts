@@ -2,6 +2,8 @@ import type { Socket } from 'node:net'
 import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
+import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import { SerialQueue } from '../../shared/serial-queue.ts'
 import { serveAsWorker } from '../in-process.ts'
@@ -30,17 +32,15 @@ export const startWorkerRuntime = async (
   const state = await deserializeInput(init.state, [])
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitOnUncaughtException(log, closeLog, { worker })
-  const pendingBatches = new Map<number, (outcomes: readonly ConsumeResult[] | null) => void>()
-  let lastBatch = 0
+  const pendingCounts = new PendingBatches<ConsumeResult>()
+  const pendingCalls = new PendingBatches<IdempotencyReply>()
   /**
    * Makes the primary count: what each worker consumes of a limit counts for all. The caller decides how long it waits.
    */
   const consumeRemotely = (limit: string, keys: readonly string[]): Promise<readonly ConsumeResult[] | null> =>
-    new Promise((resolve) => {
-      const batch = ++lastBatch
-      pendingBatches.set(batch, resolve)
-      send({ type: 'consume', batch, limit, keys })
-    })
+    pendingCounts.wait((batch) => send({ type: 'consume', batch, limit, keys }))
+  const rememberRemotely = (calls: readonly IdempotencyCall[]): Promise<readonly IdempotencyReply[] | null> =>
+    pendingCalls.wait((batch) => send({ type: 'remember', batch, calls }))
   const auditSink = new RemoteAuditSink(
     (lines, lost, done) => send({ type: 'auditLines', lines, lost }, done),
     init.auditFailing,
@@ -51,7 +51,13 @@ export const startWorkerRuntime = async (
     initialVerdicts: verdicts,
     initialKeys: init.issuerKeys,
     onKeysFetched: (keys) => send({ type: 'issuerKeys', keys }),
-    limiterRole: { kind: 'worker', workerCount: init.workers, timeoutMs: init.countMs, askPrimary: consumeRemotely },
+    limiterRole: {
+      kind: 'worker',
+      workerCount: init.workers,
+      timeoutMs: init.countMs,
+      askPrimary: consumeRemotely,
+      askPrimaryForKeys: rememberRemotely,
+    },
     processName: `worker-${worker}`,
     log,
     auditSink,
@@ -140,9 +146,9 @@ export const startWorkerRuntime = async (
         auditSink.primaryFailing = notification.failing
         return
       case 'outcomes':
-        pendingBatches.get(notification.batch)?.(notification.outcomes)
-        pendingBatches.delete(notification.batch)
-        return
+        return pendingCounts.resolve(notification.batch, notification.outcomes)
+      case 'remembered':
+        return pendingCalls.resolve(notification.batch, notification.replies)
       case 'close':
         return void server
           .close(notification.deadlineMs)
@@ -162,6 +168,26 @@ export const startWorkerRuntime = async (
           send({ type: 'done', id, error: String(error instanceof Error ? error.message : error), result: null }),
       )
     },
+  }
+}
+
+/** The batches that the primary has not replied to. The caller decides how long it waits for a reply. */
+class PendingBatches<Reply> {
+  readonly #byNumber = new Map<number, (replies: readonly Reply[] | null) => void>()
+  #last = 0
+
+  /** Sends a batch under a number of its own, and waits for the reply. */
+  wait(sendBatch: (batch: number) => void): Promise<readonly Reply[] | null> {
+    return new Promise((resolve) => {
+      const batch = ++this.#last
+      this.#byNumber.set(batch, resolve)
+      sendBatch(batch)
+    })
+  }
+
+  resolve(batch: number, replies: readonly Reply[] | null): void {
+    this.#byNumber.get(batch)?.(replies)
+    this.#byNumber.delete(batch)
   }
 }
 

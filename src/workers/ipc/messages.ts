@@ -6,6 +6,8 @@ import type { StatusReport } from '../../runtime/report/status-report.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
 import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-commands.ts'
+import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import type { HealthVerdict } from '../../upstream/endpoints/endpoint-registry.ts'
 
@@ -93,6 +95,8 @@ export type WorkerNotification =
   | { readonly type: 'auditState'; readonly failing: boolean }
   /** The outcomes of a batch that the worker had counted. */
   | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly ConsumeResult[] | null }
+  /** The replies to a batch of calls of the store of keys. */
+  | { readonly type: 'remembered'; readonly batch: number; readonly replies: readonly IdempotencyReply[] | null }
   /**
    * A client's connection comes with it. The worker sends `addressKey` back when the connection has ended. Null: it is
    * not counted.
@@ -120,6 +124,8 @@ export type MessageToPrimary =
   | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
   /** Consume one token of a limit for each key: the reply is `outcomes`. */
   | { readonly type: 'consume'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
+  /** Remember what keys led to: the reply is `remembered`. */
+  | { readonly type: 'remember'; readonly batch: number; readonly calls: readonly IdempotencyCall[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
 /** Serialises a snapshot's input for another process. */

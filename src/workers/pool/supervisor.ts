@@ -9,7 +9,14 @@ import { type SlotCallbacks, WorkerSlot } from './worker-slot.ts'
 interface WorkerSupervisorOptions
   extends Pick<
     SlotCallbacks,
-    'createInit' | 'startMs' | 'hangMs' | 'onConsume' | 'onAuditLines' | 'onInvalidated' | 'onKeysFetched'
+    | 'createInit'
+    | 'startMs'
+    | 'hangMs'
+    | 'onConsume'
+    | 'onRemember'
+    | 'onAuditLines'
+    | 'onInvalidated'
+    | 'onKeysFetched'
   > {
   readonly size: number
   readonly distributor: ConnectionDistributor

@@ -143,6 +143,7 @@ class WorkerPool implements ProxyServer {
         auditFailing: auditLog.failing,
       }),
       onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
+      onRemember: (calls) => this.#dataPlane.replyAll(calls),
       onAuditLines: (lines, lost) => auditLog.recordFromWorker(lines, lost),
       onInvalidated: (targets, by) => this.#notifyWorkers({ type: 'invalidate', targets }, by),
       onKeysFetched: (keys, by) => {

@@ -6,6 +6,8 @@ import { epochMs, now } from '../../clock.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-commands.ts'
+import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import type {
   MessageToPrimary,
@@ -35,6 +37,7 @@ export interface WorkerEvents {
   onHandOff(socket: Socket, worker: WorkerProcess): string | null
   /** It consumes one token of a limit for each key. Null: that limit is not known here. */
   onConsume(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null
+  onRemember(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null
   /** It sends lines of the audit log, and has lost so many. */
   onAuditLines(lines: readonly string[], lost: number): void
   /** These have become invalid in all workers. */
@@ -199,6 +202,9 @@ export class WorkerProcess {
     else if (message.type === 'consume') {
       const { batch, limit, keys } = message
       this.#send({ type: 'outcomes', batch, outcomes: this.#events.onConsume(limit, keys) })
+    } else if (message.type === 'remember') {
+      const { batch, calls } = message
+      this.#send({ type: 'remembered', batch, replies: this.#events.onRemember(calls) })
     } else if (message.type === 'failed') this.failure = message.message
     else this.#calls.settle(message.id, message.error, message.result)
   }

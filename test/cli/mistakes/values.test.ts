@@ -54,9 +54,9 @@ const values: Readonly<Record<string, Mistake>> = {
     remedy: 'write true, without quotes',
   },
   'on for true': {
-    text: operations('  inventory.sync:', '    idempotent: on'),
-    line: 12,
-    key: 'operations.inventory.sync.idempotent',
+    text: operations('  inventory.sync:', '    idempotency:', '      required: on'),
+    line: 13,
+    key: 'operations.inventory.sync.idempotency.required',
     message: 'not a boolean',
     remedy: 'write true, without quotes',
   },

@@ -44,6 +44,20 @@ test('every key but upstreams has a default', () => {
     shutdown: { wait: 5000, deadline: 25_000 },
     tracing: null,
     contract: null,
+    idempotency: {
+      header: 'idempotency-key',
+      required: false,
+      ttl: 86_400_000,
+      maxKey: 255,
+      maxBody: 64 * 1024,
+      maxResponse: 64 * 1024,
+      wait: 0,
+      onUnknown: 'refuse',
+      onStoreFailure: 'refuse',
+      maxKeysPerClient: 100_000,
+      maxEntries: 200_000,
+      maxBytes: 64 * 1024 ** 2,
+    },
     compiledContract: null,
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
@@ -82,7 +96,7 @@ test('every key but upstreams has a default', () => {
     deadline: 30_000,
     maxBody: 64 * 1024 ** 2,
     concurrency: null,
-    idempotent: false,
+    idempotency: null,
     cache: null,
     contract: { request: 'off', response: 'off', unchecked: 'pass' },
   })
@@ -120,7 +134,7 @@ upstreams:
     response: { set: { X-A: b, X-a: c }, remove: [Server] }
 operations:
   market.insights: { deadline: 10s, cache: true }
-  inventory.sync: { state: refuse, idempotent: true }
+  inventory.sync: { state: refuse, idempotency: { ttl: 1h } }
 `)
 
   expect(listen).toMatchObject({ host: '0.0.0.0', port: 0, basePath: '/lender/v1', via: 'gw-1' })
@@ -156,7 +170,10 @@ operations:
   expect(upstreams.compliance.host).toBe('client')
   expect(upstreams.market.host).toEqual({ name: 'market.example:8443' })
   expect(operations['market.insights']).toMatchObject({ deadline: 10_000, cache: { maxEntry: 1024 ** 2 } })
-  expect(operations['inventory.sync']).toMatchObject({ state: 'refuse', idempotent: true })
+  expect(operations['inventory.sync']).toMatchObject({
+    state: 'refuse',
+    idempotency: { header: 'idempotency-key', ttl: 3_600_000, maxKey: 255 },
+  })
 })
 
 describe('precedence', () => {
@@ -275,6 +292,7 @@ describe('precedence', () => {
       2 +
         2 +
         3 +
+        12 +
         24 +
         20 +
         28 +

@@ -76,42 +76,31 @@ test('a Redis without anything to count is said to do nothing', () => {
   expect(warned(text('{ rate: 1/s }'))).toEqual([])
 })
 
-describe('idempotent: true', () => {
-  const operations = '\noperations:\n  risk.asset-valuation:\n    idempotent: true'
+describe('idempotency with onUnknown: forward', () => {
+  const operations = '\noperations:\n  risk.asset-valuation:\n    idempotency: { onUnknown: forward }'
 
-  test('without retry for its group is said to do nothing', () => {
-    expect(warned(own() + operations)).toMatchObject([
-      {
-        line: 13,
-        path: 'operations.risk.asset-valuation.idempotent',
-        message: expect.stringContaining('does nothing'),
-      },
-    ])
-    expect(warned(`defaults: { retry: {} }\n${own('retry: none')}${operations}`)).toHaveLength(1)
-  })
-
-  test('with it, at either level, gets no warning', () => {
-    expect(warned(own('retry: {}') + operations)).toEqual([])
-    expect(warned(`defaults: { retry: {} }\n${own()}${operations}`)).toEqual([])
+  test('gets no warning', () => {
+    expect(warned(own() + operations)).toEqual([])
   })
 
   test.each([
     ['remove', 'request: { remove: [idempotency_key] }'],
     ['set', 'request: { set: { Idempotency-Key: one } }'],
-  ])("where request.%s takes the client's key away is said to do nothing", (edit, line) => {
-    expect(warned(own('retry: {}', line) + operations)).toMatchObject([
+  ])("where request.%s takes the client's key away is said to be in vain", (edit, line) => {
+    expect(warned(own(line) + operations)).toMatchObject([
       {
-        line: 15,
-        path: 'operations.risk.asset-valuation.idempotent',
-        found: `Idempotency-Key in upstreams.risk.request.${edit}`,
+        line: 14,
+        path: 'operations.risk.asset-valuation.idempotency',
+        found: `idempotency-key in upstreams.risk.request.${edit}`,
       },
     ])
+    expect(warned(own(line) + operations.replace('forward', 'refuse'))).toEqual([])
   })
 
   test('gets no warning where another field is edited, or that of a response', () => {
     const lines = ['request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }']
 
-    expect(warned(own('retry: {}', ...lines) + operations)).toEqual([])
+    expect(warned(own(...lines) + operations)).toEqual([])
   })
 })
 

@@ -78,7 +78,10 @@ const rows = Object.keys(requests).flatMap((request) => [
 test.each(rows)('%s that ends with %s is sent again when its body is one of %j', async (name, cause, again) => {
   const { method, idempotent = false, fields = [] } = requests[name] as Request
   const on = [...whenUnsent, ...whenSent, ...never] as RetryConfig['on']
-  const layer = retryLayer(retryConfig({ on }), plenty(), { safe: method === 'GET', keyed: idempotent })
+  const layer = retryLayer(retryConfig({ on }), plenty(), {
+    safe: method === 'GET',
+    keyField: idempotent ? 'idempotency-key' : null,
+  })
   const tried: Body[] = []
 
   for (const [body, make] of Object.entries(bodies) as [Body, (typeof bodies)[Body]][]) {

@@ -66,7 +66,9 @@ const run = async (given: Case) => {
   exchange.deadlineAt = given.deadlineMs === null ? null : now() + given.deadlineMs
   if (given.abortAfterMs !== null) setTimeout(() => exchange.abort(new GatewayError('client-gone')), given.abortAfterMs)
 
-  const ended = retryLayer(config, budget, { safe: given.get, keyed: given.keyed })(sending)(exchange).then(
+  const ended = retryLayer(config, budget, { safe: given.get, keyField: given.keyed ? 'idempotency-key' : null })(
+    sending,
+  )(exchange).then(
     (response) => response,
     (error: unknown) => error,
   )

@@ -9,7 +9,7 @@ import { plenty, retryConfig, scripted } from './helper.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-const safe = { safe: true, keyed: false }
+const safe = { safe: true, keyField: null }
 
 const noWait = () => 0
 const wholeWait = () => 1
@@ -145,7 +145,7 @@ describe('the budget', () => {
   test.each<[string, Parameters<typeof retryLayer>[2], (exchange: Exchange) => void]>([
     ['has begun to get a response', safe, (exchange) => Object.assign(exchange, { responseStarted: true })],
     ['has ended', safe, (exchange) => exchange.abort(new GatewayError('client-gone'))],
-    ['may not be repeated', { safe: false, keyed: true }, () => {}],
+    ['may not be repeated', { safe: false, keyField: 'idempotency-key' }, () => {}],
     ['has no time left', safe, (exchange) => Object.assign(exchange, { deadlineAt: now() })],
   ])('gives nothing for an exchange that %s', async (_, repeatable, arrange) => {
     const budget = plenty()

@@ -17,6 +17,7 @@ import { allOperations, byGroup, byOperation, type OperationId } from '../../../
 import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { composeLayers, type LayerStackOptions, layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'
 import { type CacheLease, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
+import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../../../src/runtime/resources/process-load.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -97,7 +98,7 @@ const stackOptions = ({
     maxBody: null,
     concurrency: null,
     auth: null,
-    idempotent: false,
+    idempotency: null,
     cache: null,
     contract: { request: 'off' as const, response: 'off' as const, unchecked: 'pass' as const },
     ...own,
@@ -124,6 +125,10 @@ const stackOptions = ({
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches,
+    idempotency: new IdempotencyRegistry({ kind: 'alone' }).acquire({
+      ...config,
+      operations: byOperation(() => operation),
+    }),
     contract: null,
     learningMode: null,
     learning: null,
@@ -241,6 +246,7 @@ describe('the table', () => {
       { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
       { name: 'request-contract', key: 'contract.request', setting: 'off', layer: null },
+      { name: 'idempotency', key: 'idempotency', setting: 'false', layer: null },
       { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'response-contract', key: 'contract.response', setting: 'off', layer: null },
@@ -405,6 +411,8 @@ describe('retries', () => {
     return fakeNext(() => Promise.resolve(fakeResponse(left-- > 0 ? 503 : 200)))
   }
 
+  const idempotency = { ...testConfig().idempotency, onUnknown: 'forward' } as const
+
   const keyed = { operation: 'valuation.score', fields: ['Idempotency-Key', 'a'] } as const
 
   /** Sends a request, and returns the status or the kind of failure. */
@@ -454,16 +462,16 @@ describe('retries', () => {
 
   test.each<[string, Settings, number]>([
     ['of an operation that is not idempotent', {}, 503],
-    ['of one that does', { idempotent: true }, 200],
-    ['whose key is removed on its way', { idempotent: true, request: { set: [], remove: ['idempotency_key'] } }, 503],
+    ['of one that does', { idempotency }, 200],
+    ['whose key is removed on its way', { idempotency, request: { set: [], remove: ['idempotency_key'] } }, 503],
     [
       'whose key is replaced',
-      { idempotent: true, request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false }], remove: [] } },
+      { idempotency, request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false }], remove: [] } },
       503,
     ],
     [
       'whose other fields are edited',
-      { idempotent: true, request: { set: [{ name: 'X-Key', value: 'b', secret: false }], remove: ['Y'] } },
+      { idempotency, request: { set: [{ name: 'X-Key', value: 'b', secret: false }], remove: ['Y'] } },
       200,
     ],
   ])('and a POST with a key, %s', async (_, settings, status) => {

@@ -12,6 +12,7 @@ import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.
 import { collectReport } from '../../../src/runtime/report/status-report.ts'
 import { CacheRegistry } from '../../../src/runtime/resources/cache-registry.ts'
 import { ContractValidatorsCache } from '../../../src/runtime/resources/contract-validators.ts'
+import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import { buildSnapshot } from '../../../src/runtime/snapshot/build-snapshot.ts'
 import { CurrentSnapshot } from '../../../src/runtime/snapshot/current-snapshot.ts'
@@ -62,6 +63,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
     tokenVerifiers: new TokenVerifiers(() => {}),
     caches: new CacheRegistry(() => {}),
+    idempotency: new IdempotencyRegistry({ kind: 'alone' }),
     contractValidators: new ContractValidatorsCache(),
     learningKey: '',
     telemetry,

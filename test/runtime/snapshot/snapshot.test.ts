@@ -10,6 +10,7 @@ import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts
 import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.ts'
 import { CacheRegistry, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
 import { ContractValidatorsCache } from '../../../src/runtime/resources/contract-validators.ts'
+import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import { createProcessLoad } from '../../../src/runtime/resources/process-load.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import type { SnapshotInput } from '../../../src/runtime/snapshot/build-snapshot.ts'
@@ -35,6 +36,7 @@ const fakeSnapshot = () => {
     rateLimiters: { address: null, clients: noClientLimits },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(testConfig()),
+    idempotency: null,
     driftCounts: null,
     learning: null,
     auditSink: nullAuditSink,
@@ -101,6 +103,7 @@ const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   learningKey: '',
   tokenVerifiers: new TokenVerifiers(() => {}),
   caches: new CacheRegistry(() => {}),
+  idempotency: new IdempotencyRegistry({ kind: 'alone' }),
   telemetry: createProcessTelemetry(null, 'gateway'),
   tracers: null,
   auditSink: nullAuditSink,

@@ -40,6 +40,7 @@ const createSlot = (): WorkerSlot =>
     ...{
       onHandOff: none,
       onConsume: none,
+      onRemember: none,
       onAuditLines: none,
       onInvalidated: none,
       onKeysFetched: none,

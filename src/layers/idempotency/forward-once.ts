@@ -1,0 +1,128 @@
+import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
+import type { BodyRoom } from '../../shared/bodies/body-room.ts'
+import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
+import type { HeldClaim } from './held-claim.ts'
+import { encodeKeptResponse } from './kept-response.ts'
+import { classifyResponse, wasNeverSent } from './outcome.ts'
+
+// Attempts that go on without their client, of one process.
+const maxAbandoned = 1000
+
+/** The attempts of a process that go on without their client, whose repetition will ask what they led to. */
+export class AbandonedAttempts {
+  #count = 0
+
+  /** Counts one more; false: there are too many. */
+  add(): boolean {
+    if (this.#count >= maxAbandoned) return false
+    this.#count++
+    return true
+  }
+
+  remove(): void {
+    this.#count--
+  }
+}
+
+/** What an attempt is made with. */
+export interface AttemptOptions {
+  readonly claim: HeldClaim
+  /** A longer response is not kept. */
+  readonly maxResponse: number
+  readonly room: BodyRoom
+  readonly abandoned: AbandonedAttempts
+  /** Returns the digest of the request; null: its body has not come to its end. */
+  fingerprint(): string | null
+}
+
+/**
+ * Forwards a request whose body was read, and settles its claim before the client has the end of the response. The
+ * client's leaving does not end it: a client that has lost its patience repeats the request, and is told the outcome.
+ */
+export const forwardDetachable = (
+  exchange: Exchange,
+  next: Handler,
+  options: AttemptOptions,
+): Promise<ProxyResponse> => {
+  const own = createBackgroundExchange(exchange)
+  const { abandoned } = options
+  let isAbandoned = false
+  return new Promise((resolve, reject) => {
+    const onSettled = (): boolean => {
+      adoptAttempts(exchange, own)
+      if (!isAbandoned) return true
+      abandoned.remove()
+      own.finish()
+      return false
+    }
+    exchange.setAbortListener((reason) => {
+      isAbandoned = reason.kind === 'client-gone' && abandoned.add()
+      if (!isAbandoned) return own.abort(reason)
+      exchange.setAbortListener(null)
+      reject(reason)
+    })
+    forwardAndSettle(exchange, own, next, options).then(
+      (response) => {
+        if (!onSettled()) return response.body.discard()
+        exchange.setAbortListener((reason) => own.abort(reason))
+        exchange.onFinished(() => own.finish())
+        resolve(response)
+      },
+      (error) => {
+        if (onSettled()) own.finish()
+        exchange.setAbortListener(null)
+        reject(error)
+      },
+    )
+  })
+}
+
+/** Forwards a request as `own`, and settles its claim by what became of it. */
+export const forwardAndSettle = async (
+  exchange: Exchange,
+  own: Exchange,
+  next: Handler,
+  { claim, maxResponse, room, fingerprint }: AttemptOptions,
+): Promise<ProxyResponse> => {
+  const settleDone = (response: Buffer | null): Promise<void> => {
+    exchange.idempotency = { outcome: 'processed', firstRequestId: null }
+    return claim.settle({ state: 'done', fingerprint: fingerprint(), response })
+  }
+  const settleUnknown = (): Promise<void> => {
+    exchange.idempotency = { outcome: 'unknown', firstRequestId: null }
+    return claim.settle({ state: 'unknown', fingerprint: fingerprint() })
+  }
+  const settleFree = (): Promise<void> => {
+    exchange.idempotency = { outcome: 'free', firstRequestId: null }
+    return claim.settle({ state: 'free' })
+  }
+
+  let response: ProxyResponse
+  try {
+    response = await next(own)
+  } catch (error) {
+    const failure = GatewayError.from(error)
+    await (wasNeverSent(own, failure) ? settleFree() : settleUnknown())
+    throw failure
+  }
+  const { status, reason, fields } = response
+  const state = classifyResponse(status)
+  if (state !== 'done') {
+    await (state === 'free' ? settleFree() : settleUnknown())
+    return response
+  }
+  let buffered: BufferedResponseBody
+  try {
+    buffered = await bufferResponseBody(response.body, own, maxResponse, room)
+  } catch (error) {
+    const failure = GatewayError.from(error)
+    // The upstream has processed it; this process has no room for what it said.
+    await (failure.kind === 'overloaded' ? settleDone(null) : settleUnknown())
+    throw failure
+  }
+  const { whole, body } = buffered
+  await settleDone(whole && encodeKeptResponse({ status, reason, fields }, whole))
+  return { status, reason, fields, body }
+}

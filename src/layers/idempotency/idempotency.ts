@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import { now } from '../../clock.ts'
+import type { OperationIdempotencyConfig } from '../../config/config.ts'
+import type { Exchange, Handler, IdempotencyOutcome, Layer, ProxyResponse } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { getFirstFieldValue } from '../../header-fields.ts'
+import type { BodyRoom } from '../../shared/bodies/body-room.ts'
+import type { Claim, ClaimResult, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
+import { sleepUnlessAborted } from '../../shared/sleep-unless-aborted.ts'
+import { type AbandonedAttempts, forwardAndSettle, forwardDetachable } from './forward-once.ts'
+import { claimLeaseMs, HeldClaim } from './held-claim.ts'
+import { parseIdempotencyKey } from './idempotency-key.ts'
+import { decodeKeptResponse } from './kept-response.ts'
+import { findKeyOwner, toFingerprint, toKeyDigest } from './key-digest.ts'
+import { type DigestedBody, digestRequestBody, drainRequestBody } from './request-digest.ts'
+
+/** What the layer needs beside the rules of its operation. */
+export interface IdempotencyDeps {
+  readonly store: IdempotencyStore
+  /** The room of the process for bodies. */
+  readonly room: BodyRoom
+  readonly abandoned: AbandonedAttempts
+  /** The fields, in lower case, that tell clients apart when the gateway authenticates none. */
+  readonly credentialFields: readonly string[]
+  /** The field, in lower case, that carries the request id; null: there is none. */
+  readonly requestIdField: string | null
+  readonly maxKeysPerClient: number
+}
+
+// The pause before a repetition that waits asks again whether the first has ended.
+const pollMs = 50
+
+/**
+ * Sees to it that a request with a key is processed once. The first is forwarded, and its outcome remembered. A
+ * repetition gets the same response, or is told why there is none; the upstream is not asked.
+ * draft-ietf-httpapi-idempotency-key-header-07.
+ */
+export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: IdempotencyDeps): Layer => {
+  const { header, maxKey, required } = rules
+
+  const serve = async (exchange: Exchange, key: string, next: Handler): Promise<ProxyResponse> => {
+    const body = await digestRequestBody(exchange, rules.maxBody, deps.room)
+    const fingerprint = (): string | null => {
+      const digest = body.digest()
+      return digest && toFingerprint(key, exchange.query, digest)
+    }
+    const claim: Claim = {
+      ...toKeyDigest(
+        findKeyOwner(exchange.identity, exchange.fields, exchange.client, deps.credentialFields),
+        exchange.operation.id,
+        key,
+      ),
+      token: randomUUID(),
+      fingerprint: fingerprint(),
+      requestId: getRequestId(exchange, deps.requestIdField),
+      ttlMs: rules.ttl,
+      leaseMs: claimLeaseMs,
+      takesOver: rules.onUnknown === 'forward',
+      maxKeys: deps.maxKeysPerClient,
+    }
+    const result = await claimInTime(exchange, claim)
+    if (result?.state === 'claimed') {
+      const options = {
+        claim: new HeldClaim(deps.store, claim),
+        maxResponse: rules.maxResponse,
+        room: deps.room,
+        abandoned: deps.abandoned,
+        fingerprint,
+      }
+      return body.whole === null
+        ? stopOnFailure(body, forwardAndSettle(exchange, exchange, next, options))
+        : forwardDetachable(exchange, next, options)
+    }
+    if (result === null || (result.state === 'full' && result.of === 'store')) {
+      if (rules.onStoreFailure === 'refuse') throw refuse(exchange, body, 'refused', null, unavailableError())
+      exchange.idempotency = { outcome: 'unprotected', firstRequestId: null }
+      return stopOnFailure(body, next(exchange))
+    }
+    if (result.state === 'full') throw refuse(exchange, body, 'refused', null, tooManyKeysError())
+    return repeat(exchange, body, fingerprint, result)
+  }
+
+  /** Claims the key, and waits as long as the operation allows for another request with it. */
+  const claimInTime = async (exchange: Exchange, claim: Claim): Promise<ClaimResult | null> => {
+    const until = now() + rules.wait
+    for (;;) {
+      const result = await deps.store.call({ type: 'claim', claim })
+      // What was not heard of in time may have been claimed all the same.
+      if (result === null || (result.state === 'claimed' && exchange.aborted !== null)) giveBack(claim)
+      if (exchange.aborted !== null) throw exchange.aborted
+      if (result?.state !== 'in-progress' || now() >= until) return result
+      await sleepUnlessAborted(exchange, pollMs)
+    }
+  }
+
+  const giveBack = (claim: Claim): void =>
+    void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
+
+  return (next) => (exchange) => {
+    try {
+      const key = parseIdempotencyKey(exchange.fields, header, maxKey)
+      if (key !== null) return serve(exchange, key, next)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return required ? Promise.reject(new GatewayError('idempotency-key-missing')) : next(exchange)
+  }
+}
+
+/** A result of a claim that says that the key came before. */
+type EarlierRequest = Extract<ClaimResult, { readonly requestId: string }>
+
+/** Responds to a request whose key came before. */
+const repeat = async (
+  exchange: Exchange,
+  body: DigestedBody,
+  fingerprint: () => string | null,
+  first: EarlierRequest,
+): Promise<ProxyResponse> => {
+  // Only where the response would be replayed is a long body worth its reading.
+  if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
+  const own = fingerprint()
+  const { requestId } = first
+  if (own !== null && first.fingerprint !== null && own !== first.fingerprint)
+    throw refuse(exchange, body, 'reused', requestId, new GatewayError('idempotency-key-reused'))
+  switch (first.state) {
+    case 'in-progress':
+      throw refuse(exchange, body, 'in-progress', requestId, inProgressError())
+    case 'unknown':
+      throw refuse(exchange, body, 'outcome-unknown', requestId, new GatewayError('outcome-unknown'))
+    case 'done':
+      if (first.response === null || own === null || first.fingerprint === null)
+        throw refuse(exchange, body, 'unkept', requestId, new GatewayError('response-not-kept'))
+      exchange.idempotency = { outcome: 'replayed', firstRequestId: requestId }
+      return decodeKeptResponse(first.response)
+  }
+}
+
+/** Notes why a request is not forwarded, and gives up its body. */
+const refuse = (
+  exchange: Exchange,
+  body: DigestedBody,
+  outcome: IdempotencyOutcome,
+  firstRequestId: string | null,
+  error: GatewayError,
+): GatewayError => {
+  exchange.idempotency = { outcome, firstRequestId }
+  body.stop()
+  return error
+}
+
+const stopOnFailure = async (body: DigestedBody, sent: Promise<ProxyResponse>): Promise<ProxyResponse> => {
+  try {
+    return await sent
+  } catch (error) {
+    body.stop()
+    throw error
+  }
+}
+
+const unavailableError = (): GatewayError =>
+  new GatewayError('idempotency-unavailable', { fields: ['Retry-After', '1'] })
+
+const inProgressError = (): GatewayError => new GatewayError('request-in-progress', { fields: ['Retry-After', '1'] })
+
+const tooManyKeysError = (): GatewayError =>
+  new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
+
+const getRequestId = ({ fields }: Exchange, requestIdField: string | null): string =>
+  (requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)) ?? ''

@@ -1,0 +1,32 @@
+import type { ProxyResponse } from '../../exchange.ts'
+import type { HeaderFields } from '../../header-fields.ts'
+import { BytesBody } from '../../shared/bodies/bytes-body.ts'
+
+/** The field of a replayed response. It is this gateway's own: the draft has none. */
+export const replayedField = 'Idempotency-Replayed'
+
+// A cookie is for whom the first response was for, and may be over by the time of a replay.
+const unkeptFields = /^set-cookie2?$/i
+
+/** Encodes a response to be replayed: the length of its head in four bytes, the head as JSON, the body. */
+export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
+  const kept: string[] = []
+  for (let i = 0; i < fields.length; i += 2)
+    if (!unkeptFields.test(fields[i] as string)) kept.push(fields[i] as string, fields[i + 1] as string)
+  const head = Buffer.from(JSON.stringify([status, reason, kept]))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(head.length)
+  return Buffer.concat([length, head, body])
+}
+
+/** Decodes a response that {@link encodeKeptResponse} has encoded, marked as replayed. */
+export const decodeKeptResponse = (encoded: Buffer): ProxyResponse => {
+  const bodyAt = 4 + encoded.readUInt32BE(0)
+  const [status, reason, fields] = JSON.parse(encoded.toString('utf8', 4, bodyAt)) as [number, string, HeaderFields]
+  return {
+    status,
+    reason,
+    fields: [...fields, replayedField, 'true'],
+    body: new BytesBody(encoded.subarray(bodyAt)),
+  }
+}

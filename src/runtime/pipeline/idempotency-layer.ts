@@ -1,0 +1,36 @@
+import type { Config, OperationIdempotencyConfig, UpstreamConfig } from '../../config/config.ts'
+import type { Layer } from '../../exchange.ts'
+import { foldUnderscores } from '../../header-fields.ts'
+import { idempotencyLayer } from '../../layers/idempotency/idempotency.ts'
+import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
+
+/** Creates the layer that sees to it that a POST with a key happens once. Null: the process does not remember. */
+export const createIdempotencyLayer = (
+  { config, idempotency }: { readonly config: Config; readonly idempotency: IdempotencyLease | null },
+  rules: OperationIdempotencyConfig,
+): Layer | null =>
+  idempotency &&
+  idempotencyLayer(rules, {
+    ...idempotency,
+    credentialFields: ['authorization', 'cookie', ...config.cache.credentials],
+    requestIdField: config.requestId.header?.toLowerCase() ?? null,
+    maxKeysPerClient: config.idempotency.maxKeysPerClient,
+  })
+
+/** Describes the rules of an operation in one line. */
+export const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>
+  `${header}, required: ${required}, onUnknown: ${onUnknown}`
+
+/**
+ * Returns the field of the key by which the upstream recognises a request; null: it recognises none. A key that is
+ * removed or replaced on the way does not keep a request from being done twice.
+ */
+export const keyFieldOf = (
+  idempotency: OperationIdempotencyConfig | null,
+  { set, remove }: UpstreamConfig['request'],
+): string | null => {
+  if (idempotency?.onUnknown !== 'forward') return null
+  const { header } = idempotency
+  const edited = [...remove, ...set.map(({ name }) => name)]
+  return edited.some((name) => foldUnderscores(name) === header) ? null : header
+}

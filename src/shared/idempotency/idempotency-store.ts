@@ -1,0 +1,108 @@
+/**
+ * The name of what a client wants to happen once. Both parts are digests: no store knows clients, credentials or keys.
+ */
+export interface KeyDigest {
+  /** The SHA-256 of the client, in base64url: what a client may have at most is counted by it. */
+  readonly client: string
+  /** The SHA-256 of the client, the operation and the idempotency key, in base64url. */
+  readonly name: string
+}
+
+/** An attempt to be the one request that is forwarded for a key. */
+export interface Claim extends KeyDigest {
+  /** Names this attempt. A gateway that was paused cannot settle the attempt of another one. */
+  readonly token: string
+  /** The digest of query and body; null: it is not known before the body has been forwarded. */
+  readonly fingerprint: string | null
+  /** The id of the request, for the log of those that repeat it. */
+  readonly requestId: string
+  /** How long the record is kept once it is settled, in milliseconds. */
+  readonly ttlMs: number
+  /** How long the attempt may go without a renewal. Then its outcome is unknown. */
+  readonly leaseMs: number
+  /** Whether an attempt with the same fingerprint whose outcome is unknown may be made again. */
+  readonly takesOver: boolean
+  /** The maximum of records of this client. */
+  readonly maxKeys: number
+}
+
+/** What is known of the request that a key came with first. */
+interface FirstRequest {
+  readonly requestId: string
+  /** The digest of its query and body; null: it is not known, or not yet. */
+  readonly fingerprint: string | null
+}
+
+/**
+ * The result of a claim. `claimed`: the attempt may be made. `full`: there is no room, for this client or for any. All
+ * others: the key came before.
+ */
+export type ClaimResult =
+  | { readonly state: 'claimed' }
+  | { readonly state: 'full'; readonly of: 'client' | 'store' }
+  | ({ readonly state: 'in-progress' } & FirstRequest)
+  | ({ readonly state: 'unknown' } & FirstRequest)
+  /** `response` null: it is too large, or was given up for want of room. */
+  | ({ readonly state: 'done'; readonly response: Buffer | null } & FirstRequest)
+
+/** The end of an attempt. `free`: the upstream has certainly not processed it, and the key may be used again. */
+export type Settlement =
+  | { readonly state: 'free' }
+  | { readonly state: 'unknown'; readonly fingerprint: string | null }
+  | { readonly state: 'done'; readonly fingerprint: string | null; readonly response: Buffer | null }
+
+/** What operators see of a record. Times are milliseconds since the epoch. */
+export interface RecordSummary {
+  readonly state: 'in-progress' | 'unknown' | 'done'
+  readonly requestId: string
+  readonly claimedAt: number
+  readonly expiresAt: number
+  /** Bytes of what is stored of the response; null: nothing is. */
+  readonly responseBytes: number | null
+}
+
+/** One call of a store, as plain data: another process may have to answer it. */
+export type IdempotencyCall =
+  | { readonly type: 'claim'; readonly claim: Claim }
+  | { readonly type: 'settle'; readonly claim: Claim; readonly settlement: Settlement }
+  | { readonly type: 'renew'; readonly claim: Claim }
+  | { readonly type: 'find'; readonly key: KeyDigest }
+  | { readonly type: 'forget'; readonly key: KeyDigest }
+
+/** The reply to each call. */
+export interface IdempotencyReplies {
+  readonly claim: ClaimResult
+  /** False: the attempt is no longer this one's. */
+  readonly settle: boolean
+  readonly renew: boolean
+  /** Null: there is no record. */
+  readonly find: RecordSummary | null
+  /** False: there was none. */
+  readonly forget: boolean
+}
+
+/** A call of one type. */
+type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCall, { readonly type: Type }>
+
+/**
+ * Remembers what each key of a client led to. Resolves with null when it cannot be asked: then nothing may be
+ * forwarded that has to happen once. Never rejects.
+ */
+export interface IdempotencyStore {
+  call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null>
+}
+
+/** How full a store in memory is. */
+export interface IdempotencyStoreState {
+  readonly entries: number
+  /** Bytes of stored responses. */
+  readonly bytes: number
+  readonly inProgress: number
+  readonly unknown: number
+  /** Since when the oldest unknown outcome is so, in milliseconds since the epoch; null: there is none. */
+  readonly oldestUnknown: number | null
+  /** How many responses were given up for want of room. Their requests are not forgotten. */
+  readonly dropped: number
+  /** How many keys were refused for want of room. */
+  readonly refused: number
+}

@@ -1,0 +1,17 @@
+import { type BatchCall, batchCalls } from '../rate-limiter/batched-calls.ts'
+import type { IdempotencyCall, IdempotencyReplies, IdempotencyStore } from './idempotency-store.ts'
+
+/** The reply to any call. */
+export type IdempotencyReply = IdempotencyReplies[IdempotencyCall['type']]
+
+// How long a worker waits for the primary. Nothing can stand in for its reply.
+const replyTimeoutMs = 1000
+
+/** Creates a store that asks the primary, which remembers for all workers. */
+export const remoteIdempotencyStore = (callAll: BatchCall<IdempotencyCall, IdempotencyReply>): IdempotencyStore => {
+  const call = batchCalls(callAll, replyTimeoutMs)
+  return {
+    call: <Type extends IdempotencyCall['type']>(query: Extract<IdempotencyCall, { readonly type: Type }>) =>
+      call(query) as Promise<IdempotencyReplies[Type] | null>,
+  }
+}
