@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
+import { expiryWarningDays } from '../../../src/shared/expiry-warning.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
 import { type Case, cases } from './cases.ts'
@@ -27,6 +28,13 @@ const alerts = documentsOf(read(`${examples}/prometheus/alerts.yml`))
 
 test('each alert has a case, and each case an alert', () => {
   expect(cases.map(({ alert }) => alert)).toEqual(alerts.map(({ alert }) => alert))
+})
+
+test('certificates are warned of as early as findings, status and the page do', () => {
+  const expiries = alerts.map(({ expr }) => String(expr)).filter((expr) => expr.includes('not_after'))
+
+  expect(expiries).toHaveLength(2)
+  for (const expr of expiries) expect(expr).toMatch(new RegExp(` < ${expiryWarningDays} \\* 86400$`))
 })
 
 test('each alert says how bad it is, what is wrong, and the command that names the cause', () => {
