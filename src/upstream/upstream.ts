@@ -1,3 +1,4 @@
+import { epochMs } from '../clock.ts'
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handler } from '../exchange.ts'
 import { attemptLogFields } from '../failures/errors.ts'
@@ -69,11 +70,15 @@ export const openUpstream = (
     balance: config.balance,
     breaker,
     activate() {
+      const draining = new Set(members.filter((member) => !member.receivesTraffic).map(({ health }) => health))
       for (const member of members) {
         // The sandbox echoes the nine operations and nothing else: probes of any other path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
         // Where traffic is no longer judged, it does not keep an endpoint out either.
         if (detectOutlier === null) member.health.uneject()
+        // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
+        const { health } = member
+        health.drainingSince = draining.has(health) ? (health.drainingSince ?? epochMs()) : null
       }
     },
   }

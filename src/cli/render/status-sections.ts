@@ -73,11 +73,12 @@ const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
 /** Describes whether an endpoint gets requests, and why not; what needs an operator is in capitals. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil } = endpoint
+  const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
   if (state === 'draining') {
     if (drainUntil !== null) return `drained by an operator until ${formatTimeLeft(drainUntil, at)}`
-    return weight === 0 ? 'weight 0: nothing new' : 'drained by the file: nothing new'
+    return `${weight === 0 ? 'weight 0' : 'drained by the file'}${begun}: nothing new`
   }
-  const why = `${since === null ? '' : ` since ${formatAgo(since, at)}`}${reason === null ? '' : `: ${reason}`}`
+  const why = `${begun}${reason === null ? '' : `: ${reason}`}`
   if (state === 'down') return `DOWN${why}`
   if (state === 'failing') return `FAILING${why}`
   if (state === 'ejected')

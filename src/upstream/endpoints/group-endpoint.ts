@@ -68,7 +68,7 @@ export class GroupEndpoint implements BalancerCandidate {
 
   get state(): GroupEndpointState {
     const { down, unresolved, ejection } = this.health
-    if (!this.receivesTraffic) return { name: 'draining', since: null, reason: null }
+    if (!this.receivesTraffic) return { name: 'draining', since: this.health.drainingSince, reason: null }
     const outage = down ?? unresolved
     if (outage !== null) return { name: 'down', ...outage }
     if (ejection !== null && this.health.isEjected())

@@ -74,6 +74,8 @@ export class EndpointHealth {
   failingSince: number | null = null
   /** Failures since then, or since probes found the endpoint healthy again. */
   failuresInARow = 0
+  /** Since when it gets no new requests by order or by the file, in ms since the epoch; null: it gets some. */
+  drainingSince: number | null = null
   /** Set by a health check that fails; null: up, or not probed. */
   down: EndpointOutage | null = null
   /** Set when its name does not resolve. */

@@ -9,6 +9,7 @@ const command = ({ admin }: LiveGateway, state: 'drain' | 'ready', body: unknown
 interface EndpointMembers {
   readonly url: string
   readonly state: string
+  readonly since: string | null
   readonly drainUntil: string | null
   readonly readyUntil: string | null
 }
@@ -61,6 +62,18 @@ describe('an endpoint that stands there twice', () => {
 })
 
 describe('an endpoint', () => {
+  test('that the file drains says since when, and a reload of something else keeps that', async () => {
+    const { live, settings } = await boot({}, true)
+    const since = async () => (await endpoints(live)).map((each) => each.since)
+    const before = await since()
+
+    live.edit({ ...settings, operations: { 'leads.pipeline': { state: 'refuse' } } })
+    const { result } = await live.gateway.reload('request')
+
+    expect(before).toEqual([null, expect.stringMatching(/Z$/)])
+    expect([result, await since()]).toEqual(['applied', before])
+  })
+
   test('is what the file says again when the time of an override is over, and the log says so', async () => {
     const { live, one } = await boot()
     await command(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
