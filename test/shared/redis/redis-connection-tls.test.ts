@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
+import type { RedisTls } from '../../../src/shared/redis/redis-settings.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { startRedis } from '../../helpers/redis.ts'
@@ -32,3 +33,32 @@ test.skipIf(server.missing ?? openssl.missing)('rediss: is TLS, to a server whos
   onTestFinished(() => connection.destroy())
   expect(await connection.consume('key', 1, 2)).toBe(1)
 })
+
+test.skipIf(server.missing ?? openssl.missing)(
+  'an authority of its own and a certificate of the gateway, in the configuration',
+  async () => {
+    const { authority, right, client, selfSigned } = makeCertificates(openssl.path ?? '')
+    const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const files = { ca: authority.cert, cert: right.cert, key: right.key }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    const tls = [
+      ...['--tls-ca-cert-file', join(folder, 'ca')],
+      ...['--tls-cert-file', join(folder, 'cert')],
+      ...['--tls-key-file', join(folder, 'key')],
+    ]
+    const redis = await startRedis(server.path ?? '', ['--port', '0', '--tls-port', '{port}', ...tls])
+    onTestFinished(() => redis.kill())
+    const url = `rediss://localhost:${redis.port}`
+    const shown = { certificate: client.cert, key: client.key }
+    const connect = (tls: RedisTls | null) => connectRedis(redisSettings({ url, tls }), 30_000)(() => {})
+
+    const connection = await connect({ ca: authority.cert, ...shown })
+    onTestFinished(() => connection.destroy())
+    expect(await connection.consume('key', 1, 2)).toBe(1)
+
+    await expect(connect(null)).rejects.toThrow('certificate')
+    await expect(connect({ ca: selfSigned.cert, ...shown })).rejects.toThrow('certificate')
+    await expect(connect({ ca: authority.cert, certificate: null, key: null })).rejects.toThrow()
+  },
+)

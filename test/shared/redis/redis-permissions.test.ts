@@ -1,0 +1,103 @@
+/** The users of docs/redis.md at a real Redis: what they may do is enough, and no more than is needed. */
+import { readFileSync } from 'node:fs'
+import { createClient } from '@redis/client'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { findScript, removeScript, renewScript, storeScript } from '../../../src/layers/cache/redis/scripts.ts'
+import { connectRedis, type RedisConnection } from '../../../src/shared/redis/redis-connection.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { redisSettings } from '../../helpers/redis-settings.ts'
+
+const program = await needProgram('redis-server')
+
+const page = readFileSync(new URL('../../../docs/redis.md', import.meta.url), 'utf8')
+
+/** Reads the rules of a user on the page. */
+const rulesOf = (user: string): readonly string[] =>
+  new RegExp(`^user ${user} (.+)$`, 'm').exec(page)?.[1]?.replace('PASSWORD', 'secret').split(' ') ?? []
+
+const space = 'lender-gateway'
+
+const runLimits = async (connection: RedisConnection, forgetScripts: () => Promise<unknown>): Promise<void> => {
+  await connection.probe()
+  await forgetScripts() // as a restart behind a proxy does
+  for (let n = 0; n < 2; n++) await connection.consume(`${space}:key`, 0.001, 5)
+}
+
+const runCache = async (connection: RedisConnection): Promise<void> => {
+  const generations = ['a', 'b', 'c'].map((name) => `${space}:${name}`)
+  const store = (known: readonly string[]) =>
+    connection.run(storeScript, {
+      keys: [`${space}:base`, `${space}:variant`, ...generations],
+      args: [...known, 'new', '1000', '1000', 'accept', 'head', 'body', ''],
+    })
+  await connection.probe()
+  await store(['', '', ''])
+  await store(['new', 'new', 'new'])
+  const found = await connection.run(findScript, { keys: [`${space}:variant`, ...generations], args: ['1000'] })
+  if (!Array.isArray(found) || String(found.at(-1)) !== 'body') throw new Error(`it found ${found}`)
+  await connection.run(removeScript, { keys: [`${space}:base`], args: [] })
+  await connection.run(renewScript, { keys: generations, args: ['newer', '1000'] })
+}
+
+const uses = [
+  ['limits', runLimits],
+  ['cache', runCache],
+] as const
+
+describe.skipIf(program.missing)('a user of its own', () => {
+  let redis: Redis
+  let admin: Awaited<ReturnType<typeof openAdmin>>
+  const openAdmin = (url: string) => createClient({ url, RESP: 2 }).connect()
+
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+    admin = await openAdmin(redis.url)
+  })
+  afterAll(async () => {
+    admin.destroy()
+    await redis.kill()
+  })
+
+  const forgetScripts = (): Promise<unknown> => admin.sendCommand(['SCRIPT', 'FLUSH'])
+
+  /** Connects as a user with these rules, to a Redis that knows no script and no key. */
+  const connectAs = async (user: string, rules: readonly string[]): Promise<RedisConnection> => {
+    await admin.flushAll()
+    await forgetScripts()
+    await admin.sendCommand(['ACL', 'SETUSER', user, 'reset', ...rules])
+    const settings = { url: redis.url, username: user, password: 'secret', prefix: space }
+    const connection = await connectRedis(redisSettings(settings))(() => {})
+    onTestFinished(() => connection.destroy())
+    return connection
+  }
+
+  test.each(uses)('of %s is allowed what it needs', async (user, use) => {
+    await use(await connectAs(user, rulesOf(user)), forgetScripts)
+  })
+
+  const each = uses.flatMap(([user, use]) =>
+    rulesOf(user)
+      .filter((rule) => rule.startsWith('+'))
+      .map((rule) => [user, rule, use] as const),
+  )
+
+  test('each has permissions on the page', () => {
+    expect(each.length).toBeGreaterThan(10)
+  })
+
+  test.each(each)('of %s needs %s', async (user, rule, use) => {
+    const rules = rulesOf(user).filter((other) => other !== rule)
+
+    const used = connectAs(user, rules).then((connection) => use(connection, forgetScripts))
+
+    // A lookup that is not allowed to read finds nothing.
+    await expect(used).rejects.toThrow(/NOPERM|ACL failure|can't run this command|it found/)
+  })
+
+  test.each(uses)('of %s reaches no other key', async (user) => {
+    const connection = await connectAs(user, rulesOf(user))
+
+    await expect(connection.consume('other:key', 0.001, 5)).rejects.toThrow(/NOPERM|No permissions/)
+  })
+})

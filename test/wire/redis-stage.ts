@@ -1,0 +1,63 @@
+/** Two gateways that share what they count, and what they wait for when Redis fails over. */
+import { expect } from 'vitest'
+import { startClosedLoop } from '../helpers/closed-loop-load.ts'
+import { bootGateway, type LogLine, type TestGateway } from '../helpers/gateway.ts'
+import { openHttpUpstream } from '../helpers/upstream.ts'
+
+const isShared = ({ msg }: LogLine): boolean => msg === 'limits are shared'
+const isLocal = ({ msg }: LogLine): boolean => msg === 'limits are not shared'
+
+const patient = { timeout: 60_000 }
+
+/** Boots two gateways whose clients may ask 200 times in a minute, as the Redis of these settings counts. */
+export const bootTwoGateways = async (redis: object): Promise<readonly [TestGateway, TestGateway]> => {
+  const upstream = await openHttpUpstream()
+  const boot = async (): Promise<TestGateway> => {
+    const gateway = await bootGateway({
+      upstream: upstream.url,
+      limits: { address: { rate: '1/min', burst: 200 }, redis },
+    })
+    await expect.poll(() => gateway.lines.some(isShared), patient).toBe(true)
+    return gateway
+  }
+  return [await boot(), await boot()]
+}
+
+/** Asks a gateway; resolves with the status. */
+export const ask = async ({ url }: TestGateway): Promise<number> => {
+  const response = await fetch(`${url}/market/insights`)
+  await response.arrayBuffer()
+  return response.status
+}
+
+/**
+ * Asks one of two gateways all the time, while `disturb` ends the use of Redis and `recover` has it begin again. Shows
+ * that no client gets a 5xx, and that the gateways count together afterwards. Returns how long after `recover` both
+ * shared again.
+ */
+export const expectSharedAgain = async (
+  gateways: readonly [TestGateway, TestGateway],
+  disturb: () => Promise<void>,
+  recover: () => Promise<void>,
+): Promise<number> => {
+  const [one, other] = gateways
+  const sharedTimes = gateways.map(({ lines }) => lines.filter(isShared).length)
+  const load = startClosedLoop(() => ask(one))
+  await load.more(50)
+  await disturb()
+  for (const { lines } of gateways) await expect.poll(() => lines.some(isLocal), patient).toBe(true)
+  await recover()
+  const recoveredAt = performance.now()
+  for (const [i, { lines }] of gateways.entries())
+    await expect
+      .poll(() => lines.filter(isShared).length, { ...patient, interval: 10 })
+      .toBeGreaterThan(sharedTimes[i] ?? 0)
+  const sharedAfterMs = Math.max(0, performance.now() - recoveredAt)
+  await load.more(300)
+  await load.stop()
+
+  expect(load.responses.filter((status) => status !== 200 && status !== 429)).toEqual([])
+  // It has served no request yet: it knows by Redis, which may be late now and then on a busy machine.
+  await expect.poll(() => ask(other), patient).toBe(429)
+  return sharedAfterMs
+}
