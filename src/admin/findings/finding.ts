@@ -73,10 +73,13 @@ export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
   lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
 })
 
-/** Formats how many requests it was, and when: `12 requests failed in the last minute`. */
-export const countPhrase = ({ lastMinute, last15Min }: FailureTally, what: 'failed' | 'refused'): string => {
+/** Formats how many requests it was, and when: `12 requests were refused with 401 in the last minute`. */
+export const countPhrase = (
+  { lastMinute, last15Min }: FailureTally,
+  what: 'failed' | 'refused' | `refused with ${number}`,
+): string => {
   const count = lastMinute > 0 ? lastMinute : last15Min
-  const verb = what === 'failed' ? 'failed' : count === 1 ? 'was refused' : 'were refused'
+  const verb = what === 'failed' ? what : `${count === 1 ? 'was' : 'were'} ${what}`
   const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
   return `${requestsPhrase(count)} ${verb} ${when}`
 }

@@ -53,7 +53,7 @@ const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
     const tally = tallyFailures(same)
     if (tally.lastMinute < often.inAMinute && tally.last15Min < often.in15Minutes) return []
     const { kind, reason } = same[0] as ErrorCount
-    const cause = `${failureText(kind, reason)}: ${countPhrase(tally, 'refused')} with ${failureTable[kind].status}${clientPhrase(kind, reason, inputs)}`
+    const cause = `${failureText(kind, reason)}: ${countPhrase(tally, `refused with ${failureTable[kind].status}`)}${clientPhrase(kind, reason, inputs)}`
     return [createFinding('notice', subjectOf(same), cause, { since: tally.firstAt, command: tailCommand })]
   })
 

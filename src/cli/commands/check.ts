@@ -111,11 +111,11 @@ function renderJson(file: string, result: LoadResult, { online, samples }: MoreC
 }
 
 async function renderText(file: string, result: LoadResult, { online, samples }: MoreChecks): Promise<string> {
-  const { formatProblem, formatProblemCount, formatProblems } = await import('../../config/problem.ts')
+  const { formatPlace, formatProblem, formatProblemCount, formatProblems } = await import('../../config/problem.ts')
   if (!result.ok) return formatProblems(result.problems)
   const configWarnings = result.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
   const onlineWarnings = (online?.warnings ?? []).map(
-    ({ line, column, path, message }) => `warning: ${file}:${line}:${column} ${path}: ${escapeControls(message)}\n`,
+    (warning) => `warning: ${formatPlace(warning)}: ${escapeControls(warning.message)}\n`,
   )
   const problems = (online?.problems ?? []).map((problem) => ({ ...problem, found: escapeControls(problem.found) }))
   const good = `${file}: good (hash ${result.config.hash})${online === null ? '' : describeReached(online)}\n`

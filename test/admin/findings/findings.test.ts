@@ -451,7 +451,7 @@ describe('what clients do wrong', () => {
     expect(causes({ causes: [unmatched(1)] })).toEqual([])
     expect(causes({ causes: [unmatched(2, 9)] })).toEqual([])
     expect(causes({ causes: [unmatched(3)] })).toEqual([
-      'the path is none of the nine: 3 requests were refused in the last minute with 404',
+      'the path is none of the nine: 3 requests were refused with 404 in the last minute',
     ])
     expect(causes({ causes: [unmatched(0, 10)] })).toHaveLength(1)
   })
@@ -465,7 +465,7 @@ describe('what clients do wrong', () => {
     expect(of(...last.slice(0, 1))).toMatchObject([
       {
         about: 'operations.risk.asset-valuation',
-        cause: 'the token has expired: 12 requests were refused in the last minute with 401, of bank-a',
+        cause: 'the token has expired: 12 requests were refused with 401 in the last minute, of bank-a',
         command: 'lender-gateway tail --refused --since 15m',
       },
     ])
