@@ -5,7 +5,7 @@ import { suggestNearest } from '../suggest.ts'
 import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-cost.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, asTree, type NodeIssue, type Tree } from './contract-node.ts'
+import { asItems, asTree, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
 import { warnOfLostNull } from './misread-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 import { forEachSchema, subSchemas } from './schema-walk.ts'
@@ -84,18 +84,20 @@ class FormCheck {
     for (const { instancePath, keyword, params, message = 'another form' } of this.#ajv.errors ?? []) {
       if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
       // Of the forms that `type` and others may have, the first one is said.
-      const isVague = keyword === 'anyOf' || (keyword === 'type' && found.has(instancePath))
-      if (found.has(instancePath) || (isVague && found.has(instancePath))) continue
+      if (found.has(instancePath)) continue
       const path = instancePath.split('/').slice(1).map(unescapeSegment)
       const [name = 'schema'] = path.slice(-1)
       const allowed = asItems(params.allowedValues).map(String)
       const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
       const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
-      const hint = near === undefined ? `JSON Schema 2020-12 says what ${name} takes` : `did you mean ${near}?`
+      const otherwise =
+        value === null && name === 'type' ? "write 'null' in quotes" : `JSON Schema 2020-12 says what ${name} takes`
+      const hint = near === undefined ? otherwise : `did you mean ${near}?`
       const issue = {
         message: 'the keyword takes another value',
         expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
-        found: typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : quote(String(value)),
+        found:
+          typeof value === 'string' ? quote(value) : typeof value === 'number' ? String(value) : describeValue(value),
         hint,
       }
       found.set(instancePath, { path, issue })

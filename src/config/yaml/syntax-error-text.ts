@@ -57,7 +57,7 @@ const tooDeep: MessageAndHint = [
 
 const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
   TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
-  MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: one file is one configuration'],
+  MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: a file is one document'],
   NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
   BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike, and close every bracket above'],
   BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],

@@ -104,8 +104,11 @@ class Bundler {
       return copy
     }
     const reference = node.value.$ref
-    if (typeof reference === 'string' && shape.section !== null)
-      return this.#reference(node, reference, shape, pointer, copy)
+    if (reference !== undefined && shape.section !== null) {
+      if (typeof reference === 'string') return this.#reference(node, reference, shape, pointer, copy)
+      this.#findings.error(childOf(node, '$ref'), issues.otherReference(reference))
+      return copy
+    }
     this.#register(node, shape, pointer, copy)
     for (const key of Object.keys(node.value)) {
       const member = ownEntry(shape.members, key)
@@ -209,6 +212,11 @@ class Bundler {
     const copy: TreeCopy = {}
     this.#register(node, schemaShape, pointer, copy)
     for (const key of Object.keys(schema)) {
+      if (key === '$ref' && typeof schema.$ref !== 'string') {
+        this.#findings.error(childOf(node, key), issues.otherReference(schema.$ref))
+        this.#faulty.add(copy)
+        continue
+      }
       const kind = ownEntry(schemaKeywords, key)
       if (kind !== undefined)
         copy[key] = this.#keyword(

@@ -14,6 +14,14 @@ export const otherForm = (name: string, expected: string, value: unknown): NodeI
   found: describeValue(value),
 })
 
+/** Describes a reference that is no text. */
+export const otherReference = (value: unknown): NodeIssue => ({
+  message: 'the reference is no text',
+  expected: "one such as '#/components/schemas/Asset'",
+  found: describeValue(value),
+  hint: value === null ? 'put it in quotes: in YAML, # begins a comment' : 'write the path to one object',
+})
+
 /** Describes a reference that leads to an object of another shape. */
 export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue => ({
   message: 'the reference leads to something else',
