@@ -50,16 +50,18 @@ export const forwardDetachable = (
   const { abandoned } = options
   let isAbandoned = false
   return new Promise((resolve, reject) => {
+    /** Returns whether the client still waits. */
     const onSettled = (): boolean => {
-      adoptAttempts(exchange, own)
-      if (!isAbandoned) return true
-      abandoned.remove()
-      own.finish()
-      return false
+      if (isAbandoned) {
+        abandoned.remove()
+        own.finish()
+      } else adoptAttempts(exchange, own)
+      return !isAbandoned
     }
     exchange.setAbortListener((reason) => {
       isAbandoned = reason.kind === 'client-gone' && abandoned.add()
       if (!isAbandoned) return own.abort(reason)
+      adoptAttempts(exchange, own) // the record of the request is written now
       exchange.setAbortListener(null)
       reject(reason)
     })
