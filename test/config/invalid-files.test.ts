@@ -21,7 +21,7 @@ const syntax: readonly Case[] = [
   ['▸just words', '', 'the wrong kind of value', 'a map'],
   ['▸42', '', 'the wrong kind of value', 'a map'],
   ['listen:\n▸\tport: 1', 'listen', 'a tab in the indentation', 'spaces'],
-  ['version: 1\n▸---\nversion: 1', '', 'a second document', 'one file is one configuration'],
+  ['version: 1\n▸---\nversion: 1', '', 'a second document', 'a file is one document'],
   [`▸%YAML 1.1\n---\n${sandbox}`, '', 'a YAML directive', 'remove'],
   [top('listen:', '  port: 1', '  ▸port: 2'), 'listen.port', 'a key that stands here already', 'keep one'],
   [top('▸listen: {}').replace('▸listen: {}', 'listen: {}\n▸listen: {}'), 'listen', 'a key that stands here already'],
