@@ -166,5 +166,8 @@ const inProgressError = (): GatewayError => new GatewayError('request-in-progres
 const tooManyKeysError = (): GatewayError =>
   new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
 
-const getRequestId = ({ fields }: Exchange, requestIdField: string | null): string =>
-  (requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)) ?? ''
+/** Gets the id of a request, as a string of its own: a slice of a field would keep all of that field in memory. */
+const getRequestId = ({ fields }: Exchange, requestIdField: string | null): string => {
+  const id = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
+  return Buffer.from(id ?? '', 'latin1').toString('latin1')
+}
