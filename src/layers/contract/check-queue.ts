@@ -27,7 +27,8 @@ export class CheckQueue {
   /** Runs a check in a later turn of the event loop; false: too many wait. */
   add(check: () => void): boolean {
     if (this.#checks.length >= maxChecks) return false
-    if (this.#checks.push(check) === 1) setImmediate(this.#run)
+    // Twice: what is written at the end of this turn (shared/write-batching.ts) goes out first.
+    if (this.#checks.push(check) === 1) setImmediate(() => setImmediate(this.#run))
     return true
   }
 

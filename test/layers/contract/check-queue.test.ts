@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
+import { batchWrite } from '../../../src/shared/write-batching.ts'
 
 test('checks run in their order, in a later turn of the event loop', async () => {
   const queue = new CheckQueue(() => {})
@@ -8,6 +9,16 @@ test('checks run in their order, in a later turn of the event loop', async () =>
 
   expect(order).toEqual([])
   await vi.waitFor(() => expect(order).toEqual([1, 2, 3]))
+})
+
+test('what is written in a turn goes out before the checks of that turn', async () => {
+  const queue = new CheckQueue(() => {})
+  const order: string[] = []
+  queue.add(() => order.push('check'))
+  batchWrite(() => order.push('write'))
+
+  await vi.waitFor(() => expect(order).toHaveLength(2))
+  expect(order).toEqual(['write', 'check'])
 })
 
 test('a check that throws is told of once a second, and the others run', async () => {
