@@ -18,6 +18,6 @@ test('a contract that is only learnt holds no operation to anything', () => {
   expect(config.contract).toMatchObject({ file: null, learn: true, enums: false })
   expect(config.compiledContract).toBe(null)
   expect(Object.values(config.operations).map(({ contract }) => contract)).toEqual(
-    Array.from({ length: 9 }, () => ({ request: 'off', response: 'off' })),
+    Array.from({ length: 9 }, () => ({ request: 'off', response: 'off', unchecked: 'pass' })),
   )
 })
