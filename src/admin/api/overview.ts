@@ -10,7 +10,7 @@ import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { contractFailures } from '../findings/contract-findings.ts'
+import { isContractFailure } from '../findings/contract-findings.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
 import { formatTime } from '../format-time.ts'
@@ -199,12 +199,10 @@ export const toRecentErrorView = (entry: RecentError, listen: ListenConfig): Rec
   return { at: formatTime(entry.at), ...members, reason: describeReason(entry, listen) }
 }
 
-const describeReason = (
-  { kind, reason, cause, failedAttempt, method, path }: RecentError,
-  listen: ListenConfig,
-): string => {
+const describeReason = (entry: RecentError, listen: ListenConfig): string => {
+  const { kind, reason, cause, failedAttempt, method, path } = entry
   // Where the contract is broken, in words of the contract alone.
-  if (contractFailures.has(kind)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
+  if (isContractFailure(entry)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
   if (reason !== null && failedAttempt !== null)
     return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
   if (reason !== null) return reasonText(reason)

@@ -1,5 +1,6 @@
 import type { FailureKind } from '../../failures/kinds.ts'
 import type { DriftReport, DriftRow, RecentDrift } from '../../observe/contract/drift-report.ts'
+import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatShare } from '../../units.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import { createFinding, type Finding, type Severity } from './finding.ts'
@@ -10,15 +11,18 @@ const minBroken = 3
 
 const maxPlaces = 3
 
-/** The failures that {@link contractFindings} tells of, with their places: no other finding does. */
-export const contractFailures: ReadonlySet<FailureKind> = new Set([
+// Where none was broken for that long, the finding says so. It goes after five minutes.
+const quietMs = 60_000
+
+const contractKinds: ReadonlySet<FailureKind> = new Set([
   'invalid-request',
   'unsupported-media-type',
   'invalid-response',
 ])
 
-// Where none was broken for that long, the finding says so. It goes after five minutes.
-const quietMs = 60_000
+/** Tells the failures that {@link contractFindings} tells of, with their places: no other finding does. */
+export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'reason'>): boolean =>
+  contractKinds.has(kind) || reason === 'contract-body-too-large'
 
 /**
  * Finds what has broken the contract in the last five minutes: requests of an operation, and responses of each

@@ -3,7 +3,7 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatDuration } from '../../units.ts'
-import { contractFailures, contractFindings } from './contract-findings.ts'
+import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import {
   countPhrase,
@@ -57,8 +57,8 @@ const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
     return [createFinding('notice', subjectOf(same), cause, { since: tally.firstAt, command: tailCommand })]
   })
 
-const isClientFault = ({ kind }: ErrorCount): boolean =>
-  failureTable[kind].fault === 'client' && !contractFailures.has(kind)
+const isClientFault = (each: ErrorCount): boolean =>
+  failureTable[each.kind].fault === 'client' && !isContractFailure(each)
 
 /** Names the operation, where it is always the same. */
 const subjectOf = (same: readonly ErrorCount[]): string => {

@@ -5,7 +5,7 @@ import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { formatDuration } from '../../units.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
-import { contractFailures } from './contract-findings.ts'
+import { isContractFailure } from './contract-findings.ts'
 import {
   causePhrase,
   countPhrase,
@@ -59,12 +59,12 @@ export const upstreamFindings = (inputs: FindingInputs): readonly Finding[] => [
 /** Lists the errors of a group's endpoints, the most frequent first. */
 const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly ErrorCount[] =>
   report.recentErrors.causes.filter(
-    ({ operation, endpoint, kind }) =>
-      operation !== null &&
-      endpoint !== null &&
-      groupOfOperation(operation) === group &&
-      !contractFailures.has(kind) &&
-      (failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'),
+    (each) =>
+      each.operation !== null &&
+      each.endpoint !== null &&
+      groupOfOperation(each.operation) === group &&
+      !isContractFailure(each) &&
+      (failureTable[each.kind].fault === 'upstream' || each.kind === 'deadline-exceeded'),
   )
 
 /**

@@ -113,6 +113,7 @@ test('what breaks the contract is one finding, not one more of the endpoint or o
         cause({ ...failed, kind: 'invalid-response', endpoint }),
         cause({ ...failed, kind: 'invalid-request', endpoint: null }),
         cause({ ...failed, kind: 'unsupported-media-type', endpoint: null }),
+        cause({ ...failed, kind: 'content-too-large', reason: 'contract-body-too-large', endpoint: null }),
       ],
     }),
   )
