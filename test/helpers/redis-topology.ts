@@ -41,10 +41,13 @@ export const startSentinels = async (
   { server = [], sentinel = [], password }: SentinelOptions = {},
 ): Promise<SentinelSetup> => {
   const folder = mkdtempSync(join(tmpdir(), 'sentinels-'))
-  const own = [...atOnce, ...server]
-  const first = await startRedis(paths.server, own)
+  const own = (nth: number) => ['--dir', folder, '--dbfilename', `dump-${nth}.rdb`, ...atOnce, ...server]
+  const first = await startRedis(paths.server, own(0))
   const replicaOf = ['--replicaof', `127.0.0.1 ${first.port}`]
-  const servers = [first, ...(await Promise.all([1, 2].map(() => startRedis(paths.server, [...own, ...replicaOf]))))]
+  const servers = [
+    first,
+    ...(await Promise.all([1, 2].map((nth) => startRedis(paths.server, [...own(nth), ...replicaOf])))),
+  ]
   const sentinels = await Promise.all(
     [1, 2, 3].map(async (nth) => {
       const port = await freePort()

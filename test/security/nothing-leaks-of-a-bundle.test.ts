@@ -30,6 +30,8 @@ const planted = {
   environment: 'planted-in-the-environment',
   admin: 'planted-as-admin-token',
   redis: 'planted-in-a-redis-url',
+  redisPassword: 'planted-beside-a-redis',
+  sentinelPassword: 'planted-for-sentinels',
   auditKey: `planted-in-the-audit-key-${'k'.repeat(32)}`,
   clientSecret: 'planted-as-client-secret',
   spanToken: 'planted-for-the-receiver-of-spans',
@@ -72,6 +74,12 @@ test('no credential that is in anything comes out in an archive, nor in a termin
       request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
     },
     admin: { port: adminPort, token: planted.admin },
+    cache: {
+      redis: {
+        ...{ sentinels: [`127.0.0.1:${nobody}`], name: 'mymaster' },
+        ...{ password: planted.redisPassword, sentinelPassword: planted.sentinelPassword },
+      },
+    },
     limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
     auth: {
       methods: ['apiKey', 'introspection'],

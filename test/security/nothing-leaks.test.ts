@@ -30,6 +30,8 @@ const planted = {
   admin: 'planted-as-admin-token',
   wrongAdmin: 'planted-as-wrong-admin-token',
   redis: 'planted-in-a-redis-url',
+  redisPassword: 'planted-beside-a-redis',
+  sentinelPassword: 'planted-for-sentinels',
   url: 'planted-in-the-url-of-an-upstream',
   broken: 'planted-in-a-broken-edit',
   crash: 'planted-in-an-error',
@@ -66,6 +68,12 @@ test('no credential that is in anything comes out of anything', async () => {
     },
     log: { level: 'trace' },
     admin: { port: adminPort, token: planted.admin },
+    cache: {
+      redis: {
+        ...{ sentinels: [`127.0.0.1:${nobody}`], name: 'mymaster' },
+        ...{ password: planted.redisPassword, sentinelPassword: planted.sentinelPassword },
+      },
+    },
     limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
     auth: {
       methods: ['apiKey', 'introspection'],
@@ -73,7 +81,7 @@ test('no credential that is in anything comes out of anything', async () => {
       introspection: { url: `${upstream.url}/broken`, clientId: 'gateway', clientSecret: planted.clientSecret },
     },
     audit: { file: join(folder, 'audit.log'), key: 'file:audit-key', digests: 'both' },
-    operations: { 'leads.pipeline': { auth: 'none' } },
+    operations: { 'leads.pipeline': { auth: 'none' }, 'market.insights': { cache: true } },
     tracing: {
       otlp: `http://127.0.0.1:${nobody}/v1/traces`,
       headers: { Authorization: 'file:span-token', 'X-Api-Key': planted.spanKey },

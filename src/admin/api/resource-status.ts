@@ -26,6 +26,7 @@ export const limitsShape = asObject({
   rate: asNullable(
     asObject({
       store: asWord<'memory' | 'redis'>(),
+      server: asNullable(asText),
       state: asWord<'shared' | 'local'>(),
       since: asText,
       reason: asNullable(asText),
@@ -64,6 +65,7 @@ export const cacheShape = asObject({
   /** Null: there is no second level. */
   redis: asNullable(
     asObject({
+      server: asText,
       state: asWord<'shared' | 'local'>(),
       since: asText,
       reason: asNullable(asText),
@@ -116,7 +118,8 @@ export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decod
   ),
 })
 
-const redisStatus = ({ where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({
+const redisStatus = ({ server, where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({
+  server,
   ...redis,
   since: formatTime(redis.since),
   ...counts,

@@ -92,11 +92,11 @@ const redisFindings = ({ config, report: { limits, cache } }: FindingInputs): re
   const { rate } = limits
   if (rate?.store === 'redis' && rate.state === 'local') {
     const rejectsProofs = config.auth?.dpop?.withoutRedis === 'refuse'
-    const cause = `Redis cannot be asked${redisReason(rate)}: ${unsharedPhrases(config).join(', and ')}`
+    const cause = `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`
     found.push(createFinding(rejectsProofs ? 'critical' : 'warning', 'redis', cause, { since: rate.since }))
   }
   if (cache?.redis?.state === 'local') {
-    const cause = `Redis cannot be asked${redisReason(cache.redis)}: this gateway has in its cache what it has stored itself`
+    const cause = `${redisGone(cache.redis)}: this gateway has in its cache what it has stored itself`
     found.push(createFinding('warning', 'redis', cause, { since: cache.redis.since }))
   }
   return found
@@ -114,5 +114,11 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
   ]
 }
 
-const redisReason = (store: { readonly reason: string | null; readonly where: string | null }): string =>
-  `${wherePhrase(store)}${store.reason === null ? '' : ` (${store.reason})`}`
+interface GoneRedis {
+  readonly server: string | null
+  readonly reason: string | null
+  readonly where: string | null
+}
+
+const redisGone = ({ server, reason, where }: GoneRedis): string =>
+  `Redis (${server}) cannot be asked${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}`

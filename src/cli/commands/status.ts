@@ -147,12 +147,12 @@ const cacheRows = (
 ]
 
 const renderRedis = (
-  { state, since, reason, where }: NonNullable<NonNullable<Status['cache']>['redis']>,
+  { server, state, since, reason, where }: NonNullable<NonNullable<Status['cache']>['redis']>,
   at: number,
 ): string => {
-  if (state === 'shared') return 'shared with other gateways'
+  if (state === 'shared') return `shared with other gateways (${server})`
   const here = where === null ? '' : ` ${where}`
-  return `OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+  return `${server} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
 }
 
 /** Lists the state of keys, introspection and proofs; what needs an operator is in capitals. */

@@ -135,14 +135,14 @@ export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at
 ]
 
 const rateRow = (
-  { store, state, since, where, evictions }: NonNullable<Status['limits']['rate']>,
+  { store, server, state, since, where, evictions }: NonNullable<Status['limits']['rate']>,
   at: number,
 ): TableRow => {
   const here = where === null ? '' : ` ${where}`
   const redisText =
     state === 'shared'
-      ? 'by redis, with other gateways'
-      : `REDIS IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
+      ? `by redis (${server}), with other gateways`
+      : `REDIS (${server}) IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
   const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room`
   return ['counts', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
 }

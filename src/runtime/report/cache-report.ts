@@ -1,6 +1,7 @@
 import type { CacheOutcome } from '../../exchange.ts'
 import { pluck, sumReports, worstWorker } from '../../observe/sum-reports.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
+import { describeRedis } from '../../shared/redis/redis-settings.ts'
 import type { SharedCacheState } from '../resources/shared-cache-registry.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
@@ -17,6 +18,8 @@ export interface CacheReport {
 
 /** The shared tier in Redis, as a process sees it. */
 export interface SharedCacheReport extends SharedCacheState {
+  /** The Redis, without a secret. */
+  readonly server: string
   /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
   readonly where: string | null
 }
@@ -31,15 +34,16 @@ export interface OperationCacheReport {
 }
 
 /** Collects the report on what is stored for a snapshot. */
-export const collectCacheReport = ({ caches }: Snapshot): CacheReport | null => {
+export const collectCacheReport = ({ caches, config }: Snapshot): CacheReport | null => {
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()
   const redis = caches.sharedState()
+  const server = config.cache.redis && describeRedis(config.cache.redis)
   return {
     bytes,
     maxBytes,
     evictions,
-    redis: redis && { ...redis, where: null },
+    redis: redis && server !== null ? { ...redis, server, where: null } : null,
     operations: allOperations.flatMap(({ id: operation }): readonly OperationCacheReport[] => {
       const partition = caches.get(operation)
       if (partition === null) return []

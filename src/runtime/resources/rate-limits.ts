@@ -6,11 +6,14 @@ import type {
   RateLimiterState,
 } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { RateLimit } from '../../shared/rate-limiter/token-bucket.ts'
+import { describeRedis } from '../../shared/redis/redis-settings.ts'
 import { type ClientLimits, mergeLimiterStates } from './client-limits.ts'
 
 /** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. As plain data. */
 export interface RateLimitReport {
   readonly store: 'memory' | 'redis'
+  /** The Redis, without a secret. Null: counts are in memory. */
+  readonly server: string | null
   /** `local`: this gateway counts for itself alone. */
   readonly state: 'shared' | 'local'
   /** Since when that is so, in ms since the epoch. */
@@ -57,6 +60,7 @@ export const collectRateLimitReport = (
   const { isShared, since, reason, evictions } = state
   return {
     store: redis === null ? 'memory' : 'redis',
+    server: redis && describeRedis(redis),
     state: isShared ? 'shared' : 'local',
     since,
     reason,

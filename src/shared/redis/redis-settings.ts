@@ -124,10 +124,18 @@ export const describeRedis = (settings: RedisSettings): string => {
     case 'server':
       return formatAddress(topology.server)
     case 'sentinel':
-      return `${topology.name} of Sentinel ${topology.sentinels.map(formatAddress).join(', ')}`
+      return `${topology.name} of Sentinel ${formatAddresses(topology.sentinels)}`
     case 'cluster':
-      return `cluster ${topology.seeds.map(formatAddress).join(', ')}`
+      return `cluster ${formatAddresses(topology.seeds)}`
   }
+}
+
+// A cluster may have many, and the name stands in a line.
+const maxNamed = 3
+
+const formatAddresses = (addresses: readonly RedisAddress[]): string => {
+  const more = addresses.length - maxNamed
+  return addresses.slice(0, maxNamed).map(formatAddress).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 /**

@@ -82,7 +82,7 @@ describe.skipIf(program.missing)('Redis', () => {
         severity: 'critical',
         about: 'redis',
         cause: expect.stringMatching(
-          /^Redis cannot be asked \(.+\): requests with a DPoP proof are refused \(auth\.dpop\.withoutRedis: refuse\)$/,
+          /^Redis \(.+\) cannot be asked \(.+\): requests with a DPoP proof are refused \(auth\.dpop\.withoutRedis: refuse\)$/,
         ),
       },
     ])

@@ -516,14 +516,14 @@ test('connections that are closed at once are counted by the setting that has it
 
 test('Redis that cannot be asked is named for what it is used for, with the reason', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
-  const rate = { store: 'redis', evictions: 0, ...gone } as const
-  const redis = { counts: { found: 0, refused: 0, dropped: 0 }, ...gone }
+  const rate = { store: 'redis', server: 'redis-a:6379', evictions: 0, ...gone } as const
+  const redis = { counts: { found: 0, refused: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
   const limits = { rate, concurrency: [], eventLoop: null }
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
 
   expect(causes({ settings: { limits: { address: { rate: '1/s' } } }, report: { limits, cache } })).toEqual([
-    'Redis cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts by itself how often clients ask',
-    'Redis cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway has in its cache what it has stored itself',
+    'Redis (redis-a:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts by itself how often clients ask',
+    'Redis (redis-b:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway has in its cache what it has stored itself',
   ])
   expect(causes({ report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } })).toEqual([])
 })
@@ -533,7 +533,8 @@ test.each([
   ['serve', 'warning', 'a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'],
 ])('without Redis, proofs that it decides about (%s) are %s', (withoutRedis, severity, proofs) => {
   const gone = { state: 'local', since: at, reason: 'refused', where: null } as const
-  const limits = { rate: { store: 'redis', evictions: 0, ...gone } as const, concurrency: [], eventLoop: null }
+  const rate = { store: 'redis', server: 'redis:6379', evictions: 0, ...gone } as const
+  const limits = { rate, concurrency: [], eventLoop: null }
   const [redis, address] = [{ url: 'redis://redis' }, { rate: '1/s' }]
   const bound = tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: { withoutRedis } })
   const settings = { ...bound, limits: { redis } }
@@ -542,7 +543,7 @@ test.each([
     ...found({ settings, report: { limits } }),
     ...found({ settings: { ...settings, limits: { redis, address } }, report: { limits } }),
   ]).toMatchObject([
-    { severity, about: 'redis', cause: `Redis cannot be asked (refused): ${proofs}` },
+    { severity, about: 'redis', cause: `Redis (redis:6379) cannot be asked (refused): ${proofs}` },
     { severity, cause: expect.stringMatching(/, and this gateway counts by itself how often clients ask$/) },
   ])
 })

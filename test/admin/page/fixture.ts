@@ -156,6 +156,7 @@ export const fixture: Overview = {
     limits: {
       rate: {
         store: 'redis',
+        server: 'redis.internal:6379',
         state: 'local',
         since: before(310),
         reason: 'connection refused',
@@ -185,7 +186,10 @@ export const fixture: Overview = {
       bytes: 1_204_224,
       maxBytes: 67_108_864,
       evictions: 0,
-      redis: { state: 'shared', since: before(9000), reason: null, found: 204, refused: 0, dropped: 0, where: null },
+      redis: {
+        ...{ server: 'cluster redis-1.internal:6379, redis-2.internal:6379', state: 'shared', since: before(9000) },
+        ...{ reason: null, found: 204, refused: 0, dropped: 0, where: null },
+      },
       operations: {
         'market.insights': {
           bytes: 1_204_224,

@@ -43,7 +43,7 @@ const full = {
     },
   },
   limits: {
-    rate: { store: 'redis', state: 'local', since, reason: 'r', where: 'w', evictions: 3 },
+    rate: { store: 'redis', server: 's', state: 'local', since, reason: 'r', where: 'w', evictions: 3 },
     concurrency: [{ key: 'limits.concurrency', inFlight: 1, limit: 1 }],
     eventLoop: { delayMs: 1, limitMs: 2, sheds: true, since, where: 'w' },
   },

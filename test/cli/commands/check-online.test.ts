@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import { folderWith } from '../../config/helper.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { scriptedRedis } from '../../helpers/scripted-redis.ts'
 import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
 import { runInProcess } from '../golden/golden.ts'
 
@@ -186,6 +187,28 @@ test('an audit file that cannot be opened is a warning, and none is made', async
   expect(noFile.out).toMatch(/^warning: .* audit\.file: .*: not a regular file\n/)
   expect([good.out, old.out]).not.toContainEqual(expect.stringContaining('warning'))
   expect(readdirSync(folder).sort()).toEqual(['key', 'taken'])
+})
+
+test('a Redis that cannot be used is a warning, without its password', async () => {
+  const good = await scriptedRedis()
+  const refusing = await scriptedRedis(() => new Error('WRONGPASS hunter2 is wrong'))
+  const at = ({ port }: { readonly port: number }): string => `127.0.0.1:${port}`
+  const cluster = { cluster: [`redis://${at(refusing)}`], password: 'hunter2' }
+
+  const { code, out } = await check(
+    fileWith({}, { limits: { redis: { url: `redis://${at(good)}` } }, cache: { redis: cluster } }),
+  )
+
+  const warnings = out.split('\n').filter((line) => line.includes('cannot be used'))
+  expect(code).toBe(0)
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^warning: .* cache\\.redis\\.cluster: Redis \\(cluster ${at(refusing)}\\) cannot .*: WRONGPASS \\*\\*\\*`,
+      ),
+    ),
+  ])
+  expect(good.commands.map(([name]) => name)).toEqual(['SCRIPT', 'EVALSHA'])
 })
 
 test('a file with problems is reported as without --online, and nothing is tried', async () => {

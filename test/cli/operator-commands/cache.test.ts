@@ -109,15 +109,18 @@ in all                    1.2 MiB of 64.0 MiB
   })
 
   test.each([
-    [{ state: 'shared', reason: null, where: null }, 'shared with other gateways'],
+    [{ state: 'shared', reason: null, where: null }, 'shared with other gateways \\(redis:6379\\)'],
     [
       { state: 'local', reason: 'no answer within 20ms', where: 'in 1 of 2 workers' },
-      'OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no answer within 20ms',
+      'redis:6379 OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no answer within 20ms',
     ],
   ])('shows the state of Redis: %j', async (redis, text) => {
     const { out } = await runStatus({
       ...healthyStatus,
-      cache: { ...cache, redis: { ...redis, since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts } },
+      cache: {
+        ...cache,
+        redis: { ...redis, server: 'redis:6379', since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts },
+      },
     })
 
     expect(out).toMatch(new RegExp(`^redis +${text}$`, 'm'))

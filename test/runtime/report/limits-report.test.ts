@@ -42,7 +42,10 @@ describe('of several workers', () => {
 
   test("counts are shared when all workers share them, and the keys are the primary's", () => {
     const rate = (state: 'shared' | 'local', since: number, evictions = 0): LimitsReport => ({
-      rate: { store: 'redis', state, since, reason: state === 'local' ? 'refused' : null, where: null, evictions },
+      rate: {
+        ...{ store: 'redis', server: 'redis:6379', state, since, where: null, evictions },
+        reason: state === 'local' ? 'refused' : null,
+      },
       concurrency: [],
       eventLoop: null,
     })

@@ -49,7 +49,10 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
       : htmlList([
           ['Stored', `${formatRoundedSize(cache.bytes)} of ${formatRoundedSize(cache.maxBytes)}`],
           ['Made room', `${formatCount(cache.evictions)}×`],
-          ['Redis', cache.redis && sharedBadge(at, cache.redis)],
+          [
+            'Redis',
+            cache.redis && html`${sharedBadge(at, cache.redis)}, <span class="url">${cache.redis.server}</span>`,
+          ],
           ...Object.entries(cache.operations).map(
             ([id, { entries, hitRatio }]) =>
               [
@@ -75,7 +78,11 @@ export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
             html`${inFlight >= limit ? badge('bad', 'full') : null} ${formatCount(inFlight)} of ${formatCount(limit)}`,
           ] as const,
       ),
-      ['Counted', rate && html`in ${rate.store}, ${sharedBadge(at, rate)}`],
+      [
+        'Counted',
+        rate &&
+          html`in ${rate.store}, ${sharedBadge(at, rate)}${rate.server !== null && html`, <span class="url">${rate.server}</span>`}`,
+      ],
       [
         'Event loop',
         eventLoop &&
