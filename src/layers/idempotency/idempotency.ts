@@ -84,7 +84,10 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
   const claimInTime = async (exchange: Exchange, claim: Claim): Promise<ClaimResult | null> => {
     const until = now() + rules.wait
     for (;;) {
-      const result = await deps.store.call({ type: 'claim', claim })
+      const askedAt = now()
+      const reply = await deps.store.call({ type: 'claim', claim })
+      // A process that stood still for so long may have lost its claim, and another attempt may have been made since.
+      const result = now() - askedAt < claimLeaseMs ? reply : null
       // What was not heard of in time may have been claimed all the same.
       if (result === null || (result.state === 'claimed' && exchange.aborted !== null)) giveBack(claim)
       if (exchange.aborted !== null) throw exchange.aborted
