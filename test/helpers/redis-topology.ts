@@ -1,7 +1,7 @@
 /** Runs Redis as several servers: a master whose replicas Sentinels watch, and a cluster. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -22,8 +22,54 @@ export interface SentinelSetup {
   readonly stop: () => Promise<void>
 }
 
+/** The files of servers that speak TLS alone, and the authority's certificate, which the test itself needs too. */
+export interface TlsFiles {
+  readonly ca: string
+  readonly cert: string
+  readonly key: string
+}
+
+/** Lists the settings of such a server. */
+const tlsSettings = (port: number | string, { ca, cert, key }: TlsFiles): readonly (readonly [string, string])[] => [
+  ['port', '0'],
+  ['tls-port', String(port)],
+  ['tls-ca-cert-file', ca],
+  ['tls-cert-file', cert],
+  ['tls-key-file', key],
+  ['tls-auth-clients', 'no'],
+  ['tls-replication', 'yes'],
+]
+
+const tlsArguments = (tls: TlsFiles | undefined): readonly string[] =>
+  tls === undefined ? [] : tlsSettings('{port}', tls).flatMap(([name, value]) => [`--${name}`, value])
+
+/** Sends one command to a server of this machine. */
+const askServer = async (
+  port: number,
+  command: readonly string[],
+  tls: TlsFiles | undefined,
+  password?: string,
+): Promise<unknown> => {
+  const client = createClient({
+    socket: {
+      ...{ host: '127.0.0.1', port, reconnectStrategy: false },
+      ...(tls !== undefined && { tls: true, ca: readFileSync(tls.ca) }),
+    },
+    ...(password !== undefined && { password }),
+    RESP: 2,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await client.sendCommand([...command])
+  } finally {
+    client.destroy()
+  }
+}
+
 /** The options of {@link startSentinels}. */
 export interface SentinelOptions {
+  readonly tls?: TlsFiles
   /** More options of each server, as on its command line. */
   readonly server?: readonly string[]
   /** More lines of the file of each Sentinel. */
@@ -38,10 +84,18 @@ const atOnce = ['--repl-diskless-sync-delay', '0']
 /** Starts a master, `mymaster`, two replicas, and three Sentinels that take it for dead after half a second. */
 export const startSentinels = async (
   paths: { readonly server: string; readonly sentinel: string },
-  { server = [], sentinel = [], password }: SentinelOptions = {},
+  { server = [], sentinel = [], password, tls }: SentinelOptions = {},
 ): Promise<SentinelSetup> => {
   const folder = mkdtempSync(join(tmpdir(), 'sentinels-'))
-  const own = (nth: number) => ['--dir', folder, '--dbfilename', `dump-${nth}.rdb`, ...atOnce, ...server]
+  const own = (nth: number) => [
+    '--dir',
+    folder,
+    '--dbfilename',
+    `dump-${nth}.rdb`,
+    ...atOnce,
+    ...tlsArguments(tls),
+    ...server,
+  ]
   const first = await startRedis(paths.server, own(0))
   const replicaOf = ['--replicaof', `127.0.0.1 ${first.port}`]
   const servers = [
@@ -53,7 +107,7 @@ export const startSentinels = async (
       const port = await freePort()
       const file = join(folder, `${nth}.conf`)
       const lines = [
-        `port ${port}`,
+        ...(tls === undefined ? [`port ${port}`] : tlsSettings(port, tls).map((each) => each.join(' '))),
         'bind 127.0.0.1',
         `dir ${folder}`,
         `sentinel monitor mymaster 127.0.0.1 ${first.port} 2`,
@@ -66,20 +120,8 @@ export const startSentinels = async (
       return { port, child }
     }),
   )
-  const ask = async (...command: readonly string[]): Promise<unknown> => {
-    const client = createClient({
-      socket: { port: sentinels[0]?.port ?? 0, reconnectStrategy: false },
-      ...(password !== undefined && { password }),
-      RESP: 2,
-    })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return await client.sendCommand([...command])
-    } finally {
-      client.destroy()
-    }
-  }
+  const ask = (...command: readonly string[]): Promise<unknown> =>
+    askServer(sentinels[0]?.port ?? 0, command, tls, password)
   const describeMaster = async (): Promise<string> => String(await ask('SENTINEL', 'MASTER', 'mymaster').catch(String))
   await expect.poll(describeMaster, { timeout: 60_000 }).toMatch(/,flags,master,.*num-slaves,2,num-other-sentinels,2,/)
 
@@ -124,7 +166,7 @@ export interface RedisClusterSetup {
 export const startCluster = async (
   paths: { readonly server: string; readonly cli: string },
   replicas: 0 | 1 = 0,
-  more: readonly string[] = [],
+  tls?: TlsFiles,
 ): Promise<RedisClusterSetup> => {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
   const count = 3 * (1 + replicas)
@@ -133,30 +175,30 @@ export const startCluster = async (
     nodes.push(
       await startRedis(paths.server, [
         ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--dir', folder],
-        ...['--cluster-config-file', `nodes-${nth}.conf`, '--dbfilename', `dump-${nth}.rdb`, ...atOnce, ...more],
+        ...[
+          '--cluster-config-file',
+          `nodes-${nth}.conf`,
+          '--dbfilename',
+          `dump-${nth}.rdb`,
+          ...atOnce,
+          ...tlsArguments(tls),
+        ],
+        ...(tls === undefined ? [] : ['--tls-cluster', 'yes']),
       ]),
     )
-  const ask: RedisClusterSetup['ask'] = async (node, ...command) => {
-    const client = createClient({ socket: { port: node?.port ?? 0, reconnectStrategy: false }, RESP: 2 })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return await client.sendCommand([...command])
-    } finally {
-      client.destroy()
-    }
-  }
+  const ask: RedisClusterSetup['ask'] = (node, ...command) => askServer(node?.port ?? 0, command, tls)
   const isWhole: RedisClusterSetup['isWhole'] = (which = nodes) =>
     expect
       .poll(() => Promise.all(which.map((node) => ask(node, 'CLUSTER', 'INFO').catch(String))), { timeout: 60_000 })
       .toEqual(which.map(() => expect.stringContaining('cluster_state:ok')))
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`)
   const options = ['--cluster-replicas', String(replicas), '--cluster-yes']
-  await promisify(execFile)(paths.cli, ['--cluster', 'create', ...addresses, ...options])
+  const overTls = tls === undefined ? [] : ['--tls', '--cacert', tls.ca]
+  await promisify(execFile)(paths.cli, [...overTls, '--cluster', 'create', ...addresses, ...options])
   await isWhole()
   return {
     nodes,
-    urls: addresses.map((address) => `redis://${address}`),
+    urls: addresses.map((address) => `${tls === undefined ? 'redis' : 'rediss'}://${address}`),
     ask,
     isWhole,
     async stop() {

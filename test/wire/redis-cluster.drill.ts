@@ -10,15 +10,19 @@ import { connectRedis } from '../../src/shared/redis/redis-connection.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { redisSettings } from '../helpers/redis-settings.ts'
-import { type RedisClusterSetup, startCluster } from '../helpers/redis-topology.ts'
+import { type RedisClusterSetup, startCluster, type TlsFiles } from '../helpers/redis-topology.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { bootTwoGateways, expectSharedAgain } from './redis-stage.ts'
+import { bootTwoGateways, expectSharedAgain, writeTlsFiles } from './redis-stage.ts'
 
-const [server, cli] = [await needProgram('redis-server'), await needProgram('redis-cli')]
+const [server, cli, openssl] = [
+  await needProgram('redis-server'),
+  await needProgram('redis-cli'),
+  await needProgram('openssl'),
+]
 const paths = { server: server.path ?? '', cli: cli.path ?? '' }
 
-const start = async (replicas: 0 | 1 = 0): Promise<RedisClusterSetup> => {
-  const setup = await startCluster(paths, replicas)
+const start = async (replicas: 0 | 1 = 0, tls?: TlsFiles): Promise<RedisClusterSetup> => {
+  const setup = await startCluster(paths, replicas, tls)
   onTestFinished(() => setup.stop())
   return setup
 }
@@ -90,6 +94,18 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
     console.log({ replies, lost })
     expect(lost).toBe(0)
     expect(changes).toEqual([[true, null]])
+  })
+
+  test.skipIf(openssl.missing)('over TLS, by an authority of its own, each node is reached', async () => {
+    const { files, ca } = writeTlsFiles(openssl.path ?? '')
+    const setup = await start(0, files)
+    const tls = { ca, certificate: null, key: null }
+
+    const connection = await connectRedis(redisSettings({ cluster: setup.urls, tls }))(() => {})
+    onTestFinished(() => connection.destroy())
+
+    expect(await connection.probe()).toBe(true)
+    await expect(connectRedis(redisSettings({ cluster: setup.urls }))(() => {})).rejects.toThrow('certificate')
   })
 
   test('the cache is shared: what one gateway stores another finds, until it is removed', async () => {

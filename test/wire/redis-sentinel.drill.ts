@@ -7,9 +7,13 @@ import { createScript } from '../../src/shared/redis/redis-script.ts'
 import { needProgram } from '../helpers/program.ts'
 import { redisSettings } from '../helpers/redis-settings.ts'
 import { type SentinelOptions, type SentinelSetup, startSentinels } from '../helpers/redis-topology.ts'
-import { bootTwoGateways, expectSharedAgain } from './redis-stage.ts'
+import { bootTwoGateways, expectSharedAgain, writeTlsFiles } from './redis-stage.ts'
 
-const [server, sentinel] = [await needProgram('redis-server'), await needProgram('redis-sentinel')]
+const [server, sentinel, openssl] = [
+  await needProgram('redis-server'),
+  await needProgram('redis-sentinel'),
+  await needProgram('openssl'),
+]
 const paths = { server: server.path ?? '', sentinel: sentinel.path ?? '' }
 
 const start = async (options?: SentinelOptions): Promise<SentinelSetup> => {
@@ -72,7 +76,8 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
       if ((await link.run(count, { keys: ['test:n'], args: [] })) !== null) confirmed++
       longestMs = Math.max(longestMs, performance.now() - at)
     }
-    const timer = setInterval(add, 5)
+    const added: Promise<void>[] = []
+    const timer = setInterval(() => added.push(add()), 5)
     onTestFinished(() => clearInterval(timer))
     const counted = async (): Promise<number> => {
       const client = await createClient({ url: (await setup.master()).url, RESP: 2 }).connect()
@@ -87,6 +92,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
       .toEqual(['shared', expect.stringMatching(/^the Sentinels name another master|Socket closed|READONLY/), 'shared'])
     await expect.poll(async () => (await setup.master()).port, { timeout: 60_000 }).not.toBe(before.port)
     clearInterval(timer)
+    await Promise.all(added)
     const atSwitch = { confirmed, counted: await counted() }
     for (let n = 0; n < 100; n++) await add()
 
@@ -97,6 +103,23 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
       longestMs: Math.round(longestMs),
     })
     expect([confirmed - atSwitch.confirmed, (await counted()) - atSwitch.counted]).toEqual([100, 100])
+  })
+
+  test.skipIf(openssl.missing)('over TLS, by an authority of its own, a failover is followed', async () => {
+    const { files, ca } = writeTlsFiles(openssl.path ?? '')
+    const setup = await start({ tls: files })
+    const tls = { ca, certificate: null, key: null }
+    const redis = redisSettings({ sentinels: setup.addresses, name: 'mymaster', tls })
+    const link = new ManagedRedis({ connect: connectRedis(redis), timeoutMs: 1000, onChange: () => {} })
+    onTestFinished(() => link.close())
+    await expect.poll(() => link.isShared, { timeout: 60_000 }).toBe(true)
+    const master = await setup.master()
+
+    await master.kill()
+    await electionOver(setup, master.port)
+
+    await expect.poll(() => link.consume('test:key', 1, 5), { timeout: 60_000 }).toBe(1)
+    await expect(connectRedis({ ...redis, tls: { ...tls, ca: null } })(() => {})).rejects.toThrow('certificate')
   })
 
   test('servers and Sentinels know users of their own', async () => {

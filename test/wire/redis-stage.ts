@@ -1,7 +1,12 @@
 /** Two gateways that share what they count, and what they wait for when Redis fails over. */
-import { expect } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { makeCertificates } from '../helpers/certificates.ts'
 import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import { bootGateway, type LogLine, type TestGateway } from '../helpers/gateway.ts'
+import type { TlsFiles } from '../helpers/redis-topology.ts'
 import { openHttpUpstream } from '../helpers/upstream.ts'
 
 const isShared = ({ msg }: LogLine): boolean => msg === 'limits are shared'
@@ -60,4 +65,17 @@ export const expectSharedAgain = async (
   // It has served no request yet: it knows by Redis, which may be late now and then on a busy machine.
   await expect.poll(() => ask(other), patient).toBe(429)
   return sharedAfterMs
+}
+
+/** Writes the files of servers that speak TLS; returns the certificate of the authority as well. */
+export const writeTlsFiles = (openssl: string): { readonly files: TlsFiles; readonly ca: string } => {
+  const { authority, right } = makeCertificates(openssl)
+  const folder = mkdtempSync(join(tmpdir(), 'redis-tls-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const files = { ca: write('ca', authority.cert), cert: write('cert', right.cert), key: write('key', right.key) }
+  return { files, ca: authority.cert }
 }

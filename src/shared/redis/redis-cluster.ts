@@ -13,8 +13,12 @@ export interface RedisCluster {
   destroy(): void
 }
 
-/** The slots of a cluster: by number, the address of the node that serves it. */
-type SlotTable = readonly RedisAddress[]
+/** Slots in a row, and the address of the node that serves them. */
+interface SlotRange {
+  readonly first: number
+  readonly last: number
+  readonly address: RedisAddress
+}
 
 /**
  * Connects to all nodes of a cluster that serve slots, of which the seeds know. It is whole or not at all: `onLost` is
@@ -25,34 +29,36 @@ export const connectCluster = async (
   toServer: (address: RedisAddress) => RedisServerOptions,
   onLost: (reason: unknown) => void,
 ): Promise<RedisCluster> => {
-  const table = await discoverSlots(seeds)
-  const slots = table.map(formatAddress)
-  const addresses = new Map(table.map((address) => [formatAddress(address), address]))
+  const ranges = await discoverSlots(seeds)
+  const addresses = new Map(ranges.map(({ address }) => [formatAddress(address), address]))
+  const slots = new Array<string>(slotCount).fill('')
+  for (const { first, last, address } of ranges) slots.fill(formatAddress(address), first, last + 1)
+  if (slots.includes('')) throw new Error(`no node serves slot ${slots.indexOf('')}`)
   const nodes = await connectAll(addresses, toServer, onLost)
 
-  const runAt = (
-    address: string | undefined,
+  const run = (
     script: RedisScript,
     invocation: ScriptArgs,
+    address: string,
     isAsking: boolean,
     redirects: number,
   ): Promise<unknown> => {
-    const node = address === undefined ? undefined : nodes.get(address)
+    const node = nodes.get(address)
     if (node === undefined) return Promise.reject(new Error('no node serves this slot'))
     return node.run(script, invocation, isAsking).catch((error) => {
-      const redirect = parseRedirect(error, addresses.get(address ?? ''))
+      const redirect = parseRedirect(error, addresses.get(address))
       if (redirect === null || redirects === 0) throw error
       if (!nodes.has(redirect.address)) {
         onLost(new Error(`the cluster has changed: ${redirect.address} serves a slot`))
         throw error
       }
-      if (redirect.kind === 'MOVED') slots[redirect.slot] = redirect.address
-      return runAt(redirect.address, script, invocation, redirect.kind === 'ASK', redirects - 1)
+      if (redirect.kind === 'MOVED') slots[slotOf(invocation)] = redirect.address
+      return run(script, invocation, redirect.address, redirect.kind === 'ASK', redirects - 1)
     })
   }
 
   return {
-    run: (script, invocation) => runAt(slots[keySlot(invocation.keys[0] ?? '')], script, invocation, false, 2),
+    run: (script, invocation) => run(script, invocation, slots[slotOf(invocation)] ?? '', false, maxRedirects),
     nodeKeys(prefix) {
       const keys = new Map<string, string>()
       const serving = new Set(slots).size
@@ -68,6 +74,11 @@ export const connectCluster = async (
     },
   }
 }
+
+// A slot that has moved may be moving on.
+const maxRedirects = 2
+
+const slotOf = ({ keys: [key = ''] }: ScriptArgs): number => keySlot(key)
 
 // A node with a single slot is found by so many names, nearly always.
 const maxTries = 20 * slotCount
@@ -94,7 +105,7 @@ const connectAll = async (
 }
 
 /** Asks the seeds which node serves which slot, in an order at random: one that is cut off may know no better. */
-const discoverSlots = async (seeds: readonly RedisServerOptions[]): Promise<SlotTable> => {
+const discoverSlots = async (seeds: readonly RedisServerOptions[]): Promise<readonly SlotRange[]> => {
   const reasons: string[] = []
   const start = Math.floor(Math.random() * seeds.length)
   for (const seed of [...seeds.slice(start), ...seeds.slice(0, start)]) {
@@ -110,21 +121,15 @@ const discoverSlots = async (seeds: readonly RedisServerOptions[]): Promise<Slot
 }
 
 /** Parses the reply to `CLUSTER SLOTS`: ranges, each with its master first. A node may not know its own host. */
-const parseSlots = (reply: unknown, asked: RedisAddress): SlotTable => {
-  const table: (RedisAddress | undefined)[] = new Array(slotCount).fill(undefined)
-  for (const range of asList(reply)) {
+const parseSlots = (reply: unknown, asked: RedisAddress): readonly SlotRange[] =>
+  asList(reply).map((range) => {
     const [from, to, master] = asList(range)
     const [host, port] = asList(master)
     const [first, last] = [Number(from), Number(to)]
     if (!(first >= 0 && first <= last && last < slotCount && Number(port) > 0)) throw new Error('no range of slots')
     const isUnknown = host === null || host === '' || host === '?'
-    table.fill({ host: isUnknown ? asked.host : String(host), port: Number(port) }, first, last + 1)
-  }
-  return table.map((address, slot) => {
-    if (address === undefined) throw new Error(`no node serves slot ${slot}`)
-    return address
+    return { first, last, address: { host: isUnknown ? asked.host : String(host), port: Number(port) } }
   })
-}
 
 const asList = (value: unknown): readonly unknown[] => {
   if (Array.isArray(value)) return value
@@ -133,16 +138,15 @@ const asList = (value: unknown): readonly unknown[] => {
 
 interface Redirect {
   readonly kind: 'MOVED' | 'ASK'
-  readonly slot: number
   readonly address: string
 }
 
 /** Parses `MOVED 3999 127.0.0.1:6381`, or `ASK`. Null: another error. Without a host, it is that of the sender. */
 const parseRedirect = (error: unknown, from: RedisAddress | undefined): Redirect | null => {
-  const [, kind, slot, where = ''] = /^(MOVED|ASK) (\d+) (\S+)$/.exec(errorText(error)) ?? []
+  const [, kind, where = ''] = /^(MOVED|ASK) \d+ (\S+)$/.exec(errorText(error)) ?? []
   if (kind === undefined) return null
   // An IPv6 address stands there without brackets.
   const [, host = '', port] = /^(.*):(\d+)$/.exec(where) ?? []
   const address = formatAddress({ host: host === '' ? (from?.host ?? '') : host, port: Number(port) })
-  return { kind: kind === 'MOVED' ? 'MOVED' : 'ASK', slot: Number(slot), address }
+  return { kind: kind === 'MOVED' ? 'MOVED' : 'ASK', address }
 }
