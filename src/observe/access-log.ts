@@ -1,5 +1,5 @@
 import { epochMs } from '../clock.ts'
-import type { ClientIdentity, ExchangeTrace } from '../exchange.ts'
+import type { ClientIdentity, ExchangeTrace, IdempotencyRecord } from '../exchange.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
 import { failureTable } from '../failures/kinds.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
@@ -30,6 +30,8 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
     attempts: exchange?.attempts ?? 0,
     failedAttempts: earlierFailures(record)?.map(attemptLogFields),
     cache: exchange?.cache ?? undefined,
+    idempotency: exchange?.idempotency?.outcome,
+    firstRequestId: exchange?.idempotency?.firstRequestId ?? undefined,
     gatewayMs: tenths(totalMs - (upstreamMs ?? 0)),
     upstreamMs: upstreamMs === null ? null : tenths(upstreamMs),
     bytesIn: record.bytesIn,
@@ -56,7 +58,7 @@ const logSuccess = (log: Log, record: ExchangeRecord): void => {
   getLogDestination(log).write(
     `{"level":30,"time":${epochMs()},"requestId":"${record.requestId}","client":"${record.client}"` +
       `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempt?.endpoint ?? null)}` +
-      `,"attempts":${exchange.attempts}${failedAttemptsJson(record)}${cache === null ? '' : `,"cache":"${cache}"`}` +
+      `,"attempts":${exchange.attempts}${failedAttemptsJson(record)}${cache === null ? '' : `,"cache":"${cache}"`}${idempotencyJson(exchange.idempotency)}` +
       `,"gatewayMs":${formatTenths(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : formatTenths(upstreamMs)}` +
       `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"config":"${record.configHash}"${traceJson(exchange.trace)},"msg":"exchange"}\n`,
   )
@@ -80,6 +82,13 @@ const failedAttemptsJson = (record: ExchangeRecord): string => {
 
 const identityJson = (identity: ClientIdentity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`
+
+// The id of the first request may come from a store that other programs can write to.
+const idempotencyJson = (record: IdempotencyRecord | null): string => {
+  if (record === null) return ''
+  const { outcome, firstRequestId } = record
+  return `,"idempotency":"${outcome}"${firstRequestId === null ? '' : `,"firstRequestId":${JSON.stringify(firstRequestId)}`}`
+}
 
 // The name that OpenTelemetry uses, so that a log and its trace can be joined.
 const traceJson = (trace: ExchangeTrace | null): string => (trace === null ? '' : `,"trace_id":"${trace.traceId}"`)

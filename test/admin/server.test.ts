@@ -111,6 +111,7 @@ describe('/status', () => {
       clients: null,
       tokens: { jwt: null, introspection: null, proofs: null },
       cache: null,
+      idempotency: null,
       contract: null,
       learning: null,
       retiring: 0,

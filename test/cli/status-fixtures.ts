@@ -69,6 +69,7 @@ export const healthyStatus = {
   clients: null,
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
+  idempotency: null,
   contract: null,
   learning: null,
   operations: {},

@@ -343,3 +343,20 @@ describe('Server-Timing', () => {
     ])
   })
 })
+
+test('what a key of idempotency led to stands in the span, and a replay has no attempt', async () => {
+  const upstream = await httpUpstream((_, response) => response.end())
+  const once = {
+    ...{ method: 'POST', target: '/financing/pre-approval', body: Buffer.from('x') },
+    fields: ['Idempotency-Key', 'k-1'],
+  }
+
+  const { spans } = await traced(
+    { upstream: upstream.url, operations: { 'financing.pre-approval': { idempotency: true } } },
+    [once, once],
+  )
+
+  const servers = spans.filter(({ kind }) => kind === 'server')
+  expect(servers.map(({ attributes }) => attributes['lender_gateway.idempotency'])).toEqual(['processed', 'replayed'])
+  expect(spans.filter(({ kind }) => kind === 'client')).toHaveLength(1)
+})

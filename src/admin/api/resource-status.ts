@@ -1,9 +1,11 @@
 /**
- * The members of /status about limits, tokens and the cache: how full each is, and the health of the servers behind it.
+ * The members of /status about limits, tokens, the cache and idempotency: how full each is, and the health of the
+ * servers behind it.
  */
 import { zeroCacheOutcomes } from '../../exchange.ts'
 import { zeroRedisCacheCounts } from '../../layers/cache/redis/redis-cache-store.ts'
 import type { CacheReport } from '../../runtime/report/cache-report.ts'
+import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'
 import type { LimitsReport } from '../../runtime/report/limits-report.ts'
 import type { TokensReport } from '../../runtime/report/tokens-report.ts'
 import {
@@ -79,6 +81,30 @@ export const cacheShape = asObject({
   ),
 })
 
+/** What is remembered of requests with a key of idempotency. */
+export const idempotencyShape = asObject({
+  store: asWord<'memory' | 'redis'>(),
+  /** `unavailable`: the store cannot be asked, so nothing new is remembered. */
+  state: asWord<'shared' | 'local' | 'unavailable'>(),
+  since: asText,
+  reason: asNullable(asText),
+  where: asNullable(asText),
+  /** How many keys. Null, as the members below: the store does not tell. */
+  entries: asNullable(asNumber),
+  maxEntries: asNullable(asNumber),
+  /** Bytes of stored responses. */
+  bytes: asNullable(asNumber),
+  maxBytes: asNullable(asNumber),
+  inProgress: asNullable(asNumber),
+  unknown: asNullable(asNumber),
+  /** Since when the oldest unknown outcome is so; null: there is none. */
+  oldestUnknown: asNullable(asText),
+  /** Responses that were given up for want of room. */
+  dropped: asNumber,
+  /** Keys that were refused for want of room. */
+  refused: asNumber,
+})
+
 /** Renders the limits. */
 export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): Decoded<typeof limitsShape> => ({
   rate: rate && { ...rate, since: formatTime(rate.since) },
@@ -116,6 +142,13 @@ export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decod
       return [operation, { bytes, entries, hitRatio, ...outcomes }]
     }),
   ),
+})
+
+/** Renders what is remembered of requests with a key. */
+export const idempotencyStatus = (report: IdempotencyReport): Decoded<typeof idempotencyShape> => ({
+  ...report,
+  since: formatTime(report.since),
+  oldestUnknown: report.oldestUnknown === null ? null : formatTime(report.oldestUnknown),
 })
 
 const redisStatus = ({ server, where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({

@@ -28,7 +28,16 @@ import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 import { problemShape } from './config-responses.ts'
 import { learningShape, learningStatus } from './contract-learning.ts'
 import { contractShape, contractStatus } from './contract-report.ts'
-import { cacheShape, cacheStatus, limitsShape, limitsStatus, tokensShape, tokensStatus } from './resource-status.ts'
+import {
+  cacheShape,
+  cacheStatus,
+  idempotencyShape,
+  idempotencyStatus,
+  limitsShape,
+  limitsStatus,
+  tokensShape,
+  tokensStatus,
+} from './resource-status.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
 /** Decodes a certificate that the gateway presents or trusts. */
@@ -104,6 +113,8 @@ export const statusShape = asObject({
   tokens: tokensShape,
   /** Null: no operation is cached. */
   cache: asNullable(cacheShape),
+  /** Null: no operation has idempotency. */
+  idempotency: asNullable(idempotencyShape),
   /** Null: no contract is configured. */
   contract: asNullable(contractShape),
   /** Null: the contract is not learnt just now. */
@@ -126,7 +137,7 @@ export const getStatus = async (context: AdminContext): Promise<Status> =>
 
 /** Renders the status from a report. */
 export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
-  const { upstreams, limits, tokens, cache, drift, retiring } = report
+  const { upstreams, limits, tokens, cache, idempotency, drift, retiring } = report
   const { reloader, overrides, droppedLines } = context
   const drifted = await findDriftedFiles(reloader)
   const notReady = getNotReadyReason(context)
@@ -166,6 +177,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
     clients: clientsStatus(reloader.config),
     tokens: tokensStatus(tokens),
     cache: cache && cacheStatus(cache),
+    idempotency: idempotency && idempotencyStatus(idempotency),
     contract: contractStatus(reloader.config, reloader.file, drift),
     learning: learningStatus(reloader.config, overrides),
     operations: Object.fromEntries(allOperations.flatMap(({ id }) => operationEntry(reloader, overrides, id))),

@@ -17,6 +17,7 @@ import {
   worstFirst,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
+import { idempotencyFindings } from './idempotency-findings.ts'
 import { limitFindings } from './limit-findings.ts'
 import { operationFindings } from './operations.ts'
 import { processFindings } from './process-findings.ts'
@@ -34,6 +35,7 @@ export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
     ...operationFindings(inputs),
     ...contractFindings(inputs),
     ...limitFindings(inputs),
+    ...idempotencyFindings(inputs),
     ...credentialFindings(inputs),
     ...upstreamCertificateFindings(inputs),
     ...configFindings(inputs),

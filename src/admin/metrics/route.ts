@@ -3,6 +3,7 @@ import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
 import { authMetrics } from './families/auth.ts'
 import { contractMetrics } from './families/contract.ts'
+import { idempotencyMetrics } from './families/idempotency.ts'
 import { cacheMetrics, limitMetrics } from './families/limits.ts'
 import { configurationMetrics, processMetrics, recordingMetrics } from './families/process.ts'
 import { trafficMetrics } from './families/traffic.ts'
@@ -30,6 +31,7 @@ const definitions = {
   ...trafficMetrics,
   ...upstreamMetrics,
   ...cacheMetrics,
+  ...idempotencyMetrics,
   ...contractMetrics,
   ...limitMetrics,
   ...authMetrics,

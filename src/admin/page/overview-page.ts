@@ -11,6 +11,7 @@ import {
   cacheSection,
   certificatesSection,
   clientsSection,
+  idempotencySection,
   limitsSection,
   recordsSection,
   workersSection,
@@ -29,6 +30,7 @@ export const pageSections = {
   refusals: recentErrorsSection,
   limits: limitsSection,
   cache: cacheSection,
+  idempotency: idempotencySection,
   clients: clientsSection,
   certificates: certificatesSection,
   workers: workersSection,
@@ -39,7 +41,15 @@ export const pageSections = {
 export type SectionName = keyof typeof pageSections
 
 // Sections of a line or two stand beside one another.
-const gridSections: readonly SectionName[] = ['limits', 'cache', 'clients', 'certificates', 'workers', 'records']
+const gridSections: readonly SectionName[] = [
+  'limits',
+  'cache',
+  'idempotency',
+  'clients',
+  'certificates',
+  'workers',
+  'records',
+]
 
 /** Formats the title: the state in a few words, for the tab, which may be all that is seen of the page. */
 export const pageTitle = ({ status: { findings, state } }: Overview): string => {

@@ -9,6 +9,7 @@ import { formatAgo, formatTimeLeft, humanizeSeconds } from '../render/format-tim
 import { printJson, warnAboutTarget } from '../render/output.ts'
 import {
   contractRows,
+  idempotencyRows,
   limitRows,
   operationRows,
   renderFindings,
@@ -37,7 +38,7 @@ const maxProblems = 10
  */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
   const { findings, certificates, workers, upstreams, limits, tokens, cache, contract, learning, operations } = status
-  const { config, warnings } = status
+  const { idempotency, config, warnings } = status
   const sections = [renderTarget(target, status), renderFindings(findings, at), renderFacts(status, at)]
   if (workers.length > 0) sections.push(formatTable(workerRows(workers, config.hash, at)))
   sections.push(formatTable(upstreamRows(upstreams, at)))
@@ -46,6 +47,7 @@ export const renderStatus = (target: AdminTarget, status: Status, at: number): s
   const tokensTable = tokenRows(tokens, at)
   if (tokensTable.length > 1) sections.push(formatTable(tokensTable))
   if (cache !== null) sections.push(formatTable(cacheRows(cache, at)))
+  if (idempotency !== null) sections.push(formatTable(idempotencyRows(idempotency, at)))
   if (contract !== null) sections.push(formatTable(contractRows(contract)))
   if (learning !== null) sections.push(renderLearning(learning, at))
   if (certificates.length > 0) sections.push(formatTable(certificateRows(certificates)))

@@ -3,7 +3,7 @@ import type { ContractStatus } from '../../admin/api/contract-report.ts'
 import type { Status } from '../../admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
-import { formatShare } from '../../units.ts'
+import { formatRoundedSize, formatShare } from '../../units.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
 
@@ -155,6 +155,39 @@ const eventLoopRow = (
   const shed = sheds ? `: SHEDS LOAD${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}` : ''
   return ['limits.eventLoopDelay', `${late}${shed}`]
 }
+
+/** Lists what is remembered of requests with a key; what needs an operator is in capitals. */
+export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: number): readonly TableRow[] => {
+  const { entries, maxEntries, bytes, maxBytes, inProgress, dropped, refused } = status
+  const isFull = entries !== null && maxEntries !== null && entries >= maxEntries
+  const rows: readonly TableRow[] = [
+    ['store', renderKeyStore(status, at)],
+    ['keys', `${renderOfMost(entries, maxEntries, String)}${isFull ? ': FULL, no new one is remembered' : ''}`],
+    ['responses', renderOfMost(bytes, maxBytes, formatRoundedSize)],
+    ['in progress', inProgress === null ? '' : `${inProgress}`],
+    ['unknown', renderUnknownOutcomes(status, at)],
+    ['given up', dropped === 0 ? '' : `${dropped} responses, for want of room`],
+    ['refused', refused === 0 ? '' : `${refused} keys, for want of room`],
+  ]
+  return [['idempotency', 'now'], ...rows.filter(([, text]) => text !== '')]
+}
+
+const renderKeyStore = (
+  { store, state, since, reason, where }: NonNullable<Status['idempotency']>,
+  at: number,
+): string => {
+  if (state !== 'unavailable') return state === 'shared' ? `${store}, with other gateways` : `${store}, of this gateway`
+  const here = where === null ? '' : ` ${where}`
+  return `${store} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+}
+
+const renderUnknownOutcomes = ({ unknown, oldestUnknown }: NonNullable<Status['idempotency']>, at: number): string => {
+  if (unknown === null) return ''
+  return oldestUnknown === null ? `${unknown}` : `${unknown} OUTCOMES, the oldest ${formatAgo(oldestUnknown, at)}`
+}
+
+const renderOfMost = (value: number | null, most: number | null, format: (value: number) => string): string =>
+  value === null ? '' : most === null ? format(value) : `${format(value)} of ${format(most)}`
 
 /** Lists the operations that are refused, or whose state an operator has changed for a while. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [

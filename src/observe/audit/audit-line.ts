@@ -1,10 +1,11 @@
+import type { IdempotencyRecord } from '../../exchange.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 /** What is written of an exchange. */
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
-  readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempt' | 'digests'> | null
+  readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempt' | 'digests' | 'idempotency'> | null
 }
 
 /** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
@@ -22,9 +23,16 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
     `,"client":${quoted(exchange?.identity?.client)},"method":${quoted(exchange?.identity?.method)}` +
     `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
     `,"endpoint":${plain(exchange?.attempt?.endpoint ?? null)},"config":"${record.configHash}"` +
-    `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}`
+    `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
+    idempotencyMembers(exchange?.idempotency ?? null)
   )
 }
+
+/** Renders what became of a key of idempotency; empty: the request had none. */
+const idempotencyMembers = (record: IdempotencyRecord | null): string =>
+  record === null
+    ? ''
+    : jsonMembers({ idempotency: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
 
 /** Records what operators did, or had done: the event by its name in the log, and its fields. */
 export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void

@@ -1,3 +1,4 @@
+import { zeroIdempotencyOutcomes } from '../../exchange.ts'
 import type { FailedAttempt } from '../../failures/errors.ts'
 import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
 import type { AuthMethod, FailureReason } from '../../failures/reasons.ts'
@@ -62,6 +63,8 @@ export class OperationMetrics {
   readonly #total = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
+  /** By what became of a key of idempotency. */
+  readonly #idempotency = { ...zeroIdempotencyOutcomes }
   #retries = 0
   #bytesIn = 0
   #bytesOut = 0
@@ -76,6 +79,7 @@ export class OperationMetrics {
       this.#countReason(failure.kind, failure.reason, exchange?.attemptedAuth ?? null)
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
+    if (exchange !== null && exchange.idempotency !== null) this.#idempotency[exchange.idempotency.outcome]++
     if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
@@ -111,6 +115,8 @@ export class OperationMetrics {
       attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),
       /** Clients let in, by auth method. */
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
+      /** Requests with a key of idempotency, by what became of it. */
+      idempotency: { ...this.#idempotency },
       /** Attempts after the first. */
       retries: this.#retries,
       bytesIn: this.#bytesIn,

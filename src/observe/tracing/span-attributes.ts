@@ -23,7 +23,7 @@ export const exchangeAttributes = (
   { id, group, method, path }: Operation,
   server: ServerAddress,
   { status, failure, bytesIn, bytesOut, configHash }: ExchangeRecord,
-  { cache, attempts }: ExchangeFacts,
+  { cache, idempotency, attempts }: ExchangeFacts,
 ): Attributes => {
   const { conventions: c } = sdk()
   return {
@@ -43,6 +43,7 @@ export const exchangeAttributes = (
     'lender_gateway.attempts': attempts,
     'lender_gateway.config_hash': configHash,
     ...(cache === null ? {} : { 'lender_gateway.cache': cache }),
+    ...(idempotency === null ? {} : { 'lender_gateway.idempotency': idempotency.outcome }),
     ...reasonAttribute(failure),
   }
 }

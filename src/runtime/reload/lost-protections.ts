@@ -17,6 +17,10 @@ const protections: readonly Protection[] = [
     path: `operations.${id}.auth`,
     isOn: ({ operations }: Config) => operations[id].auth !== null,
   })),
+  ...allOperations.map(({ id }) => ({
+    path: `operations.${id}.idempotency`,
+    isOn: ({ operations }: Config) => operations[id].idempotency !== null,
+  })),
   { path: 'audit', isOn: ({ audit }) => audit !== null },
   ...groups.map((group) => ({
     path: `upstreams.${group}.tls.verify`,

@@ -10,6 +10,7 @@ import type { BreakerState } from '../../upstream/health/circuit-breaker.ts'
 import { failingThreshold } from '../../upstream/health/endpoint-health.ts'
 import { mergeRejectedConnections } from '../resources/process-load.ts'
 import { mergeCacheReports } from './cache-report.ts'
+import { mergeIdempotencyReports } from './idempotency-report.ts'
 import { mergeLimitsReports } from './limits-report.ts'
 import { earliest, mergeOutageWindows } from './outage-window.ts'
 import type { EndpointReport, StatusReport, UpstreamReport } from './status-report.ts'
@@ -26,6 +27,7 @@ export const mergeReports = (primary: StatusReport, workers: readonly StatusRepo
     limits: mergeLimitsReports(primary.limits, pluck(workers, 'limits')),
     tokens: mergeTokensReports(primary.tokens, pluck(workers, 'tokens')),
     cache: mergeCacheReports(primary.cache, pluck(workers, 'cache')),
+    idempotency: mergeIdempotencyReports(primary.idempotency, pluck(workers, 'idempotency')),
     drift: primary.drift && mergeDriftReports(primary.drift.digest, pluck(workers, 'drift')),
     requestMetrics: primary.requestMetrics && mergeRequestMetrics(pluck(workers, 'requestMetrics')),
     recentErrors: mergeRecentErrors(pluck(workers, 'recentErrors')),

@@ -14,6 +14,7 @@ import { collectRejectedConnections, type RejectedConnectionsReport } from '../r
 import type { CurrentSnapshot } from '../snapshot/current-snapshot.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { type CacheReport, collectCacheReport } from './cache-report.ts'
+import { collectIdempotencyReport, type IdempotencyReport } from './idempotency-report.ts'
 import { collectLimitsReport, type LimitsReport } from './limits-report.ts'
 import { collectTokensReport, type TokensReport } from './tokens-report.ts'
 
@@ -23,6 +24,8 @@ export interface StatusReport {
   readonly limits: LimitsReport
   readonly tokens: TokensReport
   readonly cache: CacheReport | null
+  /** Null: no operation has idempotency, or another process remembers. */
+  readonly idempotency: IdempotencyReport | null
   /** What breaks the contract. Null: there is none. */
   readonly drift: DriftReport | null
   /** Null: metrics are off. */
@@ -120,6 +123,7 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
   limits: collectLimitsReport(current),
   tokens: collectTokensReport(current),
   cache: collectCacheReport(current),
+  idempotency: collectIdempotencyReport(current),
   drift: current.driftCounts?.report ?? null,
   requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
   recentErrors: current.telemetry.recentErrors.report,

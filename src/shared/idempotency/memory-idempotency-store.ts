@@ -90,6 +90,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   /** Returns how full it is. */
   state(): IdempotencyStoreState {
     const at = now()
+    this.#removeExpired(at)
     for (const name of this.#inProgress) this.#find(name, at)
     const [oldest] = this.#unknown
     const oldestSince = oldest === undefined ? null : (this.#entries.get(oldest)?.since ?? null)

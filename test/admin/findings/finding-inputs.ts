@@ -76,6 +76,7 @@ export const findingInputs = ({
     limits: { rate: null, concurrency: [], eventLoop: null },
     tokens: { jwt: null, introspection: null, proofs: null },
     cache: null,
+    idempotency: null,
     drift: null,
     requestMetrics: null,
     recentErrors: { last, causes, total: last.length },

@@ -213,6 +213,29 @@ export const cases: readonly Case[] = [
     good: { [of('rate_limits_shared')]: at(1), [of('cache_redis_up')]: at(1) },
   },
   {
+    alert: 'LenderGatewayKeysNotRemembered',
+    bad: {
+      [of('idempotency_store_up')]: at(1),
+      [of('idempotency_entries')]: at(200_000),
+      [of('idempotency_limit_entries')]: at(200_000),
+    },
+    waits: 0,
+    fires: 2,
+    good: {
+      [of('idempotency_store_up')]: at(1),
+      [of('idempotency_entries')]: at(199_999),
+      [of('idempotency_limit_entries')]: at(200_000),
+    },
+  },
+  {
+    alert: 'LenderGatewayUnknownOutcomes',
+    bad: { [of('idempotency_unknown')]: at(10), [of('idempotency_oldest_unknown_seconds')]: at(60) },
+    waits: 3,
+    fires: 6,
+    // Nine, which their clients ask about.
+    good: { [of('idempotency_unknown')]: at(9), [of('idempotency_oldest_unknown_seconds')]: at(900) },
+  },
+  {
     alert: 'LenderGatewayContractBroken',
     bad: { [checked('response', 'kept')]: by(970), [checked('response', 'broken')]: by(30) },
     waits: 2,

@@ -22,6 +22,12 @@ test.each([
     `${keys}\n${clients}\noperations: { market.insights: { auth: none }, valuation.score: { auth: none } }`,
     ['operations.valuation.score.auth', 'operations.market.insights.auth'],
   ],
+  [
+    'idempotency of an operation',
+    'operations: { valuation.score: { idempotency: true }, risk.asset-valuation: { idempotency: true } }',
+    'operations: { valuation.score: { idempotency: { required: true, onUnknown: forward } } }',
+    ['operations.risk.asset-valuation.idempotency'],
+  ],
   ['the audit log', audit, '', ['audit']],
   [
     'verification of endpoints',

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
+import type { IdempotencyReport } from '../../../src/runtime/report/idempotency-report.ts'
 import { mergeReports } from '../../../src/runtime/report/merge-reports.ts'
 import type { EndpointReport, StatusReport, UpstreamReport } from '../../../src/runtime/report/status-report.ts'
 
@@ -42,6 +43,7 @@ const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
   limits: { rate: null, concurrency: [], eventLoop: null },
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
+  idempotency: null,
   drift: null,
   requestMetrics: null,
   recentErrors: { last: [], causes: [], total: 0 },
@@ -337,5 +339,31 @@ describe('while a reload is under way', () => {
     const { endpoints } = merge(urls(...before), urls(...before), urls(...after))
 
     expect(endpoints.map(({ url, inFlight }) => [url, inFlight])).toEqual(expected)
+  })
+})
+
+describe('idempotency', () => {
+  const remembered = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
+    ...{ store: 'memory', state: 'local', since: 1000, reason: null, where: null },
+    ...{ entries: 3, maxEntries: 100, bytes: 10, maxBytes: 1000, inProgress: 1, unknown: 1, oldestUnknown: 2000 },
+    ...{ dropped: 1, refused: 2 },
+    ...more,
+  })
+  const mergeOf = (primary: IdempotencyReport | null, ...workers: readonly (IdempotencyReport | null)[]) =>
+    mergeReports(
+      { ...report(upstream()), idempotency: primary },
+      workers.map((idempotency) => ({ ...report(upstream()), idempotency })),
+    ).idempotency
+
+  test('in memory is what the primary remembers for all workers', () => {
+    expect(mergeOf(remembered(), null, null)).toEqual(remembered())
+  })
+
+  test('in Redis is as bad as in the worst worker', () => {
+    const shared = remembered({ store: 'redis', state: 'shared' })
+    const gone = remembered({ store: 'redis', state: 'unavailable', since: 5000, reason: 'refused' })
+
+    expect(mergeOf(null, shared, gone)).toEqual({ ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 })
+    expect(mergeOf(null, shared, shared)).toMatchObject({ state: 'shared', where: null })
   })
 })

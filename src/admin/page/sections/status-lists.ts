@@ -3,7 +3,7 @@ import { formatRoundedSize } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
 import { type BadgeTone, badge, commandLinks, htmlList, htmlSection, sinceHtml, timeHtml } from '../components.ts'
 import { formatCount, formatCounted } from '../format.ts'
-import { type Html, html } from '../html.ts'
+import { type Html, type HtmlValue, html } from '../html.ts'
 
 /** Renders the processes that serve clients. */
 export const workersSection = ({ at, status }: Overview): Html =>
@@ -63,6 +63,42 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
         ]),
     cache !== null && commandLinks('cache', cache),
   )
+
+/** Renders what is remembered of requests with a key of idempotency. */
+export const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
+  htmlSection(
+    'idempotency',
+    'Idempotency',
+    idempotency === null
+      ? html`<p>No operation has it.</p>`
+      : htmlList([
+          ['Remembered', html`in ${idempotency.store}${storeBadge(at, idempotency)}`],
+          ['Keys', ofMost(idempotency.entries, idempotency.maxEntries, formatCount)],
+          ['Responses', ofMost(idempotency.bytes, idempotency.maxBytes, formatRoundedSize)],
+          ['In progress', idempotency.inProgress === null ? null : formatCount(idempotency.inProgress)],
+          ['Unknown outcomes', idempotency.unknown === null ? null : unknownText(at, idempotency)],
+          ['Given up', idempotency.dropped === 0 ? null : formatCounted(idempotency.dropped, 'response')],
+          ['Refused', idempotency.refused === 0 ? null : formatCounted(idempotency.refused, 'key')],
+        ]),
+  )
+
+type IdempotencyStatus = NonNullable<Overview['status']['idempotency']>
+
+const storeBadge = (at: string, { store, state, since, reason, where }: IdempotencyStatus): Html | null => {
+  if (state === 'unavailable')
+    return html`, ${badge('bad', 'cannot be asked')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`
+  return store === 'memory' ? null : html`, ${sharedBadge(at, { state, since, reason, where })}`
+}
+
+const ofMost = (value: number | null, most: number | null, format: (value: number) => string): HtmlValue =>
+  value === null
+    ? null
+    : html`${most !== null && value >= most && badge('bad', 'full')} ${format(value)}${most !== null && ` of ${format(most)}`}`
+
+const unknownText = (at: string, { unknown, oldestUnknown }: IdempotencyStatus): HtmlValue =>
+  oldestUnknown === null
+    ? '0'
+    : html`${badge('warning', formatCount(unknown ?? 0))} the oldest since ${sinceHtml(at, oldestUnknown)}`
 
 /** Renders how near the gateway is to its limits. */
 export const limitsSection = ({ at, status: { limits } }: Overview): Html => {

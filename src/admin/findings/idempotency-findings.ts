@@ -1,0 +1,71 @@
+import { allOperations, type OperationId } from '../../operations.ts'
+import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'
+import { formatTimeOfDay } from '../format-time.ts'
+import {
+  countPhrase,
+  createFinding,
+  explainCommandLine,
+  type Finding,
+  rejectedPhrase,
+  requestsPhrase,
+  tallyRejected,
+  wherePhrase,
+} from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+
+// Fewer may be left to the clients that ask about them; so many have one cause.
+const manyUnknown = 10
+
+// A client that repeats its request is refused until a person has looked.
+const oldUnknownMs = 15 * 60_000
+
+/** Finds why requests with a key of idempotency are refused, or go without a promise. */
+export const idempotencyFindings = (inputs: FindingInputs): readonly Finding[] => {
+  const { idempotency } = inputs.report
+  return idempotency === null ? [] : [...storeFindings(inputs, idempotency), ...unknownFindings(inputs, idempotency)]
+}
+
+/** Finds that nothing new can be remembered, or could not. */
+const storeFindings = (
+  { config, report }: FindingInputs,
+  { state, since, reason, where, entries, maxEntries }: IdempotencyReport,
+): readonly Finding[] => {
+  const rejected = tallyRejected(report, 'idempotency-unavailable')
+  const [first, ...others] = allOperations.filter(({ id }) => config.operations[id].idempotency !== null)
+  if (first === undefined) return []
+  const command = explainCommandLine(first.id)
+  const rejects = [first, ...others].some(({ id }) => policyOf(config, id)?.onStoreFailure === 'refuse')
+  const severity = rejects ? 'critical' : 'warning'
+  const then = rejects
+    ? `requests with a new key are refused (onStoreFailure: refuse)${rejectedPhrase(rejected)}`
+    : 'requests with a new key go on without a promise (onStoreFailure: pass)'
+  if (state === 'unavailable') {
+    const cause = `what keys led to cannot be looked up${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}: ${then}`
+    return [createFinding(severity, 'idempotency', cause, { since, command })]
+  }
+  if (entries !== null && maxEntries !== null && entries >= maxEntries) {
+    const cause = `${entries} keys are remembered, as many as idempotency.maxEntries allows: ${then}`
+    return [createFinding(severity, 'idempotency', cause, { command })]
+  }
+  if (rejected.last15Min === 0) return []
+  const cause = `what keys led to could not be remembered for a while: ${countPhrase(rejected, 'refused')}`
+  const isOver = rejected.lastMinute === 0
+  return [createFinding(isOver ? 'notice' : 'warning', 'idempotency', cause, { since: rejected.firstAt, command })]
+}
+
+/** Finds outcomes that a person has to clear up. Where the upstream knows keys, a repetition clears them up. */
+const unknownFindings = (
+  { at, config }: FindingInputs,
+  { unknown, oldestUnknown }: IdempotencyReport,
+): readonly Finding[] => {
+  if (unknown === null || oldestUnknown === null) return []
+  if (!allOperations.some(({ id }) => policyOf(config, id)?.onUnknown === 'refuse')) return []
+  const isMany = unknown >= manyUnknown
+  if (!isMany && at - oldestUnknown < oldUnknownMs) return []
+  const cause = `the outcome of ${requestsPhrase(unknown)} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 until the upstream was asked and the key is forgotten`
+  return [createFinding(isMany ? 'warning' : 'notice', 'idempotency', cause, { since: oldestUnknown, command })]
+}
+
+const command = 'lender-gateway tail --refused --since 15m'
+
+const policyOf = ({ operations }: FindingInputs['config'], id: OperationId) => operations[id].idempotency
