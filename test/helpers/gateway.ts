@@ -30,6 +30,7 @@ export interface Settings {
   readonly requestId?: Tree
   readonly audit?: Tree
   readonly cache?: Tree
+  readonly idempotency?: Tree
   readonly contract?: Tree
   readonly metrics?: boolean | 'none' | Tree
   readonly tracing?: Tree

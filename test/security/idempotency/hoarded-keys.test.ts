@@ -1,0 +1,91 @@
+import { expect, test, vi } from 'vitest'
+import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
+import { MemoryIdempotencyStore } from '../../../src/shared/idempotency/memory-idempotency-store.ts'
+import { bootGateway } from '../../helpers/gateway.ts'
+import { rawClient } from '../../helpers/raw-client.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { call, fieldValues } from '../../helpers/wire.ts'
+
+// The attack: more keys, or more requests, than can be remembered.
+const operations = { 'valuation.score': { idempotency: true } }
+
+const request = (key: string) => ({
+  method: 'POST',
+  target: '/valuation/score',
+  fields: ['Idempotency-Key', key],
+  body: Buffer.from('abc'),
+})
+
+test('a client that makes up a million keys has no more than its share, and others find room', () => {
+  const store = new MemoryIdempotencyStore({ maxEntries: 200_000, maxBytes: 1024 ** 2 })
+  const claimOf = (client: string, nth: number) => ({
+    type: 'claim' as const,
+    claim: {
+      client,
+      name: `${client} ${nth}`,
+      token: 't',
+      fingerprint: null,
+      requestId: 'r',
+      ttlMs: 86_400_000,
+      leaseMs: 15_000,
+      takesOver: false,
+      maxKeys: 100_000,
+    },
+  })
+
+  for (let nth = 0; nth < 1_000_000; nth++) store.reply(claimOf('hoarder', nth))
+
+  expect(store.state()).toMatchObject({ entries: 100_000, refused: 900_000 })
+  expect(store.reply(claimOf('hoarder', 1_000_000))).toEqual({ state: 'full', of: 'client' })
+  expect(store.reply(claimOf('another', 0))).toEqual({ state: 'claimed' })
+})
+
+test('a client that has used up its keys is told so, and another is served', async () => {
+  const upstream = await httpUpstream()
+  const idempotency = { maxKeysPerClient: 3 }
+  const { port } = await bootGateway({ upstream: upstream.url, operations, idempotency })
+
+  const statuses: number[] = []
+  for (const key of ['a', 'b', 'c', 'd', 'a']) statuses.push((await call(port, request(key))).status)
+  const refused = await call(port, request('e'))
+  const other = await call(port, { ...request('e'), fields: ['Idempotency-Key', 'e', 'Authorization', 'Bearer b'] })
+
+  expect(statuses).toEqual([200, 200, 200, 429, 200])
+  expect(JSON.parse(refused.body.toString())).toMatchObject({ code: 'rate-limited' })
+  expect(fieldValues(refused.fields, 'retry-after')).toEqual(['60'])
+  expect(other.status).toBe(200)
+  expect(upstream.requests).toHaveLength(4)
+})
+
+test('a client that sends 10,000 requests with one key and leaves has one processed', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
+  const { port } = await bootGateway({ upstream: upstream.url, operations })
+  const one = 'POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 3\r\n\r\nabc'
+
+  const clients = await Promise.all(Array.from({ length: 100 }, () => rawClient(port)))
+  for (const client of clients) client.send(one.repeat(100))
+  // One of them waits for its first response.
+  await vi.waitFor(() => {
+    expect(clients.filter((client) => client.received().includes('409')).length).toBeGreaterThanOrEqual(99)
+  }, 30_000)
+  for (const client of clients) client.close()
+  await vi.waitFor(() => expect(upstream.begun()).toBe(1), 30_000)
+  release()
+
+  await vi.waitFor(async () => {
+    const { status, fields } = await call(port, request('k'))
+    expect([status, fieldValues(fields, 'idempotency-replayed')]).toEqual([200, ['true']])
+  }, 30_000)
+  expect(upstream.begun()).toBe(1)
+})
+
+test('no more than 1,000 requests go on without their client', () => {
+  const abandoned = new AbandonedAttempts()
+
+  const added = Array.from({ length: 1001 }, () => abandoned.add())
+  abandoned.remove()
+
+  expect(added.filter(Boolean)).toHaveLength(1000)
+  expect([abandoned.add(), abandoned.add()]).toEqual([true, false])
+})
