@@ -4,32 +4,60 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { connectRedis } from '../../shared/redis/redis-connection.ts'
 import { errorText } from '../../shared/redis/redis-error.ts'
-import { describeRedis, redactSecrets } from '../../shared/redis/redis-settings.ts'
+import { connectDirectory } from '../../shared/redis/redis-server.ts'
+import {
+  describeRedis,
+  type RedisServerOptions,
+  redactSecrets,
+  redisTopology,
+} from '../../shared/redis/redis-settings.ts'
+import { watchMaster } from '../../shared/redis/sentinel.ts'
 
 const timeoutMs = 2000
 
 /**
  * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
- * names one that cannot be used within 2 s. `provenance` and `file` are those of the configuration.
+ * names one that cannot be used within 2 s, or that may evict what has to be remembered. `provenance` and `file` are
+ * those of the configuration.
  */
 export const checkRedis = async (
-  { limits, cache }: Config,
+  { limits, cache, idempotency }: Config,
   provenance: ProvenanceMap,
   file: string,
 ): Promise<readonly ConfigProblem[]> => {
-  const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis }
+  const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis, 'idempotency.redis': idempotency.redis }
   const checked = Object.entries(used).map(async ([key, redis]): Promise<readonly ConfigProblem[]> => {
-    const reason = redis && (await findReason(redis))
-    if (redis === null || reason === null) return []
+    if (redis === null) return []
     const path = `${key}.${placeOf(redis)}`
     const { line = 1, column = 1 } = provenance.get(path) ?? {}
-    const message = `Redis (${describeRedis(redis)}) cannot be used from here: ${reason}`
+    const name = describeRedis(redis)
+    const reason = await findReason(redis)
+    if (reason !== null) {
+      const message = `Redis (${name}) cannot be used from here: ${reason}`
+      const expected = 'a Redis that takes what the gateway writes'
+      return [{ file, line, column, path, message, expected, found: reason }]
+    }
+    const policy = redis === idempotency.redis ? await withTimeout(readEvictionPolicy(redis), timeoutMs) : null
+    if (policy === null || policy === keepingPolicy) return []
+    const message = `Redis (${name}) may forget keys for want of room: what comes again is then processed again`
     return [
-      { file, line, column, path, message, expected: 'a Redis that takes what the gateway writes', found: reason },
+      {
+        file,
+        line,
+        column,
+        path,
+        message,
+        expected: `maxmemory-policy ${keepingPolicy}`,
+        found: policy,
+        hint: policyHint,
+      },
     ]
   })
   return (await Promise.all(checked)).flat()
 }
+
+const keepingPolicy = 'noeviction'
+const policyHint = 'set it in the configuration of Redis; a cache has a Redis of its own'
 
 const placeOf = ({ url, sentinels }: RedisConfig): string => {
   if (url !== null) return 'url'
@@ -52,4 +80,24 @@ const probe = async (redis: RedisConfig): Promise<true> => {
   } finally {
     connection.destroy()
   }
+}
+
+/** Reads what a Redis does for want of memory. Null: it does not say, or not to this user. */
+const readEvictionPolicy = async (redis: RedisConfig): Promise<string | null> => {
+  try {
+    const { replies, destroy } = await connectDirectory(await findServer(redis), [['INFO', 'memory']])
+    destroy()
+    return /^maxmemory_policy:([a-z-]{1,30})\r?$/m.exec(String(replies[0]))?.[1] ?? null
+  } catch {
+    return null
+  }
+}
+
+const findServer = async (redis: RedisConfig): Promise<RedisServerOptions> => {
+  const topology = redisTopology(redis)
+  if (topology.kind === 'server') return topology.server
+  if (topology.kind === 'cluster') return topology.seeds[0] as RedisServerOptions
+  const { address, destroy } = await watchMaster(topology.sentinels, topology.name, () => {})
+  destroy()
+  return topology.toServer(address)
 }

@@ -130,7 +130,7 @@ export const describeLayers = (
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches: createEmptyCache(config),
-    idempotency: new IdempotencyRegistry({ kind: 'alone' }).acquire(config),
+    idempotency: new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config),
     contract: null,
     learningMode: getLearningMode(config, { get: () => null, all: [] }),
     learning: {

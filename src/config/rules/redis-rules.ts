@@ -8,6 +8,7 @@ import { type ConfigRule, isEnabledAt, parseAt, type RuleResult, valueAt } from 
 const redisPaths: readonly KeyPath[] = [
   ['limits', 'redis'],
   ['cache', 'redis'],
+  ['idempotency', 'redis'],
 ]
 
 /** A rule about one Redis, whose path it gets. */

@@ -4,6 +4,7 @@ import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
 import { cacheRules } from './cache-rules.ts'
 import { contractRules } from './contract-rules.ts'
+import { idempotencyRules } from './idempotency-rules.ts'
 import { listenRules } from './listen-rules.ts'
 import { mtlsRule, senderConstraintRule } from './proof-of-possession-rules.ts'
 import { redisRules } from './redis-rules.ts'
@@ -50,6 +51,7 @@ const rules: readonly ConfigRule[] = [
   senderConstraintRule,
   ...cacheRules,
   ...contractRules,
+  ...idempotencyRules,
   ...redisRules,
   ...endpointRules,
   upstreamPolicyRule,

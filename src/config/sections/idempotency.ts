@@ -1,8 +1,10 @@
 import * as z from 'zod'
+import { annotate } from '../schema/annotations.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { partialShape } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, duration, durationOrZero, integer, size } from '../schema/scalar-types.ts'
+import { redisSchema } from './redis.ts'
 
 const kibibyte = 1024
 const mebibyte = 1024 ** 2
@@ -34,6 +36,30 @@ const policyShape = {
   ]).prefault('refuse'),
 }
 
+const keyBytes = 32
+
+/** Parses a key of 32 bytes; it becomes base64. */
+const parseEncryptionKey = (text: string): string | null => {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex').toString('base64')
+  const bytes = Buffer.from(text, 'base64')
+  return /^[A-Za-z0-9+/]{43}=$/.test(text) && bytes.length === keyBytes ? text : null
+}
+
+const encryptionKey = annotate(
+  scalar<string>(
+    {
+      expected: 'file: and a path; there 32 bytes in base64 or hex',
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
+        return parseEncryptionKey(value) ?? new InvalidScalar('not 32 bytes', 'make one: openssl rand -base64 32')
+      },
+      json: { type: 'string' },
+    },
+    'A key; file:PATH reads it from a file',
+  ),
+  { secret: true, file: 'line' },
+)
+
 /** The schema of `idempotency`: what is the same for all operations that have it, and where it is remembered. */
 export const idempotencySchema = z
   .strictObject({
@@ -50,6 +76,15 @@ export const idempotencySchema = z
       min: mebibyte,
       max: 1024 * 1024 * mebibyte,
     }).prefault('64MiB'),
+    redis: redisSchema(
+      'Redis or Valkey, which remembers for several gateways, and over restarts',
+      'onStoreFailure says what becomes of the request',
+    ).prefault('none'),
+    encryptionKeys: z
+      .array(encryptionKey)
+      .max(2)
+      .meta({ description: 'What answers in Redis are encrypted with: the first encrypts, both decrypt' })
+      .prefault([]),
   })
   .meta({ description: 'How a POST with a key happens once, in operations that have idempotency on' })
 

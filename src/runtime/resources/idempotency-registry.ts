@@ -1,11 +1,16 @@
-import { epochMs } from '../../clock.ts'
-import type { Config } from '../../config/config.ts'
+import { epochMs, unrefTimeout } from '../../clock.ts'
+import type { Config, IdempotencyConfig, RedisConfig } from '../../config/config.ts'
 import { AbandonedAttempts } from '../../layers/idempotency/forward-once.ts'
 import { BodyRoom } from '../../shared/bodies/body-room.ts'
 import type { IdempotencyCall, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../shared/idempotency/memory-idempotency-store.ts'
+import { RedisIdempotencyStore } from '../../shared/idempotency/redis-idempotency-store.ts'
 import { type IdempotencyReply, remoteIdempotencyStore } from '../../shared/idempotency/remote-idempotency-store.ts'
+import { createResponseSealer } from '../../shared/idempotency/response-sealer.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
 import type { LimiterRole } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
+import { describeRedis } from '../../shared/redis/redis-settings.ts'
 
 /** The state of the store that remembers requests with a key. */
 export interface IdempotencyState {
@@ -47,6 +52,15 @@ export interface IdempotencyLease {
   release(): void
 }
 
+// The pause before a store that is no longer used is asked again whether it may be closed.
+const releasePauseMs = 1000
+
+// To count what is in Redis, it would have to be gone through.
+const nothingTold = {
+  ...{ entries: null, maxEntries: null, bytes: null, maxBytes: null },
+  ...{ inProgress: null, unknown: null, oldestUnknown: null, dropped: 0 },
+} as const
+
 /**
  * What a process remembers of requests with a key. It outlives every reload: an edit must not make one happen twice.
  */
@@ -56,8 +70,19 @@ export class IdempotencyRegistry {
   readonly #store: IdempotencyStore
   readonly #room = new BodyRoom()
   readonly #abandoned = new AbandonedAttempts()
+  readonly #links: RedisRegistry
+  readonly #logEvent: LogEvent
+  readonly #role: LimiterRole['kind']
+  /** Where is remembered what the last configuration asked for. Null: there was none. */
+  #place: string | null = null
 
-  constructor(role: LimiterRole) {
+  constructor(role: LimiterRole, logEvent: LogEvent) {
+    this.#logEvent = logEvent
+    this.#role = role.kind
+    this.#links = new RedisRegistry((isShared, reason) => {
+      if (isShared) logEvent('info', 'idempotency store is available', {})
+      else logEvent('warn', 'idempotency store is unavailable', { reason })
+    })
     this.#memory = role.kind === 'worker' ? null : new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
     this.#store =
       role.kind === 'worker' ? remoteIdempotencyStore(role.askPrimaryForKeys) : (this.#memory as IdempotencyStore)
@@ -67,18 +92,53 @@ export class IdempotencyRegistry {
   acquire({ idempotency, operations }: Config): IdempotencyLease | null {
     if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
     if (this.#memory !== null) this.#memory.bounds = idempotency
-    const { maxEntries, maxBytes } = idempotency
+    if (this.#role !== 'worker') this.#logChange(idempotency.redis)
+    // The primary of several workers serves no client.
+    const shared = this.#role === 'primary' ? null : this.#acquireRedis(idempotency)
     return {
-      store: this.#store,
+      store: shared?.store ?? this.#store,
       room: this.#room,
       abandoned: this.#abandoned,
-      state: () =>
-        this.#memory && {
-          ...{ store: 'memory', state: 'local', since: this.#since, reason: null },
-          ...{ maxEntries, maxBytes, ...this.#memory.state() },
-        },
-      release: () => {},
+      state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
+      release: () => shared?.release(),
     }
+  }
+
+  /** Logs an edit after which every key is new: what is remembered stays where it was. */
+  #logChange(redis: RedisConfig | null): void {
+    const to = redis === null ? 'memory' : describeRedis(redis)
+    const from = this.#place
+    this.#place = to
+    if (from !== null && from !== to) this.#logEvent('warn', 'idempotency store changed', { from, to })
+  }
+
+  /** Returns the state of the memory. Null: it is that of another process, or the workers use Redis. */
+  #memoryState({ redis, maxEntries, maxBytes }: IdempotencyConfig): IdempotencyState | null {
+    if (this.#memory === null || redis !== null) return null
+    return {
+      ...{ store: 'memory', state: 'local', since: this.#since, reason: null },
+      ...{ maxEntries, maxBytes, ...this.#memory.state() },
+    }
+  }
+
+  /** Acquires the store in Redis. Null: there is none. It stays open until what was claimed in it is settled. */
+  #acquireRedis({ redis, encryptionKeys }: IdempotencyConfig) {
+    if (redis === null) return null
+    const { link, release } = this.#links.acquire(redis)
+    const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
+    const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, logEvent: this.#logEvent })
+    const releaseWhenIdle = (): void => {
+      if (store.isIdle()) release()
+      else unrefTimeout(releasePauseMs, releaseWhenIdle)
+    }
+    const state = (): IdempotencyState => {
+      const { isShared, since, reason } = link
+      return {
+        ...{ store: 'redis', state: isShared ? 'shared' : 'unavailable', since, reason, refused: store.refused },
+        ...nothingTold,
+      }
+    }
+    return { store, state, release: releaseWhenIdle }
   }
 
   /** Replies to the calls of another process. Null: this process does not remember. */

@@ -91,7 +91,7 @@ export class DataPlane {
         onInvalidated,
         limiterRole.kind === 'primary' ? null : new SharedCacheRegistry(logEvent),
       ),
-      idempotency: new IdempotencyRegistry(limiterRole),
+      idempotency: new IdempotencyRegistry(limiterRole, logEvent),
       contractValidators: new ContractValidatorsCache(),
       learningKey,
       auditSink,

@@ -237,3 +237,30 @@ test('without --online JSON has no endpoints, and none is tried', async () => {
   expect(JSON.parse(out)).not.toHaveProperty('endpoints')
   expect(accepted()).toBe(0)
 })
+
+test.each([
+  ['allkeys-lru', 1],
+  ['noeviction', 0],
+])('a Redis for idempotency that does %s for want of room is worth %i warnings', async (policy, warnings) => {
+  const redis = await scriptedRedis(([command]) => (command === 'INFO' ? memoryInfo(policy) : undefined))
+  const encryptionKeys = [Buffer.alloc(32).toString('base64')]
+  const url = `redis://127.0.0.1:${redis.port}`
+
+  const { out, code } = await check(fileWith({}, { idempotency: { redis: { url }, encryptionKeys } }))
+
+  expect(out.split('\n').filter((line) => line.includes('may forget keys'))).toHaveLength(warnings)
+  expect(code).toBe(0)
+})
+
+const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:${policy}\r\nx:1\r\n`
+
+test('a Redis for idempotency that does not say what it does for want of room is good', async () => {
+  const redis = await scriptedRedis(([command]) => (command === 'INFO' ? new Error('NOPERM no') : undefined))
+  const encryptionKeys = [Buffer.alloc(32).toString('base64')]
+  const url = `redis://127.0.0.1:${redis.port}`
+
+  const { out, code } = await check(fileWith({}, { idempotency: { redis: { url }, encryptionKeys } }))
+
+  expect(out).not.toContain('edis')
+  expect(code).toBe(0)
+})

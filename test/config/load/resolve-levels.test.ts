@@ -57,6 +57,8 @@ test('every key but upstreams has a default', () => {
       maxKeysPerClient: 100_000,
       maxEntries: 200_000,
       maxBytes: 64 * 1024 ** 2,
+      redis: null,
+      encryptionKeys: [],
     },
     compiledContract: null,
   })
@@ -296,6 +298,7 @@ describe('precedence', () => {
         24 +
         20 +
         28 +
+        15 +
         8 +
         6 +
         16 +

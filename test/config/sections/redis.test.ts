@@ -15,10 +15,11 @@ const nothing = {
   ...{ sentinelUsername: null, sentinelPassword: null, tls: null, timeout: 20, prefix: 'lender-gateway' },
 }
 
-const sections = ['limits', 'cache'] as const
+const sections = ['limits', 'cache', 'idempotency'] as const
 const insights = 'operations: { market.insights: { cache: true } }'
+const encryptionKey = Buffer.alloc(32, 1).toString('base64')
 const withRedis = (redis: string, section: (typeof sections)[number] = 'limits'): string =>
-  `${section}: { redis: ${redis} }\n${sandbox}\n${insights}`
+  `${section}: { redis: ${redis}${section === 'idempotency' ? `, encryptionKeys: [${encryptionKey}]` : ''} }\n${sandbox}\n${insights}`
 
 const forms = [
   ['{ url: "rediss://a:b@redis/1" }', { url: 'rediss://a:b@redis/1' }],

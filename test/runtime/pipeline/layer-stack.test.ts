@@ -125,7 +125,7 @@ const stackOptions = ({
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches,
-    idempotency: new IdempotencyRegistry({ kind: 'alone' }).acquire({
+    idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}).acquire({
       ...config,
       operations: byOperation(() => operation),
     }),

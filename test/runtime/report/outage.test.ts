@@ -63,7 +63,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
     tokenVerifiers: new TokenVerifiers(() => {}),
     caches: new CacheRegistry(() => {}),
-    idempotency: new IdempotencyRegistry({ kind: 'alone' }),
+    idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
     contractValidators: new ContractValidatorsCache(),
     learningKey: '',
     telemetry,

@@ -13,7 +13,7 @@ const claim = (name: string): Claim => ({
 
 const acquire = () => {
   const config = testConfig({ operations: { 'financing.pre-approval': { idempotency: true } } })
-  const lease = new IdempotencyRegistry({ kind: 'alone' }).acquire(config)
+  const lease = new IdempotencyRegistry({ kind: 'alone' }, () => {}).acquire(config)
   if (lease === null) throw new Error('no operation has idempotency')
   return lease
 }

@@ -103,7 +103,7 @@ const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   learningKey: '',
   tokenVerifiers: new TokenVerifiers(() => {}),
   caches: new CacheRegistry(() => {}),
-  idempotency: new IdempotencyRegistry({ kind: 'alone' }),
+  idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
   telemetry: createProcessTelemetry(null, 'gateway'),
   tracers: null,
   auditSink: nullAuditSink,

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import { createClient } from '@redis/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findScript, removeScript, renewScript, storeScript } from '../../../src/layers/cache/redis/scripts.ts'
+import { RedisIdempotencyStore } from '../../../src/shared/idempotency/redis-idempotency-store.ts'
+import { createResponseSealer } from '../../../src/shared/idempotency/response-sealer.ts'
 import { connectRedis, type RedisConnection } from '../../../src/shared/redis/redis-connection.ts'
+import { createClaim } from '../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
@@ -40,9 +43,26 @@ const runCache = async (connection: RedisConnection): Promise<void> => {
   await connection.run(renewScript, { keys: generations, args: ['newer', '1000'] })
 }
 
+const runIdempotency = async (connection: RedisConnection, forgetScripts: () => Promise<unknown>): Promise<void> => {
+  const link = { isShared: true, run: connection.run }
+  const sealer = createResponseSealer([Buffer.alloc(32)])
+  const store = new RedisIdempotencyStore({ link, prefix: space, sealer, logEvent: () => {} })
+  const claim = createClaim()
+  await connection.probe()
+  await forgetScripts()
+  await store.call({ type: 'claim', claim })
+  await store.call({ type: 'renew', claim })
+  await store.call({ type: 'settle', claim, settlement: { state: 'free' } })
+  await store.call({ type: 'claim', claim })
+  await store.call({ type: 'settle', claim, settlement: { state: 'done', fingerprint: null, response: null } })
+  await store.call({ type: 'find', key: claim })
+  await store.call({ type: 'forget', key: claim })
+}
+
 const uses = [
   ['limits', runLimits],
   ['cache', runCache],
+  ['idempotency', runIdempotency],
 ] as const
 
 describe.skipIf(program.missing)('a user of its own', () => {

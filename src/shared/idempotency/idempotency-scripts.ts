@@ -1,0 +1,88 @@
+import { createScript } from '../redis/redis-script.ts'
+
+// A record is a hash: `s` its state (`p` in progress, `d` done, `u` unknown), `t` the token of the attempt, `f` the
+// fingerprint (empty: not known), `i` the id of the first request, `c` since when, `l` until when an attempt in
+// progress holds without a renewal, `r` the sealed response. All times are of Redis's own clock, in milliseconds.
+
+const clock = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+
+/**
+ * Claims a key. KEYS: the record, and the bucket that counts the keys of its client. ARGV: token, fingerprint, request
+ * id, how long a record is kept, how long an attempt holds, `1` if it may be made again, the maximum of keys. Returns
+ * `c` (claimed), `f` (the client has too many keys), or state, request id, fingerprint, token and response of what came
+ * before. The bucket drains while records are kept, so that a client has at most twice as many keys as the maximum, and
+ * counting them takes one small key. An attempt that was not renewed in time has an unknown outcome.
+ */
+export const claimKeyScript = createScript(`${clock}
+local token, fingerprint, id = ARGV[1], ARGV[2], ARGV[3]
+local kept, lease, max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[7])
+local found = redis.call('HMGET', KEYS[1], 's', 'i', 'f', 't', 'r', 'l')
+local state = found[1]
+if state then
+  if state == 'p' and tonumber(found[6]) <= now then state = 'u' end
+  if state ~= 'u' or ARGV[6] ~= '1' or found[3] ~= fingerprint then
+    return { state, found[2], found[3], found[4], found[5] }
+  end
+  id = found[2]
+else
+  local used = 0
+  local was, at = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%S+)$')
+  if was then used = math.max(0, was - math.max(0, now - at) * max / kept) end
+  if used + 1 > max then return { 'f' } end
+  local bucket = string.format('%.17g %.17g', used + 1, now)
+  redis.call('SET', KEYS[2], bucket, 'PX', string.format('%.0f', math.ceil((used + 1) * kept / max)))
+end
+redis.call('HSET', KEYS[1], 's', 'p', 't', token, 'f', fingerprint, 'i', id, 'c', now, 'l', now + lease)
+redis.call('PEXPIRE', KEYS[1], kept + lease)
+return { 'c' }
+`)
+
+const heldByToken = `
+local held = redis.call('HMGET', KEYS[1], 's', 't', 'l')
+if held[1] ~= 'p' or held[2] ~= ARGV[1] or tonumber(held[3]) <= now then return 0 end
+`
+
+/**
+ * Settles an attempt, if it is still the caller's. KEYS: as for {@link claimKeyScript}. ARGV: token, `f` (free), `d` or
+ * `u`, fingerprint, how long the record is kept, the sealed response (empty: none). Returns 1 if it is settled.
+ */
+export const settleKeyScript = createScript(`${clock}${heldByToken}
+if ARGV[2] == 'f' then
+  redis.call('DEL', KEYS[1])
+  local used, at = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%S+)$')
+  if used then redis.call('SET', KEYS[2], string.format('%.17g %s', math.max(0, used - 1), at), 'KEEPTTL') end
+  return 1
+end
+redis.call('HSET', KEYS[1], 's', ARGV[2], 'f', ARGV[3])
+if ARGV[5] ~= '' then redis.call('HSET', KEYS[1], 'r', ARGV[5]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1
+`)
+
+/**
+ * Renews an attempt, if it is still the caller's. KEYS: the record. ARGV: token, how long the record is kept, how long
+ * the attempt holds. Returns 1 if it does.
+ */
+export const renewKeyScript = createScript(`${clock}${heldByToken}
+redis.call('HSET', KEYS[1], 'l', now + ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
+return 1
+`)
+
+/**
+ * Finds a record. KEYS: the record. Returns state, request id, since when, how many milliseconds it is still kept, and
+ * how many bytes there are of a response; nothing where there is no record.
+ */
+export const findKeyScript = createScript(`${clock}
+local found = redis.call('HMGET', KEYS[1], 's', 'i', 'c', 'l')
+local state = found[1]
+if not state then return {} end
+if state == 'p' and tonumber(found[4]) <= now then state = 'u' end
+return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), redis.call('HSTRLEN', KEYS[1], 'r') }
+`)
+
+/** Forgets a record. KEYS: the record. Returns how many there were. */
+export const forgetKeyScript = createScript(`return redis.call('DEL', KEYS[1])`)

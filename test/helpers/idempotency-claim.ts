@@ -1,0 +1,34 @@
+import { hash } from 'node:crypto'
+import type { Claim } from '../../src/shared/idempotency/idempotency-store.ts'
+
+const digest = (text: string): string => hash('sha256', text, 'base64url')
+
+let nth = 0
+
+/** Makes a claim of a key that no other test has, unless it says so. */
+export const createClaim = (more: Partial<Claim> = {}): Claim => {
+  nth++
+  return {
+    client: digest(`client ${nth}`),
+    name: digest(`name ${nth}`),
+    token: `token-${nth}`,
+    fingerprint: 'f-1',
+    requestId: `r-${nth}`,
+    ttlMs: 3_600_000,
+    leaseMs: 600_000,
+    takesOver: false,
+    maxKeys: 1000,
+    ...more,
+  }
+}
+
+/** Makes another claim of the same key: another request. */
+export const repeatClaim = (claim: Claim, more: Partial<Claim> = {}): Claim => ({
+  ...createClaim(),
+  client: claim.client,
+  name: claim.name,
+  ttlMs: claim.ttlMs,
+  leaseMs: claim.leaseMs,
+  maxKeys: claim.maxKeys,
+  ...more,
+})
