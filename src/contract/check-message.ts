@@ -18,7 +18,7 @@ import {
   toTyped,
 } from './parameter-values.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
-import type { ContractValidators } from './validators.ts'
+import { type ContractValidators, tooComplex } from './validators.ts'
 import { escapeSegment, maxViolations, shorten } from './violations.ts'
 
 /** What a check of a message's head leaves to do: nothing, a body to check, or a body that cannot be checked. */
@@ -30,9 +30,9 @@ export type BodyCheck =
 
 /**
  * Why a body is not checked beyond its type. `partial`: it is a part of one (206). `busy`: too many bodies wait to be
- * checked.
+ * checked. `too-complex`: the check was given up.
  */
-export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'busy'
+export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'too-complex' | 'busy'
 
 /** The violation of a body that has a schema and cannot be checked, where such a message is refused. */
 export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
@@ -40,6 +40,7 @@ export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy
   coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
   'not-json': { pointer: '', in: 'content-type', rule: 'not-json', detail: 'the type of the body has to be JSON' },
   partial: { pointer: '', in: 'status', rule: 'partial', detail: 'a part of a body cannot be checked' },
+  'too-complex': { pointer: '', in: 'body', ...tooComplex },
 }
 
 /** The result of checking a head. */
@@ -116,11 +117,16 @@ const findResponse = (responses: readonly ResponseContract[], status: number): R
   )
 }
 
-/** Checks a body. */
-export const checkBody = (schema: SchemaName, validators: ContractValidators, bytes: Buffer): readonly Violation[] => {
+/** Checks a body; null: the check takes too long, and was given up. */
+export const checkBody = (
+  schema: SchemaName,
+  validators: ContractValidators,
+  bytes: Buffer,
+): readonly Violation[] | null => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return [faultViolations[parsed.fault]]
-  return validators.validate(schema, parsed.value, 'body', { bytes: bytes.length })
+  const violations = validators.validate(schema, parsed.value, 'body', { bytes: bytes.length })
+  return violations[0]?.rule === tooComplex.rule ? null : violations
 }
 
 const jsonViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'body', rule, detail })

@@ -4,24 +4,34 @@ export class TooManyStepsError extends Error {}
 // A call that fails makes errors.
 const stepsPerCall = 10
 const patternStepsPerStep = 16
+const stepsPerNativePattern = 40
 
 /**
- * Counts what validators do beyond one look at each value: calls of a schema that others refer to, comparisons, and
- * patterns. A schema that refers to itself in several branches evaluates a value in each of them: what is nested 40
- * deep could keep the gateway busy for days.
+ * Counts what validators do, in steps of some 4 ns: checks of a schema, comparisons, and patterns. A schema that refers
+ * to itself in several branches evaluates a value in each of them: what is nested 40 deep could keep the gateway busy
+ * for days. Fifty branches for each item of a large body would do so for a second.
  */
 export class StepBudget {
   left = 0
 
-  /** Takes the steps of a call of a schema, more for a long text. Throws {@link TooManyStepsError} without any left. */
-  readonly takeCall = (value?: unknown): void => {
-    this.left -= typeof value === 'string' ? stepsPerCall + value.length / 4 : stepsPerCall
+  /**
+   * Takes the steps of a check of a schema: `more` for what it names, and some for a long text. Throws
+   * {@link TooManyStepsError} without any left.
+   */
+  readonly takeCall = (value?: unknown, more = 0): void => {
+    this.left -= (typeof value === 'string' ? stepsPerCall + value.length / 4 : stepsPerCall) + more
     if (this.left < 0) throw new TooManyStepsError()
   }
 
   /** Takes the steps of a pattern of RE2, which on most texts does far less than it may. */
   readonly takePattern = (textLength: number, programSize: number): void => {
     this.left -= (textLength * programSize) / patternStepsPerStep
+    if (this.left < 0) throw new TooManyStepsError()
+  }
+
+  /** Takes the steps of a pattern that JavaScript runs. */
+  readonly takeNativePattern = (textLength: number): void => {
+    this.left -= stepsPerNativePattern + textLength
     if (this.left < 0) throw new TooManyStepsError()
   }
 

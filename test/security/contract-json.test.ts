@@ -57,7 +57,10 @@ let upstream: TestUpstream
 beforeAll(async () => {
   upstream = await openHttpUpstream()
   const file = contractFile(contract, afterAll)
-  gateway = await openGateway({ upstream: upstream.url, contract: { file, request: 'enforce', maxBody: '2MiB' } })
+  gateway = await openGateway({
+    upstream: upstream.url,
+    contract: { file, request: 'enforce', maxBody: '2MiB' },
+  })
 })
 afterAll(async () => {
   await gateway.gateway.close()
@@ -89,13 +92,10 @@ const send = async (body: string, fields: readonly string[] = [], query = ''): P
 
 const rules = ({ errors }: Reply): readonly string[] => errors.map(({ rule }) => rule)
 
-const nest = (depth: number): string => `${'{"op":"and","args":['.repeat(depth)}{"op":"x"}${']}'.repeat(depth)}`
-
 describe('gets 400 and reaches no upstream:', () => {
   test.each<[string, string, readonly string[]]>([
     ['100,000 arrays in each other', '['.repeat(100_000) + ']'.repeat(100_000), ['depth']],
     ['100,000 objects in each other', '{"a":'.repeat(100_000), ['depth']],
-    ['a tree that each branch of its schema evaluates, 40 deep', `{"tree":${nest(40)}}`, ['complexity']],
     ['a number of a million digits', `{"amount":${'1'.repeat(1_000_000)}}`, ['type']],
     ['a number of a million digits behind the point', `{"amount":1001.${'1'.repeat(1_000_000)}}`, ['maximum']],
     ['an exponent of a million digits', `{"amount":1e${'1'.repeat(1_000_000)}}`, ['type']],

@@ -66,7 +66,7 @@ describe('a request', () => {
     ['that is chunked', chunked(long)],
   ])('over contract.maxBody, %s, gets 413, and no endpoint sees it', async (_, bytes) => {
     const { gateway, upstream } = await boot({
-      operations: { 'valuation.score': { idempotent: true } },
+      operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
       defaults: { retry: { attempts: 3, backoff: { base: '1ms', max: '1ms' } } },
     })
 
@@ -140,6 +140,45 @@ describe('a request', () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 415', 'HTTP/1.1 200'])
     await vi.waitFor(() => expect(log.lines()).toHaveLength(3), 30_000)
     expect(log.lines().slice(1)).toMatchObject([{ status: 415 }, { status: 200 }])
+  })
+})
+
+describe('what takes too long to check', () => {
+  const node = {
+    oneOf: ['and', 'or', 'not'].map((op) => ({
+      type: 'object',
+      required: ['op'],
+      properties: { args: { type: 'array', items: { $ref: '#/components/schemas/Asset' } }, op: { const: op } },
+    })),
+  }
+  const nest = `${'{"op":"and","args":['.repeat(40)}{"op":"x"}${']}'.repeat(40)}`
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Asset' } } }
+  const document = {
+    ...sampleContract,
+    paths: {
+      '/valuation/score': {
+        post: { requestBody: { content }, responses: { 200: { description: 'scored', content } } },
+      },
+    },
+    components: { schemas: { Asset: node } },
+  }
+  const roomy = { maxBody: '1MiB' }
+
+  test('passes unchecked', async () => {
+    const { gateway } = await boot({ contract: { ...roomy, unchecked: 'pass' } }, { body: nest }, document)
+
+    expect(parseStatus(await exchangeRaw(gateway.port, post(nest)))).toBe(200)
+    expect(gateway.lines.filter(({ failure }) => failure !== undefined)).toEqual([])
+  })
+
+  test('gets 400 as a request, and becomes 502 as a response, where that is refused', async () => {
+    const { gateway } = await boot({ contract: roomy }, { body: nest }, document)
+
+    const request = await exchangeRaw(gateway.port, post(nest))
+    const response = await exchangeRaw(gateway.port, post('{"op":"and"}'))
+
+    expect([parseStatus(request), parseStatus(response)]).toEqual([400, 502])
+    expect(problemOf(request)).toMatchObject({ code: 'invalid-request', errors: [{ in: 'body', rule: 'complexity' }] })
   })
 })
 

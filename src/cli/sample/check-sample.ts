@@ -12,7 +12,7 @@ import { parseRequestHead } from '../../downstream/request/request-head.ts'
 import { randomId } from '../../downstream/request/request-id.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { type HeaderFields, isHopByHop } from '../../header-fields.ts'
-import { refuseUnchecked, whyUnchecked } from '../../layers/contract/contract-options.ts'
+import { noViolations, refuseUnchecked, whyUnchecked } from '../../layers/contract/contract-options.ts'
 import { rejectionKindOf } from '../../layers/contract/request-contract.ts'
 import type { Sample, SampleMessage, SampleRequest } from './sample.ts'
 
@@ -49,11 +49,13 @@ export const checkSample = (
     { body }: SampleMessage,
     mode: ContractMode,
   ): Pick<CheckedMessage, 'violations' | 'unchecked'> => {
-    const unchecked = whyUnchecked(head.body, body.length > maxBytes ? 'too-large' : null)
+    const unread = whyUnchecked(head.body, body.length > maxBytes ? 'too-large' : null)
+    const isRead = head.body.kind === 'schema' && unread === null
+    const inBody = isRead ? checkBody(head.body.schema, validators, body) : noViolations
+    const unchecked = inBody === null ? 'too-complex' : unread
     const refused = refuseUnchecked(head.body, unchecked, { refusesUnchecked: refusesUnchecked && mode === 'enforce' })
     if (refused.length > 0) return { violations: [...head.violations, ...refused], unchecked: null }
-    if (head.body.kind !== 'schema' || unchecked !== null) return { violations: head.violations, unchecked }
-    return { violations: [...head.violations, ...checkBody(head.body.schema, validators, body)], unchecked }
+    return { violations: [...head.violations, ...(inBody ?? noViolations)], unchecked }
   }
   const checkRequest = (message: SampleRequest): CheckedMessage => {
     const { query, body } = message

@@ -116,5 +116,6 @@ const uncheckedTexts: Readonly<Record<UncheckedReason, string>> = {
   coded: 'it is compressed, or coded in another way',
   'not-json': 'it is not of JSON',
   partial: 'it is a part of one',
+  'too-complex': 'to check it takes too long',
   busy: 'too many wait for their check',
 }

@@ -1,13 +1,14 @@
 import type { SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
-import { areChecksBounded } from './checking-cost.ts'
 import { sharedSchema } from './compile-contract.ts'
-import { asTree, isTree, type Tree } from './contract-node.ts'
+import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
 import { countedKeyword } from './own-keywords.ts'
 import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
 
-const countedSchema = { [countedKeyword]: true }
+/** Computes the steps of looking for the members that a schema names. */
+const stepsOf = ({ properties, required }: Tree): number =>
+  Object.keys(asTree(properties)).length + asItems(required).length
 
 /** Collects the schemas that messages are checked against, as Ajv takes them. */
 export class SchemaCollector {
@@ -18,7 +19,6 @@ export class SchemaCollector {
   readonly #names = new Map<unknown, SchemaName>()
   readonly #memberNames = new Set<string>()
   readonly #sharedNames = new Map<string, string>()
-  #isCounted = false
 
   constructor(follow: FollowReference) {
     this.#follow = follow
@@ -48,9 +48,8 @@ export class SchemaCollector {
     return name
   }
 
-  /** Copies what was added. Where a place could be checked again and again, the checks are counted at run time. */
+  /** Copies what was added. Each check of a schema is counted at run time. */
   finish(): void {
-    this.#isCounted = !areChecksBounded(this.#names.keys(), this.#follow)
     for (const [schema, name] of this.#names) this.schemas[name] = this.#copy(schema) as object | boolean
   }
 
@@ -59,15 +58,15 @@ export class SchemaCollector {
   }
 
   #copyTree(schema: Tree): Tree {
-    const copy: Record<string, unknown> = this.#isCounted ? { ...countedSchema } : {}
+    // A reference alone takes the steps of what it leads to.
+    const isReference = typeof schema.$ref === 'string' && Object.keys(schema).length === 1
+    const copy: Record<string, unknown> = isReference ? {} : { [countedKeyword]: stepsOf(schema) }
     for (const [keyword, value] of Object.entries(schema)) {
       const kind = schemaKeywords[keyword]
       if (keyword.startsWith('x-') || keyword === '$schema' || keyword === '$defs' || keyword === 'definitions')
         continue
       if (keyword === '$ref') copy.$ref = this.#share(String(value))
       else if (keyword === 'format' && !Object.hasOwn(formats, String(value))) continue
-      // It goes on after an item that fails, and keeps an error of each.
-      else if (keyword === 'contains' && isTree(value)) copy.contains = { ...this.#copyTree(value), ...countedSchema }
       else if (kind === 'schema') copy[keyword] = this.#copy(value)
       else if (kind === 'schema-list') copy[keyword] = (value as readonly unknown[]).map((each) => this.#copy(each))
       else if (kind === 'schema-map')

@@ -3,15 +3,18 @@ import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, stringify } 
 import { isMultipleOf } from '../../contract/multiple-of.ts'
 import { hasUniqueItems } from '../../contract/unique-items.ts'
 
-/** The keyword of a schema whose checks are counted at run time, by the function that evaluates the code. */
+/**
+ * The keyword by which the checks of a schema are counted at run time: the steps that it takes beside those of every
+ * check.
+ */
 export const countedKeyword = 'x-counted'
 
 const counted: CodeKeywordDefinition = {
   keyword: countedKeyword,
-  schemaType: 'boolean',
+  schemaType: 'number',
   before: '$ref',
-  code({ gen, data }: KeywordCxt) {
-    gen.code(_`takeStep(${data})`)
+  code({ gen, data, schema }: KeywordCxt) {
+    gen.code(_`takeStep(${data}, ${Number(schema)})`)
   },
 }
 

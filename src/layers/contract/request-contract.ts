@@ -41,12 +41,13 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
     const check = (): void => {
       const head = { query, fields, hasBody: body.length !== 0 }
       const { violations, body: toCheck } = checkRequestHead(contract, options.validators, head)
-      const unchecked = whyUnchecked(toCheck, copy?.failure ?? null)
-      const isBodyKnown = toCheck.kind === 'schema' && unchecked === null && isComplete
+      const unread = whyUnchecked(toCheck, copy?.failure ?? null)
+      const isBodyKnown = toCheck.kind === 'schema' && unread === null && isComplete
       const inBody =
         isBodyKnown && copy !== null ? checkRequestBody(contract, toCheck.schema, options, copy.bytes) : noViolations
       copy?.free()
-      const all = joinViolations(violations, inBody)
+      const unchecked = inBody === null ? 'too-complex' : unread
+      const all = joinViolations(violations, inBody ?? noViolations)
       // Of a body that stopped in the middle nothing can be said.
       const isCutOff = toCheck.kind === 'schema' && unchecked === null && !isComplete
       if (all.length > 0 || !isCutOff) countMessage(exchange, 'request', options, all, unchecked)
@@ -90,9 +91,9 @@ const enforceBody = async (
   next: Handler,
 ): Promise<ProxyResponse> => {
   const { whole, stop } = await bufferRequestBody(exchange, options.maxBytes, options.checks.requests)
-  const why = whole === null ? 'too-large' : null
-  const violations =
-    whole === null ? refuseUnchecked(toCheck, why, options) : checkRequestBody(contract, toCheck.schema, options, whole)
+  const found = whole === null ? null : checkRequestBody(contract, toCheck.schema, options, whole)
+  const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
+  const violations = found ?? refuseUnchecked(toCheck, why, options)
   if (violations.length > 0) {
     stop()
     throw reject(exchange, options, violations)
@@ -107,13 +108,13 @@ const enforceBody = async (
   }
 }
 
-/** Checks a body; a chunked one may turn out to be none. */
+/** Checks a body, which may turn out to be none when it is chunked; null: the check was given up. */
 const checkRequestBody = (
   contract: RequestContract,
   schema: SchemaName,
   { validators }: ContractLayerOptions,
   bytes: Buffer,
-): readonly Violation[] => {
+): readonly Violation[] | null => {
   if (bytes.length > 0) return checkBody(schema, validators, bytes)
   return contract.body?.required === true ? [missingBody] : noViolations
 }

@@ -38,11 +38,12 @@ const reportResponse = (
   const copy = new BodyCopy(options.maxBytes, options.checks.responses)
   const check = (): void => {
     const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
-    const unchecked = whyUnchecked(toCheck, copy.failure)
-    const isBodyKnown = toCheck.kind === 'schema' && unchecked === null
+    const unread = whyUnchecked(toCheck, copy.failure)
+    const isBodyKnown = toCheck.kind === 'schema' && unread === null
     const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
     copy.free()
-    countMessage(exchange, 'response', options, joinViolations(violations, inBody), unchecked)
+    const unchecked = inBody === null ? 'too-complex' : unread
+    countMessage(exchange, 'response', options, joinViolations(violations, inBody ?? noViolations), unchecked)
   }
   const onEnd = (): void => {
     if (options.checks.add(check)) return
@@ -79,9 +80,9 @@ export const enforceResponseLayer =
     }
     const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks.responses)
     const { whole } = buffered
-    const why = whole === null ? 'too-large' : null
-    const inBody =
-      whole === null ? refuseUnchecked(toCheck, why, options) : checkBody(toCheck.schema, options.validators, whole)
+    const found = whole === null ? null : checkBody(toCheck.schema, options.validators, whole)
+    const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
+    const inBody = found ?? refuseUnchecked(toCheck, why, options)
     if (inBody.length > 0) {
       buffered.body.discard()
       throw reject(exchange, options, inBody)

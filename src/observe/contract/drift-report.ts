@@ -89,6 +89,7 @@ export const zeroUnchecked: Readonly<Record<UncheckedReason, number>> = {
   coded: 0,
   'not-json': 0,
   partial: 0,
+  'too-complex': 0,
   busy: 0,
 }
 

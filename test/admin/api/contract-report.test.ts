@@ -35,7 +35,10 @@ test('it says where messages break the contract, and which request to look for',
   await expect.poll(() => rowsOf(live.admin)).toHaveLength(2)
   const { at: _, ...report } = await reportOf(live.admin)
   const time = expect.stringMatching(/^\d{4}-.*Z$/)
-  const counts = { rejected: 0, unchecked: { 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, busy: 0 } }
+  const counts = {
+    rejected: 0,
+    unchecked: { 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 },
+  }
   expect(report).toMatchObject({
     contract: {
       file: settings.contract.file,

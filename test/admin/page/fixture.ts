@@ -49,7 +49,7 @@ const messages = (
   checked: mode === 'off' ? 0 : checked,
   broken: mode === 'off' ? 0 : broken,
   rejected: mode === 'enforce' ? broken : 0,
-  unchecked: { 'too-large': 0, coded: mode === 'off' ? 0 : 12, 'not-json': 0, partial: 0, busy: 0 },
+  unchecked: { 'too-large': 0, coded: mode === 'off' ? 0 : 12, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 },
 })
 
 const wave = (index: number, scale: number): number =>

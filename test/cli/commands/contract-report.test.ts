@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ContractReport, DriftRowView } from '../../../src/admin/api/contract-report.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 
-const unchecked = { 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, busy: 0 }
+const unchecked = { 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 }
 const off = { mode: 'off', checked: 0, broken: 0, rejected: 0, unchecked } as const
 
 const row: DriftRowView = {

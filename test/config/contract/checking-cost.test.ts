@@ -1,29 +1,12 @@
 import { expect, test } from 'vitest'
-import { areChecksBounded, checksInPlace, findCirclesInPlace } from '../../../src/config/contract/checking-cost.ts'
+import { checksInPlace, findCirclesInPlace } from '../../../src/config/contract/checking-cost.ts'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
 import { createFollow } from '../../../src/config/contract/schema-walk.ts'
 import { createValidators } from '../../../src/contract/validators.ts'
 import { folderWith } from '../helper.ts'
 
 const ref = (name: string): object => ({ $ref: `#/${name}` })
-const isBounded = (schemas: Readonly<Record<string, unknown>>): boolean =>
-  areChecksBounded([schemas.A], createFollow(schemas))
-
 const tree = { type: 'object', properties: { left: ref('A'), right: ref('A') } }
-const list = { anyOf: [{ type: 'null' }, { properties: { head: {}, tail: ref('A') } }] }
-const doubled = { anyOf: [{ properties: { a: ref('A') }, required: ['x'] }, { properties: { a: ref('A') } }] }
-
-test('what can be checked again at every level is found', () => {
-  expect(isBounded({ A: tree })).toBe(true)
-  expect(isBounded({ A: list })).toBe(true)
-  expect(isBounded({ A: { items: ref('B') }, B: { allOf: [ref('A'), { type: 'array' }] } })).toBe(true)
-  expect(isBounded({ A: { oneOf: Array.from({ length: 20 }, () => ({ properties: { id: {} } })) } })).toBe(true)
-  expect(isBounded({ A: doubled })).toBe(false)
-  expect(isBounded({ A: { properties: { a: ref('A') }, patternProperties: { b: ref('A') } } })).toBe(false)
-  expect(isBounded({ A: { properties: { a: ref('A') }, unevaluatedProperties: ref('A') } })).toBe(false)
-  expect(isBounded({ A: { items: ref('A'), contains: ref('A') } })).toBe(false)
-})
-
 test('the schemas of one place are counted as often as branches lead to them', () => {
   const schemas = { A: { allOf: [ref('B'), ref('B')] }, B: { allOf: [ref('C'), ref('C')] }, C: { type: 'null' } }
 
@@ -37,8 +20,7 @@ test('a circle without a member between is found', () => {
   expect(findCirclesInPlace([tree], createFollow({ A: tree }))).toEqual(new Set())
 })
 
-test('items that none of many `contains` finds are counted: each keeps an error', () => {
-  const body = { anyOf: Array.from({ length: 40 }, (_, i) => ({ contains: { const: `x${i}` } })) }
+const loadBody = (schema: object) => {
   const folder = folderWith({
     'contract.json': JSON.stringify({
       openapi: '3.1.1',
@@ -46,7 +28,7 @@ test('items that none of many `contains` finds are counted: each keeps an error'
       paths: {
         '/valuation/score': {
           post: {
-            requestBody: { content: { 'application/json': { schema: { type: 'array', ...body } } } },
+            requestBody: { content: { 'application/json': { schema } } },
             responses: { 200: { description: 'scored' } },
           },
         },
@@ -55,9 +37,62 @@ test('items that none of many `contains` finds are counted: each keeps an error'
   })
   const { contract } = loadContract(folder, 'contract.json')
   const validators = contract && createValidators(contract)
-  const items = (length: number) => Array.from({ length }, () => 1)
-  const rules = (value: unknown, bytes: number) =>
+  return (value: unknown, bytes: number) =>
     validators?.validate('s0', value, 'body', { bytes })?.map(({ rule }) => rule)
+}
+
+test('items that fifty branches are tried for are counted, also where no branch leads to another schema', () => {
+  const branch = (i: number): object => ({
+    type: 'object',
+    required: ['kind'],
+    properties: { kind: { const: `k${i}` }, a: { type: 'string' }, b: { type: 'string' } },
+  })
+  const rules = loadBody({
+    type: 'array',
+    items: { anyOf: [...Array.from({ length: 50 }, (_, i) => branch(i)), { type: 'number' }] },
+  })
+  const honest = (length: number) =>
+    Array.from({ length }, () => ({ kind: 'k49', a: 'x'.repeat(30), b: 'x'.repeat(30) }))
+
+  // 1 MiB of digits would take 25 million branches.
+  expect(
+    rules(
+      Array.from({ length: 524_000 }, () => 0),
+      1024 ** 2,
+    ),
+  ).toEqual(['complexity'])
+  expect(rules(honest(10_000), 1024 ** 2)).toEqual([])
+})
+
+test('patterns that JavaScript runs and members that a schema names are counted too', () => {
+  const patterns = Array.from({ length: 40 }, (_, i) => [`^k${i}[a-z]+$`, { type: 'number' }])
+  const names = Array.from({ length: 1_000 }, (_, i) => [`p${i}`, { type: 'string' }])
+  const members = (length: number) => Object.fromEntries(Array.from({ length }, (_, i) => [`n${i}`, 0]))
+  const byPattern = loadBody({ type: 'object', patternProperties: Object.fromEntries(patterns) })
+  const byName = loadBody({ type: 'array', items: { type: 'object', properties: Object.fromEntries(names) } })
+
+  expect(byPattern(members(80_000), 800_000)).toEqual(['complexity'])
+  expect(byPattern(members(100), 1_000)).toEqual([])
+  expect(
+    byName(
+      Array.from({ length: 350_000 }, () => ({})),
+      1024 ** 2,
+    ),
+  ).toEqual(['complexity'])
+  expect(
+    byName(
+      Array.from({ length: 1_000 }, () => ({})),
+      100_000,
+    ),
+  ).toEqual([])
+})
+
+test('items that none of many `contains` finds are counted: each keeps an error', () => {
+  const rules = loadBody({
+    type: 'array',
+    anyOf: Array.from({ length: 40 }, (_, i) => ({ contains: { const: `x${i}` } })),
+  })
+  const items = (length: number) => Array.from({ length }, () => 1)
 
   expect(rules(items(100_000), 200_000)).toEqual(['complexity'])
   expect(rules([...items(300), 'x39'], 700)).toEqual([])

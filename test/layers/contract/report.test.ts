@@ -41,7 +41,7 @@ const respond = async (options: ContractLayerOptions, exchange: Exchange = fakeE
 const totalsOf = ({ driftCounts }: ContractLayerOptions) =>
   driftCounts.report.totals.map(({ checked, broken, unchecked }) => ({ checked, broken, ...unchecked }))
 
-const none = { checked: 0, broken: 0, 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, busy: 0 }
+const none = { checked: 0, broken: 0, 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 }
 
 test('a response is checked after it was handed on, though its exchange never ends: a fetch of the cache', async () => {
   const options = layerOptions()

@@ -41,7 +41,7 @@ test('messages are counted by what became of them', () => {
       checked: 2,
       broken: 1,
       rejected: 1,
-      unchecked: { 'too-large': 0, coded: 1, 'not-json': 0, partial: 0, busy: 0 },
+      unchecked: { 'too-large': 0, coded: 1, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 },
     },
     expect.objectContaining({ direction: 'response', checked: 1, broken: 1, rejected: 0 }),
   ])
