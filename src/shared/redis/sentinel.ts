@@ -31,23 +31,33 @@ export const watchMaster = async (
   const replies = await Promise.allSettled(watches.map((watch) => watch.ask()))
   const [latest] = replies
     .flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []))
-    .sort((a, b) => b.election - a.election)
+    .sort((a, b) => b.election - a.election || Number(b.isLeaving) - Number(a.isLeaving))
   if (latest === undefined) {
     destroy()
     const reasons = replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason.message] : []))
     throw new Error(`no Sentinel names the master: ${reasons.join('; ')}`)
   }
+  if (latest.isLeaving) {
+    destroy()
+    throw leavingError(latest)
+  }
   for (const watch of watches)
     watch.start((master) => {
+      if (master.isLeaving && master.election >= latest.election) onReplaced(leavingError(master))
       if (master.election > latest.election && formatAddress(master) !== formatAddress(latest))
         onReplaced(new Error(`the Sentinels name another master: ${formatAddress(master)}`))
     })
   return { address: latest, destroy }
 }
 
+const leavingError = (master: RedisAddress): Error =>
+  new Error(`the Sentinels are replacing the master: ${formatAddress(master)}`)
+
 interface NamedMaster extends RedisAddress {
   /** The number of its election: a Sentinel that was cut off knows an earlier one. */
   readonly election: number
+  /** Whether the Sentinel is about to replace it, and has not said by what. */
+  readonly isLeaving: boolean
 }
 
 /** A Sentinel that is asked again and again, on one connection as long as that lasts. */
@@ -121,8 +131,9 @@ const parseMaster = (state: unknown, address: unknown): NamedMaster => {
   const read = (name: string): string => list[list.findIndex((each, i) => i % 2 === 0 && each === name) + 1] ?? ''
   const [host = '', port = ''] = Array.isArray(address) ? address.map(String) : []
   const isElected = host !== read('ip') || port !== read('port')
+  const isLeaving = !isElected && read('flags').includes('failover_in_progress')
   const election = Number(read('config-epoch')) + (isElected ? 0.5 : 0)
   if (host === '' || !(Number(port) > 0 && Number(port) <= 65_535) || !(election >= 0))
     throw new Error('no address of a master')
-  return { host, port: Number(port), election }
+  return { host, port: Number(port), election, isLeaving }
 }

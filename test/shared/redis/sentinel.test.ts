@@ -10,12 +10,15 @@ interface Knowledge {
   /** Of the last election that is over. */
   readonly master: number
   readonly epoch: number
-  /** The replica that was elected in a failover that it leads just now. */
+  /** Whether it leads a failover just now. */
+  readonly isLeading?: boolean
+  /** The replica that was elected in that failover. */
   readonly elected?: number
 }
 
-const knows = ({ master, epoch, elected = master }: Knowledge): ScriptedRedis['reply'] => {
-  const state = ['name', 'm', 'ip', '127.0.0.1', 'port', String(master), 'config-epoch', String(epoch)]
+const knows = ({ master, epoch, elected = master, isLeading = false }: Knowledge): ScriptedRedis['reply'] => {
+  const flags = isLeading ? 'master,failover_in_progress,force_failover' : 'master'
+  const state = ['name', 'm', 'ip', '127.0.0.1', 'port', String(master), 'flags', flags, 'config-epoch', String(epoch)]
   return ([command, what]) => {
     if (command !== 'SENTINEL') return undefined
     return what === 'MASTER' ? state : ['127.0.0.1', String(elected)]
@@ -56,7 +59,7 @@ test('a replica that was elected is the master while the failover is not over ye
   const [before, now] = [await scriptedRedis(), await scriptedRedis()]
   const sentinels = [
     await scriptedRedis(knows({ master: before.port, epoch: 3 })),
-    await scriptedRedis(knows({ master: before.port, epoch: 3, elected: now.port })),
+    await scriptedRedis(knows({ master: before.port, epoch: 3, isLeading: true, elected: now.port })),
   ]
 
   const connection = await connect(sentinels)
@@ -109,6 +112,23 @@ test('another master after a later election ends the connection', async () => {
 
   await vi.waitFor(() => expect(onLost).toHaveBeenCalled(), patient)
   expect(String(onLost.mock.calls[0]?.[0])).toContain(`another master: 127.0.0.1:${now.port}`)
+})
+
+test('a master that a Sentinel is replacing is left before another is elected, and not taken up again', async () => {
+  const master = await scriptedRedis()
+  const sentinels = [
+    await scriptedRedis(knows({ master: master.port, epoch: 3 })),
+    await scriptedRedis(knows({ master: master.port, epoch: 3 })),
+  ]
+  const onLost = vi.fn()
+  await connect(sentinels, onLost)
+
+  for (const sentinel of sentinels.slice(1)) sentinel.reply = knows({ master: master.port, epoch: 3, isLeading: true })
+
+  await vi.waitFor(() => expect(onLost).toHaveBeenCalled(), patient)
+  const reason = `the Sentinels are replacing the master: 127.0.0.1:${master.port}`
+  expect(String(onLost.mock.calls[0]?.[0])).toContain(reason)
+  await expect(connect(sentinels)).rejects.toThrow(reason)
 })
 
 test('a Sentinel that was cut off, and names an earlier master, ends nothing; nor does one that is gone', async () => {
