@@ -2,7 +2,8 @@ import { createScript } from '../redis/redis-script.ts'
 
 // A record is a hash: `s` its state (`p` in progress, `d` done, `u` unknown), `t` the token of the attempt, `f` the
 // fingerprint (empty: not known), `i` the id of the first request, `c` since when, `l` until when an attempt in
-// progress holds without a renewal, `r` the sealed response. All times are of Redis's own clock, in milliseconds.
+// progress holds without a renewal, `w` where an attempt before it may have been processed, `r` the sealed response.
+// All times are of Redis's own clock, in milliseconds.
 
 const clock = `
 local time = redis.call('TIME')
@@ -27,6 +28,7 @@ if state then
     return { state, found[2], found[3], found[4], found[5] }
   end
   id = found[2]
+  redis.call('HSET', KEYS[1], 'w', '1')
 else
   local used = 0
   local was, at = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%S+)$')
@@ -50,13 +52,16 @@ if held[1] ~= 'p' or held[2] ~= ARGV[1] or tonumber(held[3]) <= now then return 
  * `u`, fingerprint, how long the record is kept, the sealed response (empty: none). Returns 1 if it is settled.
  */
 export const settleKeyScript = createScript(`${clock}${heldByToken}
-if ARGV[2] == 'f' then
+local state = ARGV[2]
+if state == 'f' and redis.call('HMGET', KEYS[1], 'w')[1] then state = 'u' end
+if state == 'f' then
   redis.call('DEL', KEYS[1])
   local used, at = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%S+)$')
   if used then redis.call('SET', KEYS[2], string.format('%.17g %s', math.max(0, used - 1), at), 'KEEPTTL') end
   return 1
 end
-redis.call('HSET', KEYS[1], 's', ARGV[2], 'f', ARGV[3])
+redis.call('HSET', KEYS[1], 's', state)
+if ARGV[2] ~= 'f' then redis.call('HSET', KEYS[1], 'f', ARGV[3]) end
 if ARGV[5] ~= '' then redis.call('HSET', KEYS[1], 'r', ARGV[5]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1

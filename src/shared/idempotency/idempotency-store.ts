@@ -45,7 +45,10 @@ export type ClaimResult =
   /** `response` null: it is too large, or was given up for want of room. */
   | ({ readonly state: 'done'; readonly response: Buffer | null } & FirstRequest)
 
-/** The end of an attempt. `free`: the upstream has certainly not processed it, and the key may be used again. */
+/**
+ * The end of an attempt. `free`: the upstream has certainly not processed it, and the key may be used again. Where an
+ * attempt before it may have been processed, the outcome is unknown as before.
+ */
 export type Settlement =
   | { readonly state: 'free' }
   | { readonly state: 'unknown'; readonly fingerprint: string | null }

@@ -26,6 +26,8 @@ interface Entry {
   readonly ttlMs: number
   readonly claimedAt: number
   state: RecordSummary['state']
+  /** Whether an attempt before this one may have been processed. */
+  readonly wasUnknown: boolean
   token: string
   fingerprint: string | null
   /** When an attempt in progress counts as unknown. */
@@ -113,7 +115,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (state !== 'unknown' || !claim.takesOver || fingerprint !== claim.fingerprint)
       return state === 'done' ? { state, requestId, fingerprint, response } : { state, requestId, fingerprint }
     this.#remove(claim.name, entry)
-    this.#add({ ...claim, requestId }, at)
+    this.#add({ ...claim, requestId }, at, true)
     return { state: 'claimed' }
   }
 
@@ -130,13 +132,14 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 
-  #add({ client, name, token, fingerprint, requestId, ttlMs, leaseMs }: Claim, at: number): void {
+  #add({ client, name, token, fingerprint, requestId, ttlMs, leaseMs }: Claim, at: number, wasUnknown = false): void {
     this.#entries.set(name, {
       client,
       requestId,
       ttlMs,
       claimedAt: at,
       state: 'in-progress',
+      wasUnknown,
       token,
       fingerprint,
       leaseUntil: at + leaseMs,
@@ -154,7 +157,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const entry = this.#findHeld(name, token, at)
     if (entry === null) return false
     if (settlement.state === 'free') {
-      this.#remove(name, entry)
+      if (entry.wasUnknown) this.#setState(name, entry, 'unknown', at)
+      else this.#remove(name, entry)
       return true
     }
     this.#setState(name, entry, settlement.state, at)

@@ -204,6 +204,22 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
     expect(await renew(again)).toBe(true)
   })
 
+  test('has an unknown outcome again when the attempt that was to find it out was not made', async () => {
+    const { claim, settle } = await use()
+    const first = createClaim()
+    const again = repeatClaim(first, { takesOver: true })
+
+    await claim(first)
+    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+    await claim(again)
+    expect(await settle(again, { state: 'free' })).toBe(true)
+
+    const known = { requestId: first.requestId, fingerprint: 'f-1' }
+    expect(await claim(repeatClaim(first))).toEqual({ state: 'unknown', ...known })
+    expect((await claim(repeatClaim(first, { takesOver: true, fingerprint: 'f-2' })))?.state).toBe('unknown')
+    expect(await claim(repeatClaim(first, { takesOver: true }))).toEqual({ state: 'claimed' })
+  })
+
   test('names the first request after another has found its outcome out', async () => {
     const { claim, settle } = await use()
     const first = createClaim()
