@@ -6,7 +6,8 @@ import type { ObservedContent } from '../../observe/contract/learn-content.ts'
 import type { Learner } from '../../observe/contract/learner.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import type { CheckQueue } from './check-queue.ts'
-import { ReportedResponseBody } from './reported-body.ts'
+import { shareOf } from './contract-options.ts'
+import { copyRequestBody, ReportedResponseBody } from './reported-body.ts'
 
 /** What the layer is made from. */
 export interface ContractLearningOptions {
@@ -48,7 +49,6 @@ class RequestCopy {
   /** Null: the body is not read, or there is none. */
   readonly #body: BodyCopy | null
   #isComplete: boolean
-  #isClosed = false
 
   constructor(exchange: Exchange, options: ContractLearningOptions) {
     const { body, fields } = exchange
@@ -59,8 +59,8 @@ class RequestCopy {
     this.#body =
       body.length === 0 || !isReadable(fields)
         ? null
-        : new BodyCopy(options.maxBytes, options.checks.requests, body.length)
-    if (this.#body !== null) this.#copyBody()
+        : new BodyCopy(options.maxBytes, shareOf(options.checks.requests, exchange), body.length)
+    if (this.#body !== null) this.#copyBody(this.#body)
   }
 
   /** Learns the request. The upstream has responded before all of the body was sent: then it is not learnt. */
@@ -68,7 +68,6 @@ class RequestCopy {
     const { operation, query, body } = this.#exchange
     const { learner, checks } = this.#options
     if (this.#body !== null && !this.#isComplete) return this.close()
-    this.#isClosed = true
     const hasBody = this.#body === null ? body.length !== 0 : this.#body.failure !== null || this.#body.bytes.length > 0
     runLater(checks, this.#body, () => {
       const content = hasBody ? readContent(this.#fields, this.#body, '') : noContent
@@ -77,11 +76,10 @@ class RequestCopy {
   }
 
   close(): void {
-    this.#isClosed = true
-    this.#body?.free()
+    this.#body?.close()
   }
 
-  #copyBody(): void {
+  #copyBody(copy: BodyCopy): void {
     const { body } = this.#exchange
     if (body.received) {
       // A layer further out has read it, and it can be read again.
@@ -89,36 +87,31 @@ class RequestCopy {
       this.#isComplete = false
       body.read().then(
         (chunks) => {
-          for (const chunk of chunks) this.#push(chunk)
+          for (const chunk of chunks) copy.push(chunk)
           this.#isComplete = true
         },
         () => this.close(),
       )
       return
     }
-    const { onData } = body
-    body.onData = (chunk) => {
-      onData?.(chunk)
-      if (chunk === null) this.#isComplete = true
-      else this.#push(chunk)
-    }
-  }
-
-  #push(chunk: Buffer): void {
-    if (!this.#isClosed && this.#body?.push(chunk) === false) this.#body.free()
+    copyRequestBody(body, copy, () => {
+      this.#isComplete = true
+    })
   }
 }
 
 const learnResponse = (
-  { operation }: Exchange,
+  exchange: Exchange,
   response: ProxyResponse,
   { learner, checks, maxBytes }: ContractLearningOptions,
 ): ProxyResponse => {
   const { status, reason, fields, body } = response
   // RFC 9110 §15.3.7: a part of a body says nothing of the whole.
-  const copy = isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, checks.responses) : null
+  const copy = isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, shareOf(checks.responses, exchange)) : null
   const learn = (): void =>
-    runLater(checks, copy, () => learner.observeResponse(operation.id, { status, ...readContent(fields, copy, null) }))
+    runLater(checks, copy, () =>
+      learner.observeResponse(exchange.operation.id, { status, ...readContent(fields, copy, null) }),
+    )
   if (copy !== null) return { status, reason, fields, body: new ReportedResponseBody(body, copy, learn) }
   learn()
   return response

@@ -18,6 +18,7 @@ import {
   joinViolations,
   noViolations,
   refuseUnchecked,
+  shareOf,
   whyUnchecked,
 } from './contract-options.ts'
 import { copyRequestBody } from './reported-body.ts'
@@ -32,7 +33,9 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
     if (!isSampled(options.sample)) return next(exchange)
     const { body, query, fields } = exchange
     const copy =
-      readsBody && body.length !== 0 ? new BodyCopy(options.maxBytes, options.checks.requests, body.length) : null
+      readsBody && body.length !== 0
+        ? new BodyCopy(options.maxBytes, shareOf(options.checks.requests, exchange), body.length)
+        : null
     let isComplete = false
     if (copy !== null)
       copyRequestBody(body, copy, () => {
@@ -90,7 +93,11 @@ const enforceBody = async (
   options: ContractLayerOptions,
   next: Handler,
 ): Promise<ProxyResponse> => {
-  const { whole, stop } = await bufferRequestBody(exchange, options.maxBytes, options.checks.requests)
+  const { whole, stop } = await bufferRequestBody(
+    exchange,
+    options.maxBytes,
+    shareOf(options.checks.requests, exchange),
+  )
   const found = whole === null ? null : checkRequestBody(contract, toCheck.schema, options, whole)
   const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
   const violations = found ?? refuseUnchecked(toCheck, why, options)

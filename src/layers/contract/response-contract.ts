@@ -12,6 +12,7 @@ import {
   joinViolations,
   noViolations,
   refuseUnchecked,
+  shareOf,
   whyUnchecked,
 } from './contract-options.ts'
 import { ReportedResponseBody } from './reported-body.ts'
@@ -35,7 +36,7 @@ const reportResponse = (
   exchange: Exchange,
   { status, reason, fields, body }: ProxyResponse,
 ): ProxyResponse => {
-  const copy = new BodyCopy(options.maxBytes, options.checks.responses)
+  const copy = new BodyCopy(options.maxBytes, shareOf(options.checks.responses, exchange))
   const check = (): void => {
     const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
     const unread = whyUnchecked(toCheck, copy.failure)
@@ -78,7 +79,12 @@ export const enforceResponseLayer =
       countMessage(exchange, 'response', options, noViolations, why)
       return response
     }
-    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, options.checks.responses)
+    const buffered = await bufferResponseBody(
+      body,
+      exchange,
+      options.maxBytes,
+      shareOf(options.checks.responses, exchange),
+    )
     const { whole } = buffered
     const found = whole === null ? null : checkBody(toCheck.schema, options.validators, whole)
     const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null

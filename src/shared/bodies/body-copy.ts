@@ -1,5 +1,5 @@
 import { freeBuffer, minFreeBytes } from '../buffers.ts'
-import type { BodyRoom } from './body-room.ts'
+import type { BodyShare } from './body-room.ts'
 
 const firstBytes = 4 * 1024
 
@@ -14,16 +14,17 @@ export class BodyCopy {
   /** Why it is not complete: it is larger than the bound, or the process has no room. Null: it is. */
   failure: 'too-large' | 'busy' | null = null
   readonly #maxBytes: number
-  readonly #room: BodyRoom
+  readonly #room: BodyShare
   readonly #expected: number
   #memory: Buffer = noBytes
   /** Whether nothing else reads the memory. */
   #isOwn = false
+  #isClosed = false
   #length = 0
   #reserved = 0
 
   /** `expected` is the length that the message declares; null: it declares none. */
-  constructor(maxBytes: number, room: BodyRoom, expected: number | null = null) {
+  constructor(maxBytes: number, room: BodyShare, expected: number | null = null) {
     this.#maxBytes = maxBytes
     this.#room = room
     this.#expected = Math.min(expected ?? 0, maxExpectedBytes)
@@ -36,7 +37,7 @@ export class BodyCopy {
 
   /** Adds a chunk; false: it does not fit, and nothing is added any more. */
   push(chunk: Buffer): boolean {
-    if (this.failure !== null) return false
+    if (this.failure !== null || this.#isClosed) return false
     // No memory of this size is freed by hand, so the chunk is as good as a copy.
     if (this.#length === 0 && chunk.length < minFreeBytes) return this.keep(chunk)
     const length = this.#length + chunk.length
@@ -77,6 +78,12 @@ export class BodyCopy {
     const memory = this.#memory
     this.release()
     if (this.#isOwn) freeBuffer(memory)
+  }
+
+  /** Gives both back, and takes nothing any more. */
+  close(): void {
+    this.#isClosed = true
+    this.free()
   }
 
   #reserve(bytes: number): boolean {

@@ -2,7 +2,7 @@ import type { BodySink, ResponseBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import { type GatewayError, overloadedError } from '../../failures/errors.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { BodyRoom } from './body-room.ts'
+import type { BodyShare } from './body-room.ts'
 
 /** The body of a response that was read first. */
 export interface BufferedResponseBody {
@@ -20,7 +20,7 @@ export const bufferResponseBody = (
   body: ResponseBody,
   exchange: Exchange,
   maxBytes: number,
-  room: BodyRoom,
+  room: BodyShare,
 ): Promise<BufferedResponseBody> => {
   const { promise, resolve, reject } = Promise.withResolvers<BufferedResponseBody>()
   const copy = new BodyCopy(maxBytes, room)

@@ -154,3 +154,18 @@ test('the audit log, which reads the bytes of a request, reads them still', () =
 
   expect(seen).toEqual(['{}', undefined])
 })
+
+test('a client that has its share of the room goes unchecked, and another one does not', async () => {
+  const options = layerOptions()
+  const share = options.checks.responses.shareOf('127.0.0.1')
+  for (let bytes = 1024 ** 2; bytes >= 1; bytes /= 2) while (share.reserve(bytes)) {}
+
+  for (const client of ['127.0.0.1', '127.0.0.2']) {
+    const { body, response } = await respond(options, fakeExchange({ client }))
+    body.push(Buffer.from('{"a":1}'))
+    body.end()
+    response.body.takeBuffered()
+  }
+
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, busy: 1 }]))
+})
