@@ -51,6 +51,8 @@ export const rules: readonly Rule[] = [
   { text: /^npx lender-gateway check --sample /, way: run(1) },
   // The one before it has drained the other endpoint.
   { text: /^npx lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
+  // Its gateway has no idempotency.
+  { text: /^npx lender-gateway idempotency /, way: run(1) },
   // No request passes meanwhile.
   { text: /^npx lender-gateway contract draft/, way: run(1) },
   { text: /^(npx lender-gateway|curl) /, way: run(0) },

@@ -14,6 +14,8 @@ export interface Argument<Value = unknown> {
   readonly example?: string
   /** Whether the pages have no field for it. */
   readonly isOffPage?: true
+  /** Whether an option has to be there. */
+  readonly isRequired?: true
   /** Parses it; undefined: it is something else than expected. */
   read(value: unknown): Value | undefined
 }
@@ -29,7 +31,7 @@ export type ValuesOf<Args extends Arguments> = {
 /** The arguments as given, not checked yet. */
 export type RawArguments = Readonly<Record<string, unknown>>
 
-type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage'>
+type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage' | 'isRequired'>
 
 /** Creates an argument that is one of several words. */
 export const choiceArgument = <Choice extends string>(

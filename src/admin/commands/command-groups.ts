@@ -1,5 +1,6 @@
 import type { CommandGroup } from './command.ts'
 import { endpointCommands } from './drain-endpoint.ts'
+import { idempotencyCommands } from './forget-key.ts'
 import { contractCommands } from './learn-contract.ts'
 import { cacheCommands } from './purge-cache.ts'
 import { reloadCommands, rollbackCommands } from './reload.ts'
@@ -12,6 +13,7 @@ export const commandGroups: readonly CommandGroup[] = [
   endpointCommands,
   operationCommands,
   cacheCommands,
+  idempotencyCommands,
   contractCommands,
 ]
 

@@ -34,8 +34,8 @@ export interface CommandGroup {
 export interface Command<Values extends object = object, Plan extends object = object, Result extends object = object> {
   /** The first argument on the command line: `drain`. */
   readonly choice: string
-  /** The name of its page, `/actions/NAME`. */
-  readonly page: string
+  /** The name of its page, `/actions/NAME`. Null: it has none. */
+  readonly page: string | null
   readonly method: 'POST' | 'DELETE'
   readonly path: string
   /** Parses the query of a script's request; null: the arguments come in a JSON body. */
@@ -44,8 +44,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly isSerialized: boolean
   /** Plans what it would do, or says what speaks against it. Changes nothing. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
-  /** Describes what the page asks before it is run. */
-  confirmation(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
+  /** Describes what its page asks before it is run. */
+  confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
   /** Runs it. The result is the JSON response. */
   run(context: AdminContext, plan: Plan): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
@@ -67,6 +67,9 @@ export interface Command<Values extends object = object, Plan extends object = o
   /** Where the overview has a link to its page. */
   readonly links: CommandLinks
 }
+
+/** A command that has a page. */
+export type CommandWithPage = Command & Required<Pick<Command, 'confirmation'>> & { readonly page: string }
 
 /** The fields of a command's event, in the log and the audit log. */
 export type CommandEventFields = Readonly<Record<string, string | number | boolean | null>>

@@ -9,7 +9,7 @@ import { csrfTokenField, logoutForm, parseForm } from '../session/csrf.ts'
 import { getPrincipal, type Principal } from '../session/principal.ts'
 import { targetQuery } from '../url.ts'
 import { type Arguments, parseArguments, parseFields, parseJsonBody, type RawArguments } from './argument.ts'
-import type { Command, CommandConfirmation, CommandEventFields } from './command.ts'
+import type { Command, CommandConfirmation, CommandEventFields, CommandWithPage } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
 import { toAdminError } from './workers-not-answering.ts'
@@ -32,14 +32,17 @@ export const registerCommands = (app: FastifyInstance, context: AdminContext, lo
       },
     })
   }
-  for (const { args, command } of all) registerCommandPage(app, context, log, command, args)
+  for (const { args, command } of all) if (hasPage(command)) registerCommandPage(app, context, log, command, args)
 }
+
+const hasPage = (command: Command): command is CommandWithPage =>
+  command.page !== null && command.confirmation !== undefined
 
 const registerCommandPage = (
   app: FastifyInstance,
   context: AdminContext,
   log: Log,
-  command: Command,
+  command: CommandWithPage,
   args: Arguments,
 ): void => {
   const target = `/actions/${command.page}`
@@ -70,7 +73,7 @@ const registerCommandPage = (
 /** Describes what a command would do, or what speaks against it. Changes nothing. */
 const confirm = async (
   context: AdminContext,
-  command: Command,
+  command: CommandWithPage,
   args: Arguments,
   raw: RawArguments | AdminError,
 ): Promise<CommandConfirmation | AdminError> => {

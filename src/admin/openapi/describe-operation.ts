@@ -119,9 +119,9 @@ const describeParameters = (
   { id }: Operation,
   { requestId, operations, auth }: Config,
 ): readonly { readonly component: string; readonly value: OpenApiNode }[] => {
-  const header = (component: string, name: string, description: string) => ({
+  const header = (component: string, name: string, description: string, required = false) => ({
     component,
-    value: { name, in: 'header', description, schema: { type: 'string' } },
+    value: { name, in: 'header', description, ...(required ? { required } : {}), schema: { type: 'string' } },
   })
   const own = operations[id]
   const takesTokens = own.auth?.methods.some((method) => method === 'jwt' || method === 'introspection') ?? false
@@ -137,6 +137,7 @@ const describeParameters = (
             'IdempotencyKey',
             own.idempotency.header,
             'A key of its own for each thing to be done. A repetition with the same key is done once.',
+            own.idempotency.required,
           ),
         ]),
     ...(takesTokens && auth?.dpop != null

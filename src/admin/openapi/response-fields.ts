@@ -46,6 +46,11 @@ const rateLimit = field(
 const cacheStatus = field('Cache-Status', 'CacheStatus', 'What the cache of the gateway did (RFC 9211).')
 const age = field('Age', 'Age', 'The age of a stored response, in seconds (RFC 9111 §5.1).', wholeSeconds)
 const retryAfter = field('Retry-After', 'RetryAfter', 'The seconds to wait for (RFC 9110 §10.2.3).', wholeSeconds)
+const replayed = field(
+  'Idempotency-Replayed',
+  'IdempotencyReplayed',
+  'true: the response to an earlier request with the same key, which was not sent again.',
+)
 const challenge = field('WWW-Authenticate', 'WWWAuthenticate', 'What is to be proved, and how (RFC 9110 §11.6.1).')
 
 /** Describes the field that carries the request id; null: ids are switched off. */
@@ -60,7 +65,7 @@ const requestIdField = ({ requestId: { header } }: Config): ResponseField | null
 
 /** Lists the fields that the gateway adds to what the upstream of an operation responds. */
 export const relayedFields = (operation: Operation, config: Config): readonly ResponseField[] => {
-  const { cache } = config.operations[operation.id]
+  const { cache, idempotency } = config.operations[operation.id]
   const set = config.upstreams[operation.group].response.set.map(({ name }) =>
     field(name, `Set.${name}`, 'A field that the gateway sets.'),
   )
@@ -69,6 +74,7 @@ export const relayedFields = (operation: Operation, config: Config): readonly Re
     via,
     ...layerFields(operation, config),
     ...(cache === null ? [] : [age, cacheStatus]),
+    ...(idempotency === null ? [] : [replayed]),
     ...set,
   ]
 }
@@ -96,7 +102,9 @@ export const problemFields = (
   return [
     ...baseFields(config),
     ...(kinds.every((kind) => outermost.includes(kind)) ? [] : layerFields(operation, config)),
-    ...(kinds.some((kind) => [429, 503].includes(failureTable[kind].status)) ? [retryAfter] : []),
+    ...(has('request-in-progress') || kinds.some((kind) => [429, 503].includes(failureTable[kind].status))
+      ? [retryAfter]
+      : []),
     ...(has('unauthenticated') || (has('forbidden') && auth !== null && auth.scopes.length > 0) ? [challenge] : []),
     ...(cache !== null && isInsideCache ? [cacheStatus] : []),
   ]

@@ -106,7 +106,7 @@ export const commandLinks = <Place extends keyof OverviewPlaces>(
     .flatMap(({ commands }) =>
       commands.flatMap(({ page, links }) => {
         const link = links[place]?.(about)
-        return link == null ? [] : [commandLink(page, link)]
+        return link == null || page === null ? [] : [commandLink(page, link)]
       }),
     )
     .map((link, i) => (i === 0 ? link : html` ${link}`))

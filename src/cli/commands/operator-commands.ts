@@ -20,9 +20,11 @@ const createOperatorCommand = (group: CommandGroup): Command => {
   if (choice !== null)
     command.addArgument(new Argument(choice.usage, choice.help).choices(commands.map((each) => each.choice)))
   const isOption = (usage: string): boolean => usage.startsWith('-')
-  for (const { usage, help, choices, default: defaultValue } of Object.values(args)) {
-    if (isOption(usage)) command.addOption(new Option(usage, help).default(defaultValue))
-    else command.addArgument(choices ? new Argument(usage, help).choices(choices) : new Argument(usage, help))
+  for (const { usage, help, choices, isRequired, default: defaultValue } of Object.values(args)) {
+    if (isOption(usage)) {
+      const option = new Option(usage, help).default(defaultValue).makeOptionMandatory(isRequired ?? false)
+      command.addOption(choices ? option.choices(choices) : option)
+    } else command.addArgument(choices ? new Argument(usage, help).choices(choices) : new Argument(usage, help))
   }
   command.addHelpText('after', `${help === null ? '' : `\n${help}`}${clientCommandHelp(exitCodes, ...examples)}`)
   return command.action(() => {

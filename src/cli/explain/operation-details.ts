@@ -96,8 +96,8 @@ export const collectOperationDetails = (
     operation: [setting(`operations.${id}.state`, operation.state)],
     layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) => {
       const own = setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value)
-      if (key === 'cache' && operation.cache !== null)
-        return { ...own, value: renderCache(subtree(tree, 'operations', id, 'cache')) }
+      if ((key === 'cache' || key === 'idempotency') && operation[key] !== null)
+        return { ...own, value: renderPolicy(subtree(tree, 'operations', id, key)) }
       // Without a contract the modes of the file do nothing: none of its lines says that they are off.
       return isMode(key) && config.compiledContract === null ? { ...own, provenance: builtInProvenance } : own
     }),
@@ -186,8 +186,8 @@ const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: S
   return flattenTree({ ...rest, host: renderHost(host) })
 }
 
-/** Renders the settings of caching that are on. */
-const renderCache = (tree: SettingTree): string =>
+/** Renders the settings of a policy that are on. */
+const renderPolicy = (tree: SettingTree): string =>
   flattenTree(tree)
     .filter(([, value]) => value !== 'false' && value !== 'none')
     .map(([key, value]) => `${key}: ${value}`)

@@ -1,11 +1,18 @@
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { LearnedContract } from '../../observe/contract/learned-contract.ts'
 import type { Group } from '../../operations.ts'
+import type { RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
 import type { PurgeResult } from '../resources/cache-registry.ts'
+import {
+  findKeyRecord,
+  forgetKeyRecord,
+  type KeyReference,
+  type LookupFailure,
+} from '../resources/idempotency-lookup.ts'
 import type { DataPlane } from './data-plane.ts'
 
 /**
- * The operators' commands that run in each process which serves clients: the parameter of each, and its result. Both
+ * The operators' commands that run in the processes which serve clients: the parameter of each, and its result. Both
  * cross to other processes, so they are plain data.
  */
 export interface DataPlaneCommands {
@@ -15,7 +22,17 @@ export interface DataPlaneCommands {
   readonly purge: { readonly params: PurgeScope; readonly result: PurgeResult }
   /** Collects what was learnt of the contract. Null: nothing was, since the process started. */
   readonly learned: { readonly params: object; readonly result: LearnedContract | null }
+  /** Finds what is remembered of a key of idempotency. Runs in one process. */
+  readonly findKey: { readonly params: KeyReference; readonly result: RecordSummary | false | LookupFailure }
+  /** Forgets a key of idempotency; false: nothing was remembered of it. Runs in one process. */
+  readonly forgetKey: { readonly params: KeyReference; readonly result: boolean | LookupFailure }
 }
+
+// What all processes together remember is asked for once: a second process would forget what came meanwhile.
+const commandsRunOnce: ReadonlySet<keyof DataPlaneCommands> = new Set(['findKey', 'forgetKey'])
+
+/** Tells whether a command runs in one process that serves clients, in place of all of them. */
+export const runsOnce = (name: keyof DataPlaneCommands): boolean => commandsRunOnce.has(name)
 
 const handlers: {
   readonly [Name in keyof DataPlaneCommands]: (
@@ -30,6 +47,8 @@ const handlers: {
   },
   purge: (plane, scope) => plane.purge(scope),
   learned: async ({ currentSnapshot }) => currentSnapshot.value.learning?.learner.report ?? null,
+  findKey: ({ currentSnapshot }, reference) => findKeyRecord(currentSnapshot.value, reference),
+  forgetKey: ({ currentSnapshot }, reference) => forgetKeyRecord(currentSnapshot.value, reference),
 }
 
 /** Runs a command in this process. */
@@ -39,7 +58,7 @@ export const runInProcess = <Name extends keyof DataPlaneCommands>(
   params: DataPlaneCommands[Name]['params'],
 ): Promise<DataPlaneCommands[Name]['result']> => handlers[name](plane, params)
 
-/** Runs a command in every process that serves clients. */
+/** Runs a command in every process that serves clients, or in one of them where that is enough. */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
   params: DataPlaneCommands[Name]['params'],

@@ -78,8 +78,8 @@ export interface IdempotencyReplies {
   /** False: the attempt is no longer this one's. */
   readonly settle: boolean
   readonly renew: boolean
-  /** Null: there is no record. */
-  readonly find: RecordSummary | null
+  /** False: there is no record. */
+  readonly find: RecordSummary | false
   /** False: there was none. */
   readonly forget: boolean
 }

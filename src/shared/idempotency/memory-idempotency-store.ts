@@ -186,10 +186,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return true
   }
 
-  #summarize({ name }: KeyDigest): RecordSummary | null {
+  #summarize({ name }: KeyDigest): RecordSummary | false {
     const at = now()
     const entry = this.#find(name, at)
-    if (entry === null) return null
+    if (entry === null) return false
     const { state, requestId, claimedAt, expiresAt, response } = entry
     return {
       state,

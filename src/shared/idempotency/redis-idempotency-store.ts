@@ -147,9 +147,10 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     this.#heldUntil.set(token, now() + leaseMs)
   }
 
-  async #find(key: KeyDigest): Promise<RecordSummary | null> {
+  async #find(key: KeyDigest): Promise<RecordSummary | false | null> {
     const reply = await this.#options.link.run(findKeyScript, { keys: [this.#recordKey(key)], args: [] })
     if (!Array.isArray(reply)) return null
+    if (reply.length === 0) return false
     const [state, requestId, claimedAt] = [toText(reply[0]), toText(reply[1]), Number(toText(reply[2]))]
     const [leftMs, responseBytes] = [Number(reply[3]), Number(reply[4])]
     const shown = shownStates.get(state ?? '')

@@ -16,7 +16,7 @@ import {
 } from '../../runtime/report/status-report.ts'
 import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
 import { DataPlane } from '../../runtime/snapshot/data-plane.ts'
-import { type RunInAllProcesses, runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
+import { type RunInAllProcesses, runInProcess, runsOnce } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { BindTarget } from '../../shared/bind-target.ts'
 import { Acceptor } from '../accept/acceptor.ts'
 import { type SerializedSnapshotInput, serializeInput, type WorkerNotification } from '../ipc/messages.ts'
@@ -220,7 +220,7 @@ class WorkerPool implements ProxyServer {
   }
 
   readonly runCommand: RunInAllProcesses = async (name, params) => {
-    const participants = this.#servingWorkers
+    const participants = runsOnce(name) ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
     const replies = await Promise.allSettled(
       participants.map((worker) => worker.command(name, params, this.#timeouts.replyMs)),
     )

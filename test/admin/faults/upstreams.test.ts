@@ -146,3 +146,17 @@ test('an upstream that answers with errors of its own is named, though they are 
 
   await shows(live.admin, passedOn)
 })
+
+test('an upstream that fails POSTs with a key leaves their outcomes unknown', async () => {
+  const upstream = await httpUpstream((_, response) => response.writeHead(500).end())
+  const settings = { 'financing.pre-approval': { idempotency: true } }
+  const live = await bootLiveGateway({ upstream: upstream.url, operations: settings })
+  const post = (key: string) =>
+    fetch(`${live.url}/financing/pre-approval`, { method: 'POST', headers: { 'Idempotency-Key': key }, body: 'a' })
+  await lacks(live.admin, symptom(14))
+
+  for (let i = 0; i < 10; i++) await (await post(`k-${i}`)).arrayBuffer()
+
+  await shows(live.admin, symptom(14))
+  expect((await post('k-0')).status).toBe(409)
+})

@@ -77,3 +77,22 @@ test('a failure of one operation is none of another', () => {
   expect(other).toContain('content-too-large')
   expect(other).not.toContain('not-cached')
 })
+
+test('idempotency adds what may become of a key', () => {
+  const [score] = allOperations
+  const failures = (idempotency: unknown) =>
+    possibleFailures(score, testConfig({ operations: { [score.id]: { idempotency } } }))
+  const without = failures(false)
+  const addedWith = (policy: unknown) => failures(policy).filter((kind) => !without.includes(kind))
+
+  const always = ['idempotency-key-invalid', 'request-in-progress', 'outcome-unknown', 'response-not-kept']
+  expect(addedWith({ required: true }).toSorted()).toEqual(
+    [
+      ...[...always, 'idempotency-key-reused', 'rate-limited'],
+      ...['idempotency-key-missing', 'idempotency-unavailable'],
+    ].toSorted(),
+  )
+  expect(addedWith({ onStoreFailure: 'pass' }).toSorted()).toEqual(
+    [...always, 'idempotency-key-reused', 'rate-limited'].toSorted(),
+  )
+})

@@ -17,6 +17,8 @@ const secret = 'A'.repeat(43)
 const authorized = `X-Api-Key: key.${secret}\r\n`
 const client = { id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: hash('sha256', secret) }] }
 const withKeys: Settings = { auth: { methods: ['apiKey'] }, clients: [client], tracing: { serverTiming: true } }
+const keyed: Settings = { operations: { 'valuation.score': { idempotency: { required: true } } } }
+const once = 'Idempotency-Key: k-1\r\nContent-Length: 1\r\n'
 const cached: Settings = { operations: { 'market.insights': { cache: true } } }
 
 const get = (fields = '', target = '/market/insights', host = 'localhost'): string =>
@@ -77,6 +79,8 @@ const cases: readonly Case[] = [
     before: 1,
   },
   failure(431, 'header-too-large', 'many fields', get('A: b\r\n'.repeat(20)), { listen: { maxHeaderFields: 10 } }),
+  failure(400, 'idempotency-key-missing', 'no key', post('Content-Length: 1\r\n', 'a'), keyed),
+  { what: 'a replay', status: 200, code: null, settings: keyed, request: post(once, 'a'), before: 1 },
   failure(501, 'unsupported-coding', 'a coded body', post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n')),
   failure(502, 'connect-failed', 'an endpoint that is not there', get(), { ...cached, upstream: 'http://127.0.0.1:1' }),
   failure(503, 'refused-by-operator', 'an operation out of service', get(), {
@@ -231,6 +235,37 @@ test('a contract that is only reported adds no error, and fills gaps', () => {
 
   expect(JSON.stringify(at(document, `${score}/responses`))).not.toMatch(/415|invalid-/)
   expect(at(document, `${score}/x-gap`)).not.toContain('request body not specified')
+})
+
+test('409 and 422 for a key that came before fit their description', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void promise.then(() => response.end()))
+  const settings = { upstream: upstream.url, ...keyed }
+  const { port } = await bootGateway(settings)
+  const first = exchangeRaw(port, post(once, 'a'))
+  await expect.poll(() => upstream.requests.length).toBe(1)
+
+  const same = parseResponse(await exchangeRaw(port, post(once, 'a')), 'POST')?.response ?? null
+  resolve()
+  await first
+  const other = parseResponse(await exchangeRaw(port, post(once, 'b')), 'POST')?.response ?? null
+
+  const score = operationOf(post(''))
+  expect([same?.status, other?.status]).toEqual([409, 422])
+  expect(same && headerValues(same, 'retry-after')).toEqual(['1'])
+  for (const response of [same, other])
+    expect(response && deviations(response, documentOf(settings), score)).toEqual([])
+})
+
+test('a key that is required is a parameter that is required', () => {
+  const parameter = (required: boolean) =>
+    at(
+      documentOf({ operations: { 'valuation.score': { idempotency: { required } } } }),
+      '/components/parameters/IdempotencyKey',
+    )
+
+  expect(parameter(true)).toMatchObject({ in: 'header', required: true })
+  expect(parameter(false)).not.toHaveProperty('required')
 })
 
 test('504 for an upstream that does not respond in time fits its description', async () => {

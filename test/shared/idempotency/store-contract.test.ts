@@ -56,8 +56,8 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
   }
 
   /** Waits until the attempt of a claim has lapsed. */
-  const lapsed = (find: (key: Claim) => Promise<{ readonly state: string } | null>, claim: Claim): Promise<void> =>
-    vi.waitFor(async () => expect((await find(claim))?.state).toBe('unknown'), 30_000)
+  const lapsed = (find: (key: Claim) => Promise<unknown>, claim: Claim): Promise<void> =>
+    vi.waitFor(async () => expect(await find(claim)).toMatchObject({ state: 'unknown' }), 30_000)
 
   test('lets one attempt be made for a key', async () => {
     const { claim } = await use()
@@ -162,7 +162,7 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
     await claim(first)
     await lapsed(find, first)
 
-    await vi.waitFor(async () => expect(await find(first)).toBe(null), 30_000)
+    await vi.waitFor(async () => expect(await find(first)).toBe(false), 30_000)
     expect(Date.now() - at).toBeGreaterThanOrEqual(2000)
   })
 
@@ -183,7 +183,7 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
 
     await claim(first)
     await settle(first, { state: 'done', fingerprint: 'f-1', response })
-    await vi.waitFor(async () => expect(await find(first)).toBe(null), 30_000)
+    await vi.waitFor(async () => expect(await find(first)).toBe(false), 30_000)
 
     expect(await claim(repeatClaim(first))).toEqual({ state: 'claimed' })
   })
@@ -251,11 +251,11 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
     const { claim, settle, find, forget } = await use()
     const first = createClaim()
 
-    expect(await find(first)).toBe(null)
+    expect(await find(first)).toBe(false)
     await claim(first)
     const before = await find(first)
     await settle(first, { state: 'done', fingerprint: 'f-1', response })
-    const after = await find(first)
+    const after = (await find(first)) || null
 
     expect(before).toMatchObject({ state: 'in-progress', requestId: first.requestId, responseBytes: null })
     expect(after).toMatchObject({ state: 'done', requestId: first.requestId, responseBytes: expect.any(Number) })

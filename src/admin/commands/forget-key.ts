@@ -1,0 +1,233 @@
+import { isIP } from 'node:net'
+import { allOperations, type OperationId } from '../../operations.ts'
+import type { KeyReference, LookupFailure } from '../../runtime/resources/idempotency-lookup.ts'
+import { asNullable, asNumber, asObject, asText, asWord } from '../../shared/decode.ts'
+import type { RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { type AdminError, isAdminError } from '../admin-error.ts'
+import { formatTime } from '../format-time.ts'
+import {
+  type Argument,
+  badRequest,
+  choiceArgument,
+  flagArgument,
+  optionalArgument,
+  textArgument,
+  type ValuesOf,
+} from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { workersNotAnswering } from './workers-not-answering.ts'
+
+const addressArgument: Argument<string> = {
+  usage: '--address <IP>',
+  help: 'whose key it is where clients are not asked who they are: the address in the access log',
+  expected: 'an IP address',
+  example: '192.0.2.7',
+  read: (value) => (typeof value === 'string' && isIP(value) !== 0 ? value : undefined),
+}
+
+const args = {
+  key: textArgument({ usage: '<KEY>', help: 'as in the request, quoted or bare', example: '8e03978e-40d5' }),
+  operation: choiceArgument(
+    allOperations.flatMap(({ id, method }) => (method === 'POST' ? [id] : [])),
+    {
+      usage: '--operation <ID>',
+      help: 'what the request was for',
+      example: 'financing.pre-approval',
+      isRequired: true,
+    },
+  ),
+  client: optionalArgument(
+    textArgument({ usage: '--client <NAME>', help: 'whose key it is: the id in clients', example: 'bank-a' }),
+  ),
+  address: optionalArgument(addressArgument),
+  yes: flagArgument({
+    usage: '--yes',
+    help: 'forget it: the upstream has not processed the request, or may process it again',
+    expected: 'true, or to be left out',
+  }),
+}
+
+/** What is remembered of a key, as operators see it. Times are RFC 3339. */
+interface ShownKey {
+  readonly operation: OperationId
+  readonly client: string | null
+  readonly address: string | null
+  readonly state: RecordSummary['state'] | 'absent'
+  /** Null: nothing is remembered, or requests have no ids. */
+  readonly firstRequestId: string | null
+  readonly claimedAt: string | null
+  /** Null: it is in progress, or nothing is remembered. */
+  readonly expiresAt: string | null
+  /** The size of the stored response. Null: none is stored. */
+  readonly responseBytes: number | null
+}
+
+interface Plan {
+  readonly reference: KeyReference
+  readonly shown: ShownKey
+}
+
+type KeyCommand = Command<ValuesOf<typeof args>, Plan, ShownKey>
+
+/** What both commands have in common. A key is what a client wrote, and would stand in the address of a page. */
+const keyCommand = {
+  page: null,
+  method: 'POST',
+  query: null,
+  isSerialized: true,
+  responseShape: asObject({
+    state: asWord<ShownKey['state']>(),
+    firstRequestId: asNullable(asText),
+    claimedAt: asNullable(asText),
+    expiresAt: asNullable(asText),
+    responseBytes: asNullable(asNumber),
+  }),
+  links: {},
+} as const satisfies Partial<KeyCommand>
+
+const showCommand: KeyCommand = {
+  ...keyCommand,
+  choice: 'show',
+  path: '/idempotency/show',
+  plan: (context, values) => planLookup(context, values),
+  run: async (_, { shown }) => shown,
+  event: 'idempotency key shown',
+  successText: describeKey,
+  cliText: (_, shown) => describeKey(shown),
+  rejectedText: 'cannot show it',
+}
+
+const forgetCommand: KeyCommand = {
+  ...keyCommand,
+  choice: 'forget',
+  path: '/idempotency/forget',
+  async plan(context, values) {
+    const plan = await planLookup(context, values)
+    if (isAdminError(plan)) return plan
+    return rejectForgetting(plan.shown, values.yes) ?? plan
+  },
+  async run(context, { reference, shown }) {
+    const [result] = (await context.runEverywhere('forgetKey', reference)).results
+    if (result === undefined || typeof result === 'string') return toLookupError(result, reference)
+    return result ? shown : notRemembered
+  },
+  event: 'idempotency key forgotten',
+  successText: describeForgotten,
+  cliText: (_, shown) => describeForgotten(shown),
+  rejectedText: 'has not forgotten it',
+}
+
+/** Shows what is remembered of a key of idempotency, or forgets it. */
+export const idempotencyCommands: CommandGroup = {
+  name: 'idempotency',
+  description: 'Show what a running gateway remembers of a key of idempotency, or have it forget one.',
+  choice: { usage: '<ACTION>', help: 'what it is to do' },
+  args,
+  help: `Whose key it is: --client where the gateway asks clients who they are, --address where it asks nobody and the request had no credentials. A client that
+is known by its credentials alone cannot be named: what is stored is their digest, and a secret does not belong on a command line.
+A request whose key was forgotten is processed again. Ask the upstream first, by the id of the first request.`,
+  exitCodes:
+    '0 done, 1 the gateway does not do it (there is nothing to forget, or --yes is missing), 2 it could not be asked',
+  examples: [
+    'idempotency show 8e03978e-40d5 --operation financing.pre-approval --client bank-a',
+    'idempotency forget 8e03978e-40d5 --operation financing.pre-approval --client bank-a --yes',
+  ],
+  commands: [showCommand, forgetCommand],
+}
+
+/** Finds what is remembered of a key. Changes nothing. */
+const planLookup = async (
+  context: AdminContext,
+  { key, operation, client, address }: ValuesOf<typeof args>,
+): Promise<Plan | AdminError> => {
+  if ((client === null) === (address === null))
+    return badRequest('either client or address is expected: whose key it is')
+  const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
+  const [record] = (await context.runEverywhere('findKey', reference)).results
+  if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
+  return { reference, shown: { operation, client, address, ...summarize(record) } }
+}
+
+const summarize = (record: RecordSummary | false): Omit<ShownKey, 'operation' | 'client' | 'address'> => {
+  if (record === false)
+    return { state: 'absent', firstRequestId: null, claimedAt: null, expiresAt: null, responseBytes: null }
+  const { state, requestId, claimedAt, expiresAt, responseBytes } = record
+  return {
+    state,
+    firstRequestId: requestId === '' ? null : requestId,
+    claimedAt: formatTime(claimedAt),
+    expiresAt: state === 'in-progress' ? null : formatTime(expiresAt),
+    responseBytes,
+  }
+}
+
+/** Says why a key could not be looked up. Undefined: no process has answered. */
+const toLookupError = (failure: LookupFailure | undefined, reference: KeyReference): AdminError =>
+  failure === undefined ? noWorker : lookupErrors[failure](reference)
+
+const noWorker = workersNotAnswering('no worker has answered: ask again when one does, or was replaced')
+
+const lookupErrors: Readonly<Record<LookupFailure, (reference: KeyReference) => AdminError>> = {
+  malformed: () =>
+    badRequest('key is expected to be one that the operation takes: not empty, and no longer than maxKey'),
+  off: ({ operation }) => ({
+    status: 409,
+    code: 'no-idempotency',
+    detail: `operations.${operation} has no idempotency, so it remembers no key`,
+  }),
+  unavailable: () => ({
+    status: 503,
+    code: 'idempotency-unavailable',
+    detail: 'what is remembered cannot be asked for just now; status says why',
+  }),
+}
+
+const notRemembered: AdminError = {
+  status: 409,
+  code: 'not-remembered',
+  detail: 'nothing is remembered of this key: a request with it is forwarded',
+}
+
+/** Says what speaks against forgetting a key. Null: nothing does. */
+const rejectForgetting = (shown: ShownKey, isConfirmed: boolean): AdminError | null => {
+  if (shown.state === 'absent') return notRemembered
+  if (shown.state === 'in-progress') {
+    const detail =
+      'the first request with this key is still under way: wait until it has ended, 15 s after its gateway at the latest'
+    return { status: 409, code: 'in-progress', detail }
+  }
+  if (isConfirmed) return null
+  const detail = `${describeKey(shown)}. Forgotten, a request with it is processed again: repeat this with --yes (yes: true in JSON)`
+  return { status: 409, code: 'not-confirmed', detail }
+}
+
+const stateTexts: Readonly<Record<ShownKey['state'], string>> = {
+  absent: 'nothing is remembered of this key: a request with it is forwarded',
+  'in-progress': 'the first request with this key is under way',
+  unknown: 'the outcome of the first request with this key is unknown',
+  done: 'the first request with this key was processed',
+}
+
+function describeKey({
+  state,
+  firstRequestId,
+  claimedAt,
+  expiresAt,
+  responseBytes,
+}: Omit<ShownKey, 'operation' | 'client' | 'address'>): string {
+  if (state === 'absent') return stateTexts.absent
+  const facts = [
+    `its id is ${firstRequestId ?? 'not known'}`,
+    `it came at ${claimedAt}`,
+    ...(expiresAt === null ? [] : [`remembered until ${expiresAt}`]),
+    ...(state === 'done'
+      ? [responseBytes === null ? 'no response is stored' : `${responseBytes} bytes of response are stored`]
+      : []),
+  ]
+  return `${stateTexts[state]}; ${facts.join(', ')}`
+}
+
+function describeForgotten({ firstRequestId }: Pick<ShownKey, 'firstRequestId'>): string {
+  return `the key is forgotten, a request with it is forwarded; the id of the first was ${firstRequestId ?? 'not known'}`
+}

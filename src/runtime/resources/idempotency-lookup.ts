@@ -1,0 +1,65 @@
+import type { Config } from '../../config/config.ts'
+import { parseIdempotencyKey } from '../../layers/idempotency/idempotency-key.ts'
+import { findKeyOwner, toKeyDigest } from '../../layers/idempotency/key-digest.ts'
+import type { OperationId } from '../../operations.ts'
+import type { KeyDigest, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyLease } from './idempotency-registry.ts'
+
+/** A key as a client or its support names it. */
+export interface KeyReference {
+  readonly operation: OperationId
+  /** As in the request: as a string of structured fields, or bare. */
+  readonly key: string
+  /** Whose it is: a client of the file, or an address where no client is asked who it is. */
+  readonly owner: { readonly client: string } | { readonly address: string }
+}
+
+/** Why a key cannot be looked up: no key looks like that, the operation has no idempotency, or the store is away. */
+export type LookupFailure = 'malformed' | 'off' | 'unavailable'
+
+/** What a lookup needs of a snapshot. */
+interface LookupParts {
+  readonly config: Config
+  readonly idempotency: IdempotencyLease | null
+}
+
+/** Finds what is remembered of a key. False: nothing is. */
+export const findKeyRecord = async (
+  parts: LookupParts,
+  reference: KeyReference,
+): Promise<RecordSummary | false | LookupFailure> => {
+  const found = locate(parts, reference)
+  if (typeof found === 'string') return found
+  return (await found.lease.store.call({ type: 'find', key: found.digest })) ?? 'unavailable'
+}
+
+/** Forgets a key. False: nothing was remembered of it. */
+export const forgetKeyRecord = async (
+  parts: LookupParts,
+  reference: KeyReference,
+): Promise<boolean | LookupFailure> => {
+  const found = locate(parts, reference)
+  if (typeof found === 'string') return found
+  return (await found.lease.store.call({ type: 'forget', key: found.digest })) ?? 'unavailable'
+}
+
+const locate = (
+  { config, idempotency }: LookupParts,
+  { operation, key, owner }: KeyReference,
+): { readonly lease: IdempotencyLease; readonly digest: KeyDigest } | LookupFailure => {
+  const policy = config.operations[operation].idempotency
+  if (idempotency === null || policy === null) return 'off'
+  const parsed = parseKey(key, policy.header, policy.maxKey)
+  if (parsed === null) return 'malformed'
+  // An address is named as in a request that has no credentials.
+  const named = 'client' in owner ? owner : findKeyOwner(null, [], owner.address, [])
+  return { lease: idempotency, digest: toKeyDigest(named, operation, parsed) }
+}
+
+const parseKey = (key: string, header: string, maxKey: number): string | null => {
+  try {
+    return parseIdempotencyKey([header, key], header, maxKey)
+  } catch {
+    return null // its reason is for the client of a request
+  }
+}
