@@ -56,13 +56,15 @@ export type CacheOutcome = keyof typeof zeroCacheOutcomes
 
 /**
  * Counts, all 0, by what became of a request with a key of idempotency. `processed`: it was the first. `free`: it was
- * the first, and certainly not processed. `unkept`: it was processed before, and the response is not there. `refused`:
- * it could not be remembered. `unprotected`: it could not, and was forwarded all the same.
+ * the first, and certainly not processed. `abandoned`: it was the first, and goes on without its client. `unkept`: it
+ * was processed before, and the response is not there. `refused`: it could not be remembered. `unprotected`: it could
+ * not, and was forwarded all the same.
  */
 export const zeroIdempotencyOutcomes = {
   processed: 0,
   free: 0,
   unknown: 0,
+  abandoned: 0,
   replayed: 0,
   'in-progress': 0,
   'outcome-unknown': 0,

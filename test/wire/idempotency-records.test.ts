@@ -61,6 +61,28 @@ test('the log and the audit log say what became of a key, and which request was 
   expect(JSON.stringify([live.lines, log.text()])).not.toContain('k-1')
 })
 
+test('the log says that a request has gone on without its client', async () => {
+  const upstream = await httpUpstream(() => {})
+  const live = await bootLiveGateway({
+    upstream: upstream.url,
+    operations: { 'financing.pre-approval': { idempotency: true } },
+  })
+  const leaving = new AbortController()
+  const headers = { 'Idempotency-Key': 'k-1', 'X-Request-Id': 'left' }
+  const { signal } = leaving
+  const left = fetch(`${live.url}/financing/pre-approval`, { method: 'POST', headers, body: 'abc', signal }).catch(
+    () => 'left',
+  )
+  await expect.poll(() => upstream.requests.length).toBe(1)
+
+  leaving.abort()
+
+  expect(await left).toBe('left')
+  expect(await live.line(({ msg }) => msg === 'exchange')).toMatchObject({
+    ...{ requestId: 'left', failure: 'client-gone', idempotency: 'abandoned' },
+  })
+})
+
 test('the metrics count the outcomes of each operation that has idempotency, and what is remembered', async () => {
   const { live, post, fail } = await bootOnce()
   const metrics = async () => readExposition(await (await fetch(`${live.admin}/metrics`)).text())
@@ -76,7 +98,7 @@ test('the metrics count the outcomes of each operation that has idempotency, and
       ...Object.values(labels),
       value,
     ])
-  expect(lines(before, 'requests_total')).toHaveLength(10)
+  expect(lines(before, 'requests_total')).toHaveLength(11)
   await expect
     .poll(async () => lines(await metrics(), 'requests_total').filter(([, , count]) => count !== 0))
     .toEqual([

@@ -55,17 +55,19 @@ const storeFindings = (
 
 /** Finds outcomes that a person has to clear up. Where the upstream knows keys, a repetition clears them up. */
 const unknownFindings = (
-  { at, config }: FindingInputs,
+  { at, config, report }: FindingInputs,
   { unknown, oldestUnknown }: IdempotencyReport,
 ): readonly Finding[] => {
   if (unknown === null || oldestUnknown === null) return []
-  if (!allOperations.some(({ id }) => policyOf(config, id)?.onUnknown === 'refuse')) return []
+  const refusing = allOperations.map(({ id }) => id).filter((id) => policyOf(config, id)?.onUnknown === 'refuse')
+  const count = (id: OperationId): number => report.requestMetrics?.operations[id].idempotency.unknown ?? 0
+  const [worst] = refusing.toSorted((a, b) => count(b) - count(a))
+  if (worst === undefined) return []
   const isMany = unknown >= manyUnknown
   if (!isMany && at - oldestUnknown < oldUnknownMs) return []
   const cause = `the outcome of ${requestsPhrase(unknown)} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 until the upstream was asked and the key is forgotten`
-  return [createFinding(isMany ? 'warning' : 'notice', 'idempotency', cause, { since: oldestUnknown, command })]
+  const severity = isMany ? 'warning' : 'notice'
+  return [createFinding(severity, 'idempotency', cause, { since: oldestUnknown, command: explainCommandLine(worst) })]
 }
-
-const command = 'lender-gateway tail --refused --since 15m'
 
 const policyOf = ({ operations }: FindingInputs['config'], id: OperationId) => operations[id].idempotency

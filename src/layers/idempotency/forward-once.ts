@@ -62,6 +62,7 @@ export const forwardDetachable = (
       isAbandoned = reason.kind === 'client-gone' && abandoned.add()
       if (!isAbandoned) return own.abort(reason)
       adoptAttempts(exchange, own) // the record of the request is written now
+      exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
       exchange.setAbortListener(null)
       reject(reason)
     })

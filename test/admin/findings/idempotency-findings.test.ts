@@ -57,7 +57,7 @@ describe('unknown outcomes', () => {
           'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is refused with 409 until the upstream was asked and the key is forgotten',
         details: [],
         since: '2026-11-21T02:03:19.000Z',
-        command: 'lender-gateway tail --refused --since 15m',
+        command: explain,
       },
     ])
   })
