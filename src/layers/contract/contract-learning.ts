@@ -5,8 +5,8 @@ import type { HeaderFields } from '../../header-fields.ts'
 import type { ObservedContent } from '../../observe/contract/learn-content.ts'
 import type { Learner } from '../../observe/contract/learner.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import { clientShare } from '../../shared/bodies/client-share.ts'
 import type { CheckQueue } from './check-queue.ts'
-import { shareOf } from './contract-options.ts'
 import { copyRequestBody, ReportedResponseBody } from './reported-body.ts'
 
 /** What the layer is made from. */
@@ -59,7 +59,7 @@ class RequestCopy {
     this.#body =
       body.length === 0 || !isReadable(fields)
         ? null
-        : new BodyCopy(options.maxBytes, shareOf(options.checks.requests, exchange), body.length)
+        : new BodyCopy(options.maxBytes, clientShare(options.checks.requests, exchange), body.length)
     if (this.#body !== null) this.#copyBody(this.#body)
   }
 
@@ -107,7 +107,8 @@ const learnResponse = (
 ): ProxyResponse => {
   const { status, reason, fields, body } = response
   // RFC 9110 §15.3.7: a part of a body says nothing of the whole.
-  const copy = isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, shareOf(checks.responses, exchange)) : null
+  const copy =
+    isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, clientShare(checks.responses, exchange)) : null
   const learn = (): void =>
     runLater(checks, copy, () =>
       learner.observeResponse(exchange.operation.id, { status, ...readContent(fields, copy, null) }),

@@ -6,8 +6,6 @@ import type { Exchange } from '../../exchange.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { MessageDirection } from '../../observe/contract/drift-report.ts'
-import type { BodyRoom, BodyShare } from '../../shared/bodies/body-room.ts'
-import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 import type { CheckQueue } from './check-queue.ts'
 
 /** What both layers of the contract are made from. */
@@ -28,13 +26,6 @@ export interface ContractLayerOptions {
 
 /** Decides whether a message is checked in report mode. */
 export const isSampled = (sample: number): boolean => sample >= 1 || Math.random() < sample
-
-// What `limits.address.ipv6Prefix` is unless said.
-const ipv6Prefix = 64
-
-/** Returns the client's share of the room for bodies: by its id, or by the network of its address. */
-export const shareOf = (room: BodyRoom, { identity, client }: Exchange): BodyShare =>
-  room.shareOf(identity === null ? toNetworkKey(client, ipv6Prefix) : `id ${identity.client}`)
 
 /** Counts a message once: as broken, else as unchecked, else as kept. */
 export const countMessage = (

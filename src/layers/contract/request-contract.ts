@@ -10,6 +10,7 @@ import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { bufferRequestBody } from '../../shared/bodies/buffered-request-body.ts'
+import { clientShare } from '../../shared/bodies/client-share.ts'
 import {
   type ContractLayerOptions,
   countMessage,
@@ -18,7 +19,6 @@ import {
   joinViolations,
   noViolations,
   refuseUnchecked,
-  shareOf,
   whyUnchecked,
 } from './contract-options.ts'
 import { copyRequestBody } from './reported-body.ts'
@@ -34,7 +34,7 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
     const { body, query, fields } = exchange
     const copy =
       readsBody && body.length !== 0
-        ? new BodyCopy(options.maxBytes, shareOf(options.checks.requests, exchange), body.length)
+        ? new BodyCopy(options.maxBytes, clientShare(options.checks.requests, exchange), body.length)
         : null
     let isComplete = false
     if (copy !== null)
@@ -96,7 +96,7 @@ const enforceBody = async (
   const { whole, stop } = await bufferRequestBody(
     exchange,
     options.maxBytes,
-    shareOf(options.checks.requests, exchange),
+    clientShare(options.checks.requests, exchange),
   )
   const found = whole === null ? null : checkRequestBody(contract, toCheck.schema, options, whole)
   const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null

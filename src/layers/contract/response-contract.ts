@@ -4,6 +4,7 @@ import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
+import { clientShare } from '../../shared/bodies/client-share.ts'
 import {
   type ContractLayerOptions,
   countMessage,
@@ -12,7 +13,6 @@ import {
   joinViolations,
   noViolations,
   refuseUnchecked,
-  shareOf,
   whyUnchecked,
 } from './contract-options.ts'
 import { ReportedResponseBody } from './reported-body.ts'
@@ -36,7 +36,7 @@ const reportResponse = (
   exchange: Exchange,
   { status, reason, fields, body }: ProxyResponse,
 ): ProxyResponse => {
-  const copy = new BodyCopy(options.maxBytes, shareOf(options.checks.responses, exchange))
+  const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
   const check = (): void => {
     const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
     const unread = whyUnchecked(toCheck, copy.failure)
@@ -83,7 +83,7 @@ export const enforceResponseLayer =
       body,
       exchange,
       options.maxBytes,
-      shareOf(options.checks.responses, exchange),
+      clientShare(options.checks.responses, exchange),
     )
     const { whole } = buffered
     const found = whole === null ? null : checkBody(toCheck.schema, options.validators, whole)

@@ -1,7 +1,7 @@
 import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
-import type { BodyRoom } from '../../shared/bodies/body-room.ts'
+import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
@@ -31,7 +31,7 @@ export interface AttemptOptions {
   readonly claim: HeldClaim
   /** A longer response is not kept. */
   readonly maxResponse: number
-  readonly room: BodyRoom
+  readonly room: BodyShare
   readonly abandoned: AbandonedAttempts
   /** Returns the digest of the request; null: its body has not come to its end. */
   fingerprint(): string | null

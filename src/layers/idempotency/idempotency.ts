@@ -5,6 +5,7 @@ import type { Exchange, Handler, IdempotencyOutcome, Layer, ProxyResponse } from
 import { GatewayError } from '../../failures/errors.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import type { BodyRoom } from '../../shared/bodies/body-room.ts'
+import { clientShare } from '../../shared/bodies/client-share.ts'
 import type { Claim, ClaimResult, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
 import { sleepUnlessAborted } from '../../shared/sleep-unless-aborted.ts'
 import { type AbandonedAttempts, forwardAndSettle, forwardDetachable } from './forward-once.ts'
@@ -17,8 +18,8 @@ import { type DigestedBody, digestRequestBody, drainRequestBody } from './reques
 /** What the layer needs beside the rules of its operation. */
 export interface IdempotencyDeps {
   readonly store: IdempotencyStore
-  /** The room of the process for bodies. */
-  readonly room: BodyRoom
+  /** The room for bodies of requests, and for those of responses: slow uploads leave responses theirs. */
+  readonly rooms: { readonly requests: BodyRoom; readonly responses: BodyRoom }
   readonly abandoned: AbandonedAttempts
   /** The fields, in lower case, that tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
@@ -39,7 +40,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
   const { header, maxKey, required } = rules
 
   const serve = async (exchange: Exchange, key: string, next: Handler): Promise<ProxyResponse> => {
-    const body = await digestRequestBody(exchange, rules.maxBody, deps.room)
+    const body = await digestRequestBody(exchange, rules.maxBody, clientShare(deps.rooms.requests, exchange))
     const fingerprint = (): string | null => {
       const digest = body.digest()
       return digest && toFingerprint(key, exchange.query, digest)
@@ -63,7 +64,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       const options = {
         claim: new HeldClaim(deps.store, claim),
         maxResponse: rules.maxResponse,
-        room: deps.room,
+        room: clientShare(deps.rooms.responses, exchange),
         abandoned: deps.abandoned,
         fingerprint,
       }

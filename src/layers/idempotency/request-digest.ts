@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import type { RequestBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
-import type { BodyRoom } from '../../shared/bodies/body-room.ts'
+import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { bufferRequestBody, WholeBody } from '../../shared/bodies/buffered-request-body.ts'
 
 /** The body of a request, as far as it was read before the request is forwarded. */
@@ -21,7 +21,7 @@ export interface DigestedBody {
 export const digestRequestBody = async (
   exchange: Exchange,
   maxBytes: number,
-  room: BodyRoom,
+  room: BodyShare,
 ): Promise<DigestedBody> => {
   const { body } = exchange
   if (body.length === 0) return digestWhole(noBytes)

@@ -45,7 +45,7 @@ export interface IdempotencyState {
 /** What requests with a key are remembered with, as long as a snapshot needs it. */
 export interface IdempotencyLease {
   readonly store: IdempotencyStore
-  readonly room: BodyRoom
+  readonly rooms: { readonly requests: BodyRoom; readonly responses: BodyRoom }
   readonly abandoned: AbandonedAttempts
   /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
   state(): IdempotencyState | null
@@ -68,7 +68,7 @@ export class IdempotencyRegistry {
   readonly #since = epochMs()
   readonly #memory: MemoryIdempotencyStore | null
   readonly #store: IdempotencyStore
-  readonly #room = new BodyRoom()
+  readonly #rooms = { requests: new BodyRoom(), responses: new BodyRoom() }
   readonly #abandoned = new AbandonedAttempts()
   readonly #links: RedisRegistry
   readonly #logEvent: LogEvent
@@ -97,7 +97,7 @@ export class IdempotencyRegistry {
     const shared = this.#role === 'primary' ? null : this.#acquireRedis(idempotency)
     return {
       store: shared?.store ?? this.#store,
-      room: this.#room,
+      rooms: this.#rooms,
       abandoned: this.#abandoned,
       state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
       release: () => shared?.release(),

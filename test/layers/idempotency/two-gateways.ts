@@ -84,7 +84,7 @@ export class ModelGateway {
       } as const
       const deps = {
         store,
-        room: this.room,
+        rooms: { requests: this.room, responses: this.room },
         abandoned: this.abandoned,
         credentialFields: ['authorization'],
         requestIdField: 'x-request-id',
