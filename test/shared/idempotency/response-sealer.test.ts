@@ -49,3 +49,11 @@ test('the first key encrypts, and each decrypts', () => {
   expect(second?.open(sealed, 'context')).toBe(null)
   expect(sealer.open(second?.seal(response, 'context') ?? sealed, 'context')).toEqual(response)
 })
+
+test('a long response is compressed, a short one is as long as it was', () => {
+  const long = Buffer.from(JSON.stringify(Array.from({ length: 1000 }, (_, id) => ({ id, state: 'approved' }))))
+  const [nonce, tag, mark] = [12, 16, 1]
+
+  expect(sealer.seal(long, 'context').length).toBeLessThan(long.length / 4)
+  expect(sealer.seal(response, 'context')).toHaveLength(nonce + tag + mark + response.length)
+})

@@ -1,0 +1,124 @@
+import { createClient } from '@redis/client'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { claimKeyScript } from '../../../src/shared/idempotency/idempotency-scripts.ts'
+import { RedisIdempotencyStore } from '../../../src/shared/idempotency/redis-idempotency-store.ts'
+import { createResponseSealer } from '../../../src/shared/idempotency/response-sealer.ts'
+import type { ManagedRedis } from '../../../src/shared/redis/managed-redis.ts'
+import { createClaim, repeatClaim } from '../../helpers/idempotency-claim.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { openLink } from '../../helpers/redis-link.ts'
+
+const program = await needProgram('redis-server')
+
+type Link = Pick<ManagedRedis, 'run' | 'isShared'>
+
+const storeWith = (link: Link, logEvent = vi.fn()) =>
+  new RedisIdempotencyStore({
+    link,
+    prefix: 'test',
+    sealer: createResponseSealer([Buffer.alloc(32, 1)]),
+    logEvent,
+  })
+
+describe.skipIf(program.missing)('with a real Redis', () => {
+  let redis: Redis
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+  })
+  afterAll(() => redis.kill())
+
+  test('a claim whose reply is lost is given back, and frees no other attempt', async () => {
+    const link = await openLink(redis.url)
+    let lost = 0
+    const store = storeWith({
+      isShared: true,
+      run: async (script, args) => {
+        const reply = await link.run(script, args)
+        return lost++ < 3 ? null : reply
+      },
+    })
+    const claim = createClaim()
+
+    expect(await store.call({ type: 'claim', claim })).toBe(null)
+    const other = repeatClaim(claim)
+    await vi.waitFor(
+      async () => expect(await store.call({ type: 'claim', claim: other })).toEqual({ state: 'claimed' }),
+      30_000,
+    )
+
+    expect(lost).toBeGreaterThan(3)
+    expect(await store.call({ type: 'renew', claim: other })).toBe(true)
+  })
+
+  test('a claim of which Redis was not told is not given back', async () => {
+    const run = vi.fn(async () => null)
+    const store = storeWith({ isShared: false, run })
+
+    expect(await store.call({ type: 'claim', claim: createClaim() })).toBe(null)
+
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
+  test('a store is idle when what was claimed in it is settled', async () => {
+    const store = storeWith(await openLink(redis.url))
+    const claim = createClaim()
+
+    expect(store.isIdle()).toBe(true)
+    await store.call({ type: 'claim', claim })
+    expect(store.isIdle()).toBe(false)
+    await store.call({ type: 'settle', claim, settlement: { state: 'free' } })
+    expect(store.isIdle()).toBe(true)
+  })
+
+  // The script with another clock: the time comes with the arguments, and Redis, which expires by its own, expires
+  // nothing.
+  const withTime = claimKeyScript.text.replace("redis.call('TIME')", '{ ARGV[8], ARGV[9] }')
+  const withoutExpiry = withTime.replace(/, 'PX', .*\)$/m, ')').replace(/^redis\.call\('PEXPIRE'.*$/m, '')
+
+  test('a client never has more than twice the maximum of keys, nor is it refused one below', async () => {
+    expect(withoutExpiry).not.toMatch(/TIME|PX|PEXPIRE/)
+    const client = await createClient({ url: redis.url, RESP: 2 }).connect()
+    onTestFinished(() => client.destroy())
+    const ttlMs = 1000
+    const pausesMs = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2 * ttlMs })), { maxLength: 80 })
+    await fc.assert(
+      fc.asyncProperty(pausesMs, fc.integer({ min: 1, max: 8 }), async (pauses, max) => {
+        const { client: owner } = createClaim()
+        let at = 1_700_000_000_000
+        const claimedAt: number[] = []
+        for (const pause of pauses) {
+          at += pause
+          const time = [Math.floor(at / 1000), (at % 1000) * 1000]
+          const reply = await client.eval(withoutExpiry, {
+            keys: [`{${owner}}:${createClaim().name}`, `{${owner}}:keys`],
+            arguments: ['t', 'f', 'r', ttlMs, 1, 0, max, ...time].map(String),
+          })
+          const live = claimedAt.filter((each) => each + ttlMs > at).length
+          if (String(reply) === 'c') claimedAt.push(at)
+          else expect(live).toBeGreaterThanOrEqual(max)
+          expect(live).toBeLessThanOrEqual(2 * max)
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
+
+test('records that do not open are logged once a minute, without what they hold', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const log = vi.fn()
+  const reply = ['d', 'r-1', 'f-1', 'token', 'x'.repeat(100)].map((text) => Buffer.from(text))
+  const store = storeWith({ isShared: true, run: async () => reply }, log)
+  const claimAgain = () => store.call({ type: 'claim', claim: createClaim() })
+
+  const results = [await claimAgain(), await claimAgain()]
+  expect(log).toHaveBeenCalledTimes(1)
+  vi.advanceTimersByTime(60_000)
+  await claimAgain()
+
+  expect(results).toEqual(Array(2).fill({ state: 'unknown', requestId: 'r-1', fingerprint: 'f-1' }))
+  expect(log.mock.calls).toEqual(Array(2).fill(['warn', 'a remembered response cannot be decrypted', {}]))
+})
