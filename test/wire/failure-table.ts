@@ -40,7 +40,7 @@ export interface FailureRow {
 
 /**
  * Lists the kinds that other tests provoke: they take more than one request (`unavailable.test.ts`), a configuration of
- * their own (`auth.test.ts`), or a server besides (`tokens.test.ts`).
+ * their own (`auth.test.ts`, `idempotency.test.ts`), or a server besides (`tokens.test.ts`).
  */
 export const provokedElsewhere: readonly FailureKind[] = [
   'unauthenticated',
@@ -55,6 +55,13 @@ export const provokedElsewhere: readonly FailureKind[] = [
   'invalid-request',
   'unsupported-media-type',
   'invalid-response',
+  'idempotency-key-missing',
+  'idempotency-key-invalid',
+  'request-in-progress',
+  'outcome-unknown',
+  'response-not-kept',
+  'idempotency-key-reused',
+  'idempotency-unavailable',
 ]
 
 const briefMs = 250

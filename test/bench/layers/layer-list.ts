@@ -20,6 +20,6 @@ export const readLayerList = (file: string): readonly string[] => {
   guard.release()
   // A contract is evaluated only where traffic is served, so its rows have no layer here.
   const isOn = ({ name, setting, layer }: (typeof rows)[number]): boolean =>
-    layer !== null || (name.endsWith('-contract') && setting !== 'none')
+    layer !== null || (name.endsWith('-contract') && setting !== 'off')
   return rows.filter(isOn).map(({ name }) => name)
 }
