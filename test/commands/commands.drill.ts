@@ -53,7 +53,7 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
       configText({
         upstream: upstreams[0]?.url,
         upstreams: { risk: { endpoints: upstreams.map(({ url }) => url) } },
-        operations: { 'market.insights': { cache: {} } },
+        operations: { 'market.insights': { cache: {} }, 'financing.pre-approval': { idempotency: true } },
         contract: { file: 'contract.json' },
         shutdown: { wait: '0s' },
         ...more,

@@ -40,6 +40,7 @@ export const rules: readonly Rule[] = [
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
   { text: /^npm run (check|format)$/, way: { how: 'read' } },
+  { text: /^openssl rand /, way: run(0) },
   { text: /^npm run (--silent sbom|licences)\b/, way: run(0) },
   { text: /^npm run (bench|soak)\b/, way: { how: 'read' } },
   { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
@@ -51,8 +52,8 @@ export const rules: readonly Rule[] = [
   { text: /^npx lender-gateway check --sample /, way: run(1) },
   // The one before it has drained the other endpoint.
   { text: /^npx lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
-  // Its gateway has no idempotency.
-  { text: /^npx lender-gateway idempotency /, way: run(1) },
+  // No request had the key.
+  { text: /^npx lender-gateway idempotency forget /, way: run(1) },
   // No request passes meanwhile.
   { text: /^npx lender-gateway contract draft/, way: run(1) },
   { text: /^(npx lender-gateway|curl) /, way: run(0) },
