@@ -79,10 +79,13 @@ const storable = (mark = '') => {
 /** Asks for about 200 bytes with a GET: what runs at a fixed rate too. */
 export const get: Workload = { ...asking('market.insights'), name: 'get', onRequest: false }
 
+/** Sends a small body. */
+export const post: Workload = { ...posting(smallBody), name: 'post', onRequest: false }
+
 /** Lists the workloads, in the order of the table. */
 export const workloads: readonly Workload[] = [
   get,
-  { ...posting(smallBody), name: 'post', onRequest: false },
+  post,
   { ...posting(mediumBody), name: 'post-64k' },
   { ...posting(structuredBody, `?${structuredMark}`), name: 'json-2k', answer: structuredBody },
   { ...posting(largeStructuredBody, `?${structuredMark}`), name: 'json-64k', answer: structuredBody },

@@ -13,6 +13,7 @@ import { workerCount } from '../worker-count.ts'
 import { authWarnings } from './auth-warnings.ts'
 import { cacheWarnings } from './cache-warnings.ts'
 import { contractWarnings } from './contract-warnings.ts'
+import { idempotencyWarnings } from './idempotency-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
 
 /** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
@@ -202,6 +203,7 @@ const warningRules: readonly WarningRule[] = [
   unloggedCheckpoints,
   ...cacheWarnings,
   ...contractWarnings,
+  ...idempotencyWarnings,
   unusedTracing,
   plaintextHeaders,
   moreWorkersThanCores,

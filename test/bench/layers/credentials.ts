@@ -23,6 +23,12 @@ export interface RequestCredentials {
 /** Makes the certificate that clients present; null: they present none. */
 export type CredentialSource = (shows: Pair | null) => RequestCredentials
 
+/** With each request an idempotency key that was not there before. */
+export const freshIdempotencyKeys: CredentialSource = () => ({
+  fields: () => ({ [keyField]: keyOf(0), 'Idempotency-Key': randomUUID() }),
+  differ: true,
+})
+
 /** Signs the tokens. */
 export const issuerKey: SigningKey = signingKey('ES256', 'bench')
 

@@ -3,20 +3,21 @@ import { loadConfig } from '../../../src/config/load/load.ts'
 import { createAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
-import { get } from '../workload.ts'
+import { get, post } from '../workload.ts'
 
 /** Reads from the file that a gateway runs which layers stand in the list that it composes, the outermost first. */
 export const readLayerList = (file: string): readonly string[] => {
   const loaded = loadConfig(file, {})
   if (!loaded.ok) throw new Error(`${file}: ${JSON.stringify(loaded.problems)}`)
   const { config } = loaded
-  const { operation } = get
   const guard = createAuthProvider(
     config,
     new TokenVerifiers(() => {}),
     new RateLimiterRegistry({ kind: 'alone' }, () => {}),
   )
-  const rows = describeLayers(config, operation, guard)
+  const rowsOf = ({ operation }: typeof get) => describeLayers(config, operation, guard)
+  // A GET happens as often as it is asked for.
+  const rows = [...rowsOf(post).filter(({ name }) => name === 'idempotency'), ...rowsOf(get)]
   guard.release()
   // A contract is evaluated only where traffic is served, so its rows have no layer here.
   const isOn = ({ name, setting, layer }: (typeof rows)[number]): boolean =>

@@ -4,7 +4,7 @@ import { audience, issuer } from '../../helpers/tokens.ts'
 import { addresses } from '../addresses.ts'
 import { clientsText } from '../clients.ts'
 import { behindEach, gatewayFile } from '../peers/gateway.ts'
-import { get } from '../workload.ts'
+import { get, post } from '../workload.ts'
 import type { Level } from './levels.ts'
 
 /**
@@ -29,6 +29,8 @@ export interface Switches {
   readonly tracing: string
   readonly metrics: string
   readonly contract: string
+  /** What is the same for all operations that have it; empty: none has it. */
+  readonly idempotency: string
 }
 
 const off: Switches = {
@@ -47,6 +49,7 @@ const off: Switches = {
   tracing: 'none',
   metrics: 'none',
   contract: 'none',
+  idempotency: '',
 }
 
 /** Where a gateway runs. */
@@ -58,6 +61,8 @@ export interface LevelSite {
   readonly introspection: string | null
   /** Where it sends spans; null: it does not. */
   readonly receiver: string | null
+  /** The Redis that it uses; null: it uses none. */
+  readonly redis: string | null
 }
 
 const { apiKeys } = JSON.parse(clientsText(1))[0]
@@ -68,6 +73,7 @@ export const renderLevelConfig = (level: Level, place: LevelSite): string =>
     .replaceAll('DIRECTORY', place.directory)
     .replaceAll('INTROSPECTION', place.introspection ?? '')
     .replaceAll('RECEIVER', place.receiver ?? '')
+    .replaceAll('REDIS', place.redis ?? '')
     .replaceAll('ISSUER', issuer)
     .replaceAll('AUDIENCE', audience)
     .replaceAll('KEY', JSON.stringify(apiKeys[0]))
@@ -95,6 +101,7 @@ const textOf = (level: Level, { port, upstreamPort }: LevelSite): string => {
     tracing,
     metrics,
     contract,
+    idempotency,
   } = { ...off, ...level.on }
   const listen = `  publicUrl: ${publicUrl}\n${level.tls ? tls : ''}`
   return `${gatewayFile(port, { tls: listen })}requestId: { header: ${requestId} }
@@ -103,11 +110,12 @@ audit: ${audit}
 tracing: ${tracing}
 metrics: ${metrics}
 contract: ${contract}
-limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
+${idempotency === '' ? '' : `idempotency: ${idempotency}\n`}limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
 auth: ${auth}
 ${client === '' ? '' : `clients: [{ id: bank-a, operations: all, ${client} }]\n`}defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }
 operations:
   analysis.esg-grant: { auth: none }
   ${get.operation.id}: { concurrency: ${upstreamConcurrency} }
+  ${post.operation.id}: { idempotency: ${idempotency !== ''} }
 ${behindEach(addresses(1), upstreamPort)}`
 }

@@ -2,6 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pair } from '../../helpers/certificates.ts'
+import { program } from '../../helpers/program.ts'
+import { startRedis } from '../../helpers/redis.ts'
 import { jwks } from '../../helpers/tokens.ts'
 import { certificates, writeCertificate } from '../peers/certificate.ts'
 import { projectRoot, serveTree } from '../peers/gateway-tree.ts'
@@ -30,7 +32,10 @@ export const createLevelPeer = (
     const shows = level.tls ? await writePairs(directory) : null
     if (shows !== null && 'missing' in shows) return shows
     writeSecrets(directory)
+    const redis = level.on.idempotency?.includes('REDIS') === true ? await startOwnRedis(atEnd) : null
+    if (redis !== null && typeof redis !== 'string') return redis
     const beside = {
+      redis,
       introspection: level.on.auth?.includes('INTROSPECTION') === true ? await startIntrospection(atEnd) : null,
       receiver: level.on.tracing === undefined ? null : await startReceiver(atEnd),
     }
@@ -44,6 +49,7 @@ export const createLevelPeer = (
 /** Writes what the files of all levels may name. */
 export const writeSecrets = (directory: string): void => {
   writeFileSync(join(directory, 'audit-key'), 'k'.repeat(32))
+  writeFileSync(join(directory, 'idempotency-key'), Buffer.alloc(32, 'k').toString('base64'))
   writeFileSync(join(directory, 'jwks.json'), jwks(issuerKey))
   writeFileSync(join(directory, 'contract.json'), JSON.stringify(benchContract))
 }
@@ -64,6 +70,15 @@ const startIntrospection = async (atEnd: Stage['atEnd']): Promise<string> => {
   const server = await startSideServer('layers/introspection-server.ts')
   atEnd(server.stop)
   return `http://127.0.0.1:${server.port}/introspect`
+}
+
+/** Starts a Redis, and gives where, or the reason why there is none. */
+const startOwnRedis = async (atEnd: Stage['atEnd']): Promise<string | { readonly missing: string }> => {
+  const { path, missing } = await program('redis-server')
+  if (missing !== null) return { missing }
+  const { url, kill } = await startRedis(path)
+  atEnd(kill)
+  return url
 }
 
 /** Starts one that takes spans, and gives where. */

@@ -28,6 +28,7 @@ const listOf = async (level: (typeof levels)[number]): Promise<readonly string[]
       directory,
       introspection: 'http://127.0.0.1:3/introspect',
       receiver: 'http://127.0.0.1:4/v1/traces',
+      redis: 'redis://127.0.0.1:5',
     }),
   )
   return readLayerList(file)

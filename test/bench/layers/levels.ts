@@ -3,6 +3,7 @@ import {
   apiKeyOnly,
   type CredentialSource,
   freshDpopProofs,
+  freshIdempotencyKeys,
   freshJwts,
   freshOpaqueTokens,
   repeatedBoundJwt,
@@ -42,6 +43,8 @@ const introspection = (cache: string): string =>
 
 const heldTo = (mode: string, sample = '100%'): string =>
   `{ file: DIRECTORY/contract.json, request: ${mode}, response: ${mode}, sample: ${sample} }`
+
+const manyKeys = 'maxEntries: 10000000, maxKeysPerClient: 10000000, maxBytes: 1GiB'
 
 const byKey = 'apiKeys: [KEY]'
 const byClaims = 'claims: { client_id: bank-a }'
@@ -83,6 +86,16 @@ export const levels: readonly Level[] = [
     {
       name: 'the defaults',
       on: { concurrency: '10000', maxBody: '64MiB', deadline: '30s', requestId: 'X-Request-Id', metrics: 'true' },
+    },
+  ]),
+  // With `--workloads post`: a GET has no key. So many that no request is rejected.
+  ...over('nothing beside a key of idempotency', freshIdempotencyKeys, false, [
+    { name: 'idempotency in memory', on: { idempotency: `{ ${manyKeys} }` } },
+    {
+      name: 'idempotency in Redis',
+      on: {
+        idempotency: `{ ${manyKeys}, redis: { url: "REDIS" }, encryptionKeys: ["file:DIRECTORY/idempotency-key"] }`,
+      },
     },
   ]),
   ...over('nothing beside a JWT', repeatedJwt, false, [

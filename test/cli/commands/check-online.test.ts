@@ -246,11 +246,13 @@ test.each([
   const encryptionKeys = [Buffer.alloc(32).toString('base64')]
   const url = `redis://127.0.0.1:${redis.port}`
 
-  const { out, code } = await check(fileWith({}, { idempotency: { redis: { url }, encryptionKeys } }))
+  const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis: { url }, encryptionKeys } }))
 
   expect(out.split('\n').filter((line) => line.includes('may forget keys'))).toHaveLength(warnings)
   expect(code).toBe(0)
 })
+
+const once = { 'financing.pre-approval': { idempotency: true } }
 
 const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:${policy}\r\nx:1\r\n`
 
@@ -259,7 +261,7 @@ test('a Redis for idempotency that does not say what it does for want of room is
   const encryptionKeys = [Buffer.alloc(32).toString('base64')]
   const url = `redis://127.0.0.1:${redis.port}`
 
-  const { out, code } = await check(fileWith({}, { idempotency: { redis: { url }, encryptionKeys } }))
+  const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis: { url }, encryptionKeys } }))
 
   expect(out).not.toContain('edis')
   expect(code).toBe(0)
