@@ -104,3 +104,14 @@ test('a gateway that stops waits for an abandoned attempt, as for every request'
 
   expect([wasClosed, connections]).toEqual([false, 1])
 })
+
+test('a gateway that remembers in memory has forgotten every key when it starts again', async () => {
+  const upstream = await httpUpstream((_, response) => response.end('done'))
+  const before = await bootLiveGateway({ upstream: upstream.url, operations })
+
+  const first = await post(before, 'a')
+  await before.gateway.close()
+  const after = await bootLiveGateway({ upstream: upstream.url, operations })
+
+  expect([first, await post(after, 'a')]).toEqual(['200 done', '200 done'])
+})

@@ -26,7 +26,7 @@ export const turn = async (): Promise<void> => {
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-const advance = async (ms: number): Promise<void> => {
+export const advance = async (ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= 500) {
     vi.advanceTimersByTime(Math.min(left, 500))
     await turn()
