@@ -30,9 +30,21 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
   const statedParameters = Array.isArray(parameters) ? parameters : []
   const inherited = Array.isArray(stated?.pathItem.parameters) ? stated.pathItem.parameters : []
   const known = [...statedParameters, ...inherited].map((parameter) => contract.resolve(parameter))
-  const added = describeParameters(operation, options.config)
+  const own = describeParameters(operation, options.config)
+  const added = own
     .filter(({ value }) => !known.some((parameter) => isSameHeader(parameter, value)))
     .map(({ component, value }) => options.components.refer('parameters', component, value))
+  const required = own.filter(({ value }) => value.required === true)
+  /** Returns a parameter of the contract as the gateway takes it: what it requires is required. */
+  const toTaken = (parameter: unknown): unknown => {
+    const resolved = contract.resolve(parameter)
+    const isOptional = required.some(({ value }) => isSameHeader(resolved, value)) && resolved?.required !== true
+    return isOptional ? { ...resolved, required: true } : parameter
+  }
+  const isStated = (parameter: unknown): boolean =>
+    statedParameters.some((stated) => isSameHeader(contract.resolve(stated), asNode(parameter)))
+  // One of the operation takes the place of one of the path.
+  const overriding = inherited.map(toTaken).filter((taken, i) => taken !== inherited[i] && !isStated(taken))
   return {
     ...stated?.pathItem,
     [operation.method.toLowerCase()]: {
@@ -40,7 +52,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
       tags: [operation.group],
       ...others,
       ...(gaps.length === 0 ? {} : { 'x-gap': gaps }),
-      parameters: [...statedParameters, ...added],
+      parameters: [...statedParameters.map(toTaken), ...overriding, ...added],
       ...(requestBody === undefined ? {} : { requestBody }),
       responses: describeResponses(operation, options, asNode(stated?.operation.responses)),
       ...(security === undefined ? {} : { security }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { OpenApiNode } from '../../../src/admin/openapi/openapi-node.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { at, documentOf, operationsOf, problemsOf } from './document.ts'
 
@@ -205,4 +206,23 @@ test.each([
   const { components: _plain, ...plain } = documentOf()
 
   expect(said).toEqual(plain)
+})
+
+test('a key that the gateway requires is required, though the contract leaves it open', async () => {
+  const key = { name: 'idempotency-KEY', in: 'header', description: 'A UUID.', schema: { type: 'string' } }
+  const post = { parameters: [key], responses: { 200: ok } }
+  const settings = { operations: { 'valuation.score': { idempotency: { required: true } } } }
+  const named = (document: OpenApiNode) =>
+    (at(document, '/paths/~1valuation~1score/post/parameters') as readonly OpenApiNode[]).filter(
+      ({ name }) => name === key.name,
+    )
+  const own = documentOf(settings, { ...contract, paths: { '/valuation/score': { post } } })
+  const { parameters: _, ...bare } = post
+  const ofPath = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post: bare } } })
+
+  const ofBoth = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post } } })
+
+  const documents = [own, ofPath, ofBoth]
+  expect(documents.map(named)).toEqual(documents.map(() => [{ ...key, required: true }]))
+  expect((await Promise.all(documents.map(problemsOf))).flat()).toEqual([])
 })
