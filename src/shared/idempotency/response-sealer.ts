@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 
 // NIST SP 800-38D §8.2.2: with nonces of 96 bits at random, a key is good for 2^32 responses.
@@ -22,7 +22,8 @@ export interface ResponseSealer {
 }
 
 /** Creates a sealer. The first key encrypts, all decrypt. Each has 32 bytes. */
-export const createResponseSealer = (keys: readonly Buffer[]): ResponseSealer => {
+export const createResponseSealer = (bytes: readonly Buffer[]): ResponseSealer => {
+  const keys = bytes.map((key) => createSecretKey(key))
   const [newest] = keys
   if (newest === undefined) throw new Error('there is no key')
   return {
@@ -43,7 +44,7 @@ export const createResponseSealer = (keys: readonly Buffer[]): ResponseSealer =>
   }
 }
 
-const decrypt = (sealed: Buffer, key: Buffer, context: string): Buffer | null => {
+const decrypt = (sealed: Buffer, key: KeyObject, context: string): Buffer | null => {
   if (sealed.length < nonceBytes + tagBytes) return null
   const bodyAt = nonceBytes + tagBytes
   const decrypting = createDecipheriv(cipher, key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes })

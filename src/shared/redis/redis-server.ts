@@ -86,6 +86,8 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
     socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, ...tlsOptions(options.tls) },
     disableOfflineQueue: true,
     disableClientInfo: true,
+    // The library's own is a signal for each command, which lives for 5 s. Who asks has a timeout already.
+    commandOptions: { timeout: 0 },
     // What else they can do is of no use here, and not every server knows it.
     RESP: 2,
     maintNotifications: 'disabled',
