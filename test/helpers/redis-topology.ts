@@ -69,6 +69,8 @@ const askServer = async (
 
 /** The options of {@link startSentinels}. */
 export interface SentinelOptions {
+  /** How many replicas the master has; by default two. */
+  readonly replicas?: number
   readonly tls?: TlsFiles
   /** More options of each server, as on its command line. */
   readonly server?: readonly string[]
@@ -81,10 +83,10 @@ export interface SentinelOptions {
 // A replica that waits before it copies its master cannot take its place meanwhile.
 const atOnce = ['--repl-diskless-sync-delay', '0']
 
-/** Starts a master, `mymaster`, two replicas, and three Sentinels that take it for dead after half a second. */
+/** Starts a master, `mymaster`, its replicas, and three Sentinels that take it for dead after half a second. */
 export const startSentinels = async (
   paths: { readonly server: string; readonly sentinel: string },
-  { server = [], sentinel = [], password, tls }: SentinelOptions = {},
+  { replicas = 2, server = [], sentinel = [], password, tls }: SentinelOptions = {},
 ): Promise<SentinelSetup> => {
   const folder = mkdtempSync(join(tmpdir(), 'sentinels-'))
   const own = (nth: number) => [
@@ -100,7 +102,9 @@ export const startSentinels = async (
   const replicaOf = ['--replicaof', `127.0.0.1 ${first.port}`]
   const servers = [
     first,
-    ...(await Promise.all([1, 2].map((nth) => startRedis(paths.server, [...own(nth), ...replicaOf])))),
+    ...(await Promise.all(
+      [1, 2].slice(0, replicas).map((nth) => startRedis(paths.server, [...own(nth), ...replicaOf])),
+    )),
   ]
   const sentinels = await Promise.all(
     [1, 2, 3].map(async (nth) => {
@@ -123,7 +127,9 @@ export const startSentinels = async (
   const ask = (...command: readonly string[]): Promise<unknown> =>
     askServer(sentinels[0]?.port ?? 0, command, tls, password)
   const describeMaster = async (): Promise<string> => String(await ask('SENTINEL', 'MASTER', 'mymaster').catch(String))
-  await expect.poll(describeMaster, { timeout: 60_000 }).toMatch(/,flags,master,.*num-slaves,2,num-other-sentinels,2,/)
+  await expect
+    .poll(describeMaster, { timeout: 60_000 })
+    .toMatch(new RegExp(`,flags,master,.*num-slaves,${replicas},num-other-sentinels,2,`))
 
   const master = async (): Promise<Redis> => {
     const reply = await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster')

@@ -140,7 +140,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
       password: 's3ntinel',
     })
     const settings = { sentinels: setup.addresses, name: 'mymaster', username: 'gateway', password: 's3rver' }
-    const asWatch = { sentinelUsername: 'watch', sentinelPassword: 'w4tch', prefix: 'lender-gateway' }
+    const asWatch = { sentinelUsername: 'watch', sentinelPassword: 'w4tch', prefix: 'lender-gateway', replicas: 2 }
 
     const connection = await connectRedis(redisSettings({ ...settings, ...asWatch }))(() => {})
     onTestFinished(() => connection.destroy())
@@ -153,4 +153,4 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
   })
 })
 
-const permissions = '+eval +evalsha +script|load +time +get +set'
+const permissions = '+eval +evalsha +script|load +time +get +set +wait'

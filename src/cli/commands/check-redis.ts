@@ -10,6 +10,7 @@ import {
   type RedisServerOptions,
   redactSecrets,
   redisTopology,
+  withReplicas,
 } from '../../shared/redis/redis-settings.ts'
 import { watchMaster } from '../../shared/redis/sentinel.ts'
 
@@ -31,13 +32,14 @@ export const checkRedis = async (
     const path = `${key}.${placeOf(redis)}`
     const { line = 1, column = 1 } = provenance.get(path) ?? {}
     const name = describeRedis(redis)
-    const reason = await findReason(redis)
+    const isIdempotency = redis === idempotency.redis
+    const reason = await findReason(isIdempotency ? withReplicas(redis, idempotency.replicas) : redis)
     if (reason !== null) {
       const message = `Redis (${name}) cannot be used from here: ${reason}`
       const expected = 'a Redis that takes what the gateway writes'
       return [{ file, line, column, path, message, expected, found: reason }]
     }
-    const policy = redis === idempotency.redis ? await withTimeout(readEvictionPolicy(redis), timeoutMs) : null
+    const policy = isIdempotency ? await withTimeout(readEvictionPolicy(redis), timeoutMs) : null
     if (policy === null || policy === keepingPolicy) return []
     const message = `Redis (${name}) may forget keys for want of room: what comes again is then processed again`
     return [

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { annotate } from '../schema/annotations.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { partialShape } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
@@ -80,6 +80,12 @@ export const idempotencySchema = z
       'Redis or Valkey, which remembers for several gateways, and over restarts',
       'onStoreFailure says what becomes of the request',
     ).prefault('none'),
+    replicas: optionalKey(
+      integer(
+        'How many replicas must have a key before its request is forwarded; default: 1 with sentinels or cluster, else 0',
+        { min: 0, max: 5 },
+      ),
+    ),
     encryptionKeys: z
       .array(encryptionKey)
       .max(2)

@@ -1,5 +1,41 @@
+import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations } from '../../operations.ts'
 import type { WarningRule } from '../rules/rule.ts'
+
+/**
+ * Warns of operations that forward a request again because the upstream knows keys, and whose key does not reach the
+ * upstream.
+ */
+const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
+  allOperations.map(({ id, group }) => {
+    const { idempotency } = operations[id]
+    if (idempotency?.onUnknown !== 'forward') return null
+    const { request } = upstreams[group]
+    // A CGI-like upstream reads the twin with underscores as the same field, and so do the edits.
+    const isKey = (name: string): boolean => foldUnderscores(name) === idempotency.header
+    const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
+    return (
+      edit !== null && {
+        path: ['operations', id, 'idempotency'],
+        message: 'the key of the client does not reach the upstream, which cannot recognise what is forwarded again',
+        expected: 'the key to be passed on, or onUnknown: refuse',
+        found: `${idempotency.header} in upstreams.${group}.request.${edit}`,
+        hint: `take it out of upstreams.${group}.request.${edit}, or write onUnknown: refuse`,
+      }
+    )
+  })
+
+/** Warns of a Redis that replaces its masters, and of which no replica has to have a key. */
+const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
+  idempotency.redis !== null &&
+  idempotency.redis.url === null &&
+  idempotency.replicas === 0 && {
+    path: ['idempotency', 'replicas'],
+    message: 'a failover forgets keys: what comes again is then processed again',
+    expected: 'as many replicas as each master has, or 1',
+    found: '0',
+    hint: 'remove replicas: with sentinels or cluster the default is 1',
+  }
 
 const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations } }) =>
   idempotency.redis !== null &&
@@ -11,5 +47,9 @@ const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations
     hint: 'add financing.pre-approval: { idempotency: true } under operations, or remove redis',
   }
 
-/** The warnings of idempotency: settings without an effect. */
-export const idempotencyWarnings: readonly WarningRule[] = [unusedIdempotencyRedis]
+/** The warnings of idempotency: requests that may happen twice, and settings without an effect. */
+export const idempotencyWarnings: readonly WarningRule[] = [
+  lostIdempotencyKeys,
+  unreplicatedKeys,
+  unusedIdempotencyRedis,
+]

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { epochMs } from '../../clock.ts'
-import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../shared/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
@@ -62,29 +61,6 @@ const expiringCertificates: WarningRule = ({ config }) =>
   )
 
 const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= expiryWarningMs
-
-/**
- * Warns of operations that forward a request again because the upstream knows keys, and whose key does not reach the
- * upstream.
- */
-const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
-  allOperations.map(({ id, group }) => {
-    const { idempotency } = operations[id]
-    if (idempotency?.onUnknown !== 'forward') return null
-    const { request } = upstreams[group]
-    // A CGI-like upstream reads the twin with underscores as the same field, and so do the edits.
-    const isKey = (name: string): boolean => foldUnderscores(name) === idempotency.header
-    const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
-    return (
-      edit !== null && {
-        path: ['operations', id, 'idempotency'],
-        message: 'the key of the client does not reach the upstream, which cannot recognise what is forwarded again',
-        expected: 'the key to be passed on, or onUnknown: refuse',
-        found: `${idempotency.header} in upstreams.${group}.request.${edit}`,
-        hint: `take it out of upstreams.${group}.request.${edit}, or write onUnknown: refuse`,
-      }
-    )
-  })
 
 const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
   reload.preflight === 'health' &&
@@ -196,14 +172,13 @@ const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
   expiringCertificates,
   expiringAuthorities,
-  lostIdempotencyKeys,
+  ...idempotencyWarnings,
   redundantPreflight,
   unusedRedis,
   ...authWarnings,
   unloggedCheckpoints,
   ...cacheWarnings,
   ...contractWarnings,
-  ...idempotencyWarnings,
   unusedTracing,
   plaintextHeaders,
   moreWorkersThanCores,

@@ -10,7 +10,7 @@ import { createResponseSealer } from '../../shared/idempotency/response-sealer.t
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { LimiterRole } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
-import { describeRedis } from '../../shared/redis/redis-settings.ts'
+import { describeRedis, withReplicas } from '../../shared/redis/redis-settings.ts'
 
 /** The state of the store that remembers requests with a key. */
 export interface IdempotencyState {
@@ -122,9 +122,9 @@ export class IdempotencyRegistry {
   }
 
   /** Acquires the store in Redis. Null: there is none. It stays open until what was claimed in it is settled. */
-  #acquireRedis({ redis, encryptionKeys }: IdempotencyConfig) {
+  #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
     if (redis === null) return null
-    const { link, release } = this.#links.acquire(redis)
+    const { link, release } = this.#links.acquire(withReplicas(redis, replicas))
     const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
     const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, logEvent: this.#logEvent })
     const releaseWhenIdle = (): void => {

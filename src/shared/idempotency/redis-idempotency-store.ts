@@ -92,10 +92,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     const { link } = this.#options
     const { token, fingerprint, requestId, ttlMs, leaseMs, takesOver, maxKeys } = claim
     const wasAsked = link.isShared
-    const reply = await link.run(claimKeyScript, {
-      keys: this.#keys(claim),
-      args: [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, takesOver ? '1' : '0', `${maxKeys}`],
-    })
+    const args = [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, takesOver ? '1' : '0', `${maxKeys}`]
+    // Of all transitions, only a lost claim lets a request be processed twice: after any other the key is unknown.
+    const reply = await link.run(claimKeyScript, { keys: this.#keys(claim), args }, { isReplicated: true })
     if (reply === null && wasAsked) void this.#giveBack(claim)
     const result = this.#parseClaimReply(claim.name, reply)
     if (result?.state === 'claimed') this.#hold(claim)

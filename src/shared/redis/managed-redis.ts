@@ -1,7 +1,7 @@
 import { CoalescedTimer, epochMs, now, withTimeout } from '../../clock.ts'
 import type { ConnectRedis, RedisConnection } from './redis-connection.ts'
 import { errorText } from './redis-error.ts'
-import type { RedisScript, ScriptArgs } from './redis-script.ts'
+import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-script.ts'
 
 // So many late or failed commands in a row: fewer is a hiccup, and this gateway has counted each by itself meanwhile.
 const maxConsecutiveFailures = 5
@@ -72,10 +72,15 @@ export class ManagedRedis {
 
   /**
    * Runs a script. Resolves with null when there was no reply in time, by default {@link timeoutMs}. No request waits
-   * longer than that for a script: a later reply does not show that Redis is in time for requests.
+   * longer than that for a script: a later reply does not show that Redis is in time for requests. Too few replicas
+   * are a failure too.
    */
-  run(script: RedisScript, args: ScriptArgs, waitMs?: number): Promise<unknown> {
-    return this.#call((connection) => connection.run(script, args), waitMs)
+  run(
+    script: RedisScript,
+    args: ScriptArgs,
+    { waitMs, ...options }: ScriptOptions & { readonly waitMs?: number } = {},
+  ): Promise<unknown> {
+    return this.#call((connection) => connection.run(script, args, options), waitMs)
   }
 
   /** A reply within `promptMs` ends a row of failures. */

@@ -1,13 +1,13 @@
 import { keySlot, slotCount } from './key-slot.ts'
 import { errorText, nameServer } from './redis-error.ts'
-import type { RedisScript, ScriptArgs } from './redis-script.ts'
+import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-script.ts'
 import { connectDirectory, connectServer, type RedisServer } from './redis-server.ts'
 import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
 /** The nodes of a cluster that serve slots, each with a connection. */
 export interface RedisCluster {
   /** Runs a script where its first key is. Redis itself rejects keys of several slots. */
-  run(script: RedisScript, invocation: ScriptArgs): Promise<unknown>
+  run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
   /** Finds for each node a key with this prefix that it serves. */
   nodeKeys(prefix: string): readonly string[]
   destroy(): void
@@ -39,13 +39,13 @@ export const connectCluster = async (
   const run = (
     script: RedisScript,
     invocation: ScriptArgs,
+    options: ScriptOptions & { readonly isAsking: boolean },
     address: string,
-    isAsking: boolean,
     redirects: number,
   ): Promise<unknown> => {
     const node = nodes.get(address)
     if (node === undefined) return Promise.reject(new Error('no node serves this slot'))
-    return node.run(script, invocation, isAsking).catch((error) => {
+    return node.run(script, invocation, options).catch((error) => {
       const redirect = parseRedirect(error, addresses.get(address))
       if (redirect === null || redirects === 0) throw error
       if (!nodes.has(redirect.address)) {
@@ -53,12 +53,14 @@ export const connectCluster = async (
         throw error
       }
       if (redirect.kind === 'MOVED') slots[slotOf(invocation)] = redirect.address
-      return run(script, invocation, redirect.address, redirect.kind === 'ASK', redirects - 1)
+      const asRedirected = { ...options, isAsking: redirect.kind === 'ASK' }
+      return run(script, invocation, asRedirected, redirect.address, redirects - 1)
     })
   }
 
   return {
-    run: (script, invocation) => run(script, invocation, slots[slotOf(invocation)] ?? '', false, maxRedirects),
+    run: (script, invocation, options) =>
+      run(script, invocation, { ...options, isAsking: false }, slots[slotOf(invocation)] ?? '', maxRedirects),
     nodeKeys(prefix) {
       const keys = new Map<string, string>()
       const serving = new Set(slots).size

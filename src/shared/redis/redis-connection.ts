@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../../units.ts'
 import { connectCluster } from './redis-cluster.ts'
 import { nameServer } from './redis-error.ts'
-import { consumeScript, type RedisScript, type ScriptArgs } from './redis-script.ts'
+import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
 import { connectServer } from './redis-server.ts'
 import { type RedisSettings, redisTopology } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
@@ -10,9 +10,12 @@ import { watchMaster } from './sentinel.ts'
 export interface RedisConnection {
   /** Consumes one token of a bucket. Rejects when Redis replies with an error, or the connection ends. */
   consume(key: string, perMs: number, burst: number): Promise<number>
-  /** Runs a script. Resolves with what it returns, texts as bytes. Rejects as {@link consume} does. */
-  run(script: RedisScript, invocation: ScriptArgs): Promise<unknown>
-  /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as {@link consume} does. */
+  /**
+   * Runs a script. Resolves with what it returns, texts as bytes. Rejects as {@link consume} does, and where fewer
+   * replicas have it than `isReplicated` asks for.
+   */
+  run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
+  /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as {@link run} does. */
   probe(): Promise<true>
   /** Closes it at once. */
   destroy(): void
@@ -68,18 +71,18 @@ const toConnection = (
   { run, destroy }: Pick<RedisConnection, 'run' | 'destroy'>,
   probeKeys: () => readonly string[],
 ): RedisConnection => {
-  const consume: RedisConnection['consume'] = async (key, perMs, burst) => {
-    const reply = await run(consumeScript, { keys: [key], args: [String(perMs), String(burst)] })
+  const consume = async (key: string, perMs: number, burst: number, options?: ScriptOptions): Promise<number> => {
+    const reply = await run(consumeScript, { keys: [key], args: [String(perMs), String(burst)] }, options)
     const outcome = reply instanceof Buffer ? Number(reply.toString('latin1')) : Number.NaN
     const used = Math.abs(outcome)
     if (!(used > 0 && used <= maxUsed)) throw new Error('not an outcome')
     return outcome
   }
   return {
-    consume,
-    run: (script, invocation) => run(script, invocation),
+    consume: (key, perMs, burst) => consume(key, perMs, burst),
+    run,
     async probe() {
-      await Promise.all(probeKeys().map((key) => consume(key, 1, 1000)))
+      await Promise.all(probeKeys().map((key) => consume(key, 1, 1000, { isReplicated: true })))
       return true
     },
     destroy,

@@ -1,11 +1,16 @@
 import { CoalescedTimer } from '../../clock.ts'
-import { consumeScript, type RedisScript, type ScriptArgs } from './redis-script.ts'
+import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
+import { replicaConfirmation } from './replica-confirmation.ts'
 
 /** A connection to one server. */
 export interface RedisServer {
   /** Runs a script. `isAsking`: the server is to serve keys of a slot that it is just taking over (`ASKING`). */
-  run(script: RedisScript, invocation: ScriptArgs, isAsking?: boolean): Promise<unknown>
+  run(
+    script: RedisScript,
+    invocation: ScriptArgs,
+    options?: ScriptOptions & { readonly isAsking?: boolean },
+  ): Promise<unknown>
   /** Closes it at once; {@link connectServer} calls `onLost` no more. */
   destroy(): void
 }
@@ -53,19 +58,24 @@ export const connectServer = async (
   client.on('end', () => lose(new Error('the connection ended')))
   if (!client.isReady) throw new Error('the connection ended')
   const asBytes = client.withTypeMapping({ [blobType]: Buffer })
+  const { replicas, replicaTimeoutMs } = options
+  const confirm = replicaConfirmation(replicas, () =>
+    client.sendCommand(['WAIT', `${replicas}`, `${replicaTimeoutMs}`]),
+  )
   return {
-    run({ text, sha }, { keys, args }, isAsking = false) {
+    run({ text, sha }, { keys, args }, { isReplicated = false, isAsking = false } = {}) {
       const invocation = { keys: [...keys], arguments: [...args] }
-      // It holds for the next command on the connection.
-      const ask = (): void => {
+      const send = async (command: () => Promise<unknown>): Promise<unknown> => {
+        // It holds for the next command on the connection.
         if (isAsking) client.sendCommand(['ASKING']).catch(ignore)
+        const reply = command()
+        if (!isReplicated || replicas === 0) return reply
+        return (await Promise.all([reply, confirm()]))[0]
       }
-      ask()
-      return asBytes.evalSha(sha, invocation).catch((error) => {
+      return send(() => asBytes.evalSha(sha, invocation)).catch((error) => {
         if (!isUnknownScript(error)) throw error
         // The server has not loaded it yet, was restarted behind a proxy, or was told to forget its scripts.
-        ask()
-        return asBytes.eval(text, invocation)
+        return send(() => asBytes.eval(text, invocation))
       })
     },
     destroy() {

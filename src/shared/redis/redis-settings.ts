@@ -29,6 +29,8 @@ export interface RedisSettings {
   readonly timeout: Milliseconds
   /** The prefix of every key. */
   readonly prefix: string
+  /** How many replicas must have what is written with `isReplicated`; by default none. */
+  readonly replicas?: number
 }
 
 /** A host, without brackets, and a port. */
@@ -46,6 +48,9 @@ export interface RedisServerOptions extends RedisAddress {
   readonly database: number
   /** The longest wait for a connection and its first replies, and for a Sentinel that is asked again. */
   readonly connectTimeoutMs: Milliseconds
+  /** How many replicas must have what is written with `isReplicated`, and the longest wait for them. */
+  readonly replicas: number
+  readonly replicaTimeoutMs: Milliseconds
 }
 
 /** Where Redis is: one server, the master that Sentinels name, or a cluster, of which some nodes are known. */
@@ -77,7 +82,10 @@ export const redisTopology = (
   connectTimeoutMs: Milliseconds = defaultConnectTimeoutMs,
 ): RedisTopology => {
   const { url, sentinels, name, cluster, username, password, sentinelUsername, sentinelPassword, tls } = settings
-  if (url !== null) return { kind: 'server', server: { ...parseServer(url, settings), connectTimeoutMs } }
+  // A reply that there are too few comes in time as well. 0 would be for ever.
+  const replicaTimeoutMs = Math.max(1, Math.floor(settings.timeout / 2))
+  const common = { connectTimeoutMs, replicas: settings.replicas ?? 0, replicaTimeoutMs }
+  if (url !== null) return { kind: 'server', server: { ...parseServer(url, settings), ...common } }
   if (sentinels !== null && name !== null) {
     const toServer = (address: RedisAddress) => ({
       ...address,
@@ -85,13 +93,13 @@ export const redisTopology = (
       username,
       password,
       database: 0,
-      connectTimeoutMs,
+      ...common,
     })
     const asSentinel = { username: sentinelUsername, password: sentinelPassword }
     const servers = sentinels.map((each) => ({ ...toServer(parseAddress(each, sentinelPort)), ...asSentinel }))
     return { kind: 'sentinel', sentinels: servers, name, toServer }
   }
-  const seeds = (cluster ?? []).map((each) => ({ ...parseServer(each, settings), connectTimeoutMs }))
+  const seeds = (cluster ?? []).map((each) => ({ ...parseServer(each, settings), ...common }))
   const [first] = seeds
   if (first === undefined) throw new Error('no Redis is named')
   return { kind: 'cluster', seeds, toServer: (address) => ({ ...first, ...address }) }
@@ -100,7 +108,7 @@ export const redisTopology = (
 const parseServer = (
   url: string,
   { tls, username, password }: RedisSettings,
-): Omit<RedisServerOptions, 'connectTimeoutMs'> => {
+): Omit<RedisServerOptions, 'connectTimeoutMs' | 'replicas' | 'replicaTimeoutMs'> => {
   const parsed = new URL(url)
   return {
     ...parseAddress(parsed.host, redisPort),
@@ -116,6 +124,18 @@ export const parseAddress = (text: string, defaultPort: number): RedisAddress =>
   const [, bracketed, bare = '', port] = /^(?:\[(.+)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? []
   return { host: bracketed ?? bare, port: port === undefined ? defaultPort : Number(port) }
 }
+
+/**
+ * Adds how many replicas must have a write. Null: one where Redis itself replaces a master, by Sentinels or as a
+ * cluster, and none with one server.
+ */
+export const withReplicas = <Settings extends RedisSettings>(
+  settings: Settings,
+  replicas: number | null,
+): Settings & { readonly replicas: number } => ({
+  ...settings,
+  replicas: replicas ?? (settings.url === null ? 1 : 0),
+})
 
 /** Names a Redis for operators, without a secret. */
 export const describeRedis = (settings: RedisSettings): string => {

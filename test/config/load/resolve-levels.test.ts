@@ -58,6 +58,7 @@ test('every key but upstreams has a default', () => {
       maxEntries: 200_000,
       maxBytes: 64 * 1024 ** 2,
       redis: null,
+      replicas: null,
       encryptionKeys: [],
     },
     compiledContract: null,
@@ -298,7 +299,7 @@ describe('precedence', () => {
         24 +
         20 +
         28 +
-        15 +
+        16 +
         8 +
         6 +
         16 +

@@ -106,7 +106,7 @@ test('replies that are late for requests end its use, though background commands
   const { redis, link, changes } = createScripted()
   await pass(0)
   redis.behavior = 'late'
-  const run = (waitMs?: number) => link.run(consumeScript, { keys: ['key'], args: [] }, waitMs)
+  const run = (waitMs = link.timeoutMs) => link.run(consumeScript, { keys: ['key'], args: [] }, { waitMs })
 
   for (let n = 0; n < 5; n++) {
     const inBackground = run(1000)

@@ -3,7 +3,15 @@ import { describeRedis, type RedisSettings, redisTopology } from '../../../src/s
 import { redisSettings } from '../../helpers/redis-settings.ts'
 
 const systemTls = { ca: null, certificate: null, key: null }
-const bare = { tls: null, username: null, password: null, database: 0, connectTimeoutMs: 500 }
+const bare = {
+  tls: null,
+  username: null,
+  password: null,
+  database: 0,
+  connectTimeoutMs: 500,
+  replicas: 0,
+  replicaTimeoutMs: 10,
+}
 
 test.each<[url: string, more: Partial<RedisSettings>, server: object]>([
   ['redis://redis', {}, { host: 'redis', port: 6379 }],

@@ -117,7 +117,7 @@ export class RedisCacheStore {
 
   /** Removes a key, and with it what it says of its variants. */
   remove(base: string): void {
-    void this.link.run(removeScript, { keys: [base], args: [] }, backgroundTimeoutMs)
+    void this.link.run(removeScript, { keys: [base], args: [] }, { waitMs: backgroundTimeoutMs })
   }
 
   /**
@@ -147,7 +147,8 @@ export class RedisCacheStore {
     this.#isWriting = true
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       const isStored =
-        this.link.isShared && (await this.link.run(storeScript, toScriptArgs(next), backgroundTimeoutMs)) !== null
+        this.link.isShared &&
+        (await this.link.run(storeScript, toScriptArgs(next), { waitMs: backgroundTimeoutMs })) !== null
       if (!isStored) this.counts.dropped++
       this.#queuedBytes -= next.bytes
     }
@@ -159,7 +160,7 @@ export class RedisCacheStore {
     const args = [newGeneration(), generationMs]
     const keysOfSlots = this.space.isCluster ? [...Map.groupBy(keys, keySlot).values()] : [keys]
     const replies = await Promise.all(
-      keysOfSlots.map((keysOfSlot) => this.link.run(renewScript, { keys: keysOfSlot, args }, waitMs)),
+      keysOfSlots.map((keysOfSlot) => this.link.run(renewScript, { keys: keysOfSlot, args }, { waitMs })),
     )
     return replies.every((reply) => reply !== null)
   }
