@@ -88,13 +88,13 @@ export const levels: readonly Level[] = [
       on: { concurrency: '10000', maxBody: '64MiB', deadline: '30s', requestId: 'X-Request-Id', metrics: 'true' },
     },
   ]),
-  // With `--workloads post`: a GET has no key. So many that no request is rejected.
+  // With `--workloads post`: a GET has no key. So many keys, and so long a wait for Redis, that no request is rejected.
   ...over('nothing beside a key of idempotency', freshIdempotencyKeys, false, [
     { name: 'idempotency in memory', on: { idempotency: `{ ${manyKeys} }` } },
     {
       name: 'idempotency in Redis',
       on: {
-        idempotency: `{ ${manyKeys}, redis: { url: "REDIS" }, encryptionKeys: ["file:DIRECTORY/idempotency-key"] }`,
+        idempotency: `{ ${manyKeys}, redis: { url: "REDIS", timeout: 1s }, encryptionKeys: ["file:DIRECTORY/idempotency-key"] }`,
       },
     },
   ]),
