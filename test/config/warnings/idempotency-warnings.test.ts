@@ -1,15 +1,34 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parse, sandbox } from '../helper.ts'
 
 const key = Buffer.alloc(32).toString('base64')
 
-const warned = (operations: string) => {
-  const text = `${sandbox}\nidempotency: { redis: { url: redis://r }, encryptionKeys: ["${key}"] }\noperations: ${operations}`
-  const result = parse(text)
+const on = '{ financing.pre-approval: { idempotency: true } }'
+
+const warned = (operations: string, redis = 'url: redis://r', more = '') => {
+  const store = `{ redis: { ${redis} }, encryptionKeys: ["${key}"]${more} }`
+  const result = parse(`${sandbox}\nidempotency: ${store}\noperations: ${operations}`)
   return result.ok ? result.warnings.map(({ path }) => path) : result.problems
 }
 
 test('a Redis for idempotency that no operation has does nothing', () => {
   expect(warned('{}')).toEqual(['idempotency.redis'])
-  expect(warned('{ financing.pre-approval: { idempotency: true } }')).toEqual([])
+  expect(warned(on)).toEqual([])
+})
+
+describe('a Redis that replaces its masters', () => {
+  const sentinels = 'sentinels: ["a:26379"], name: m'
+  const cluster = 'cluster: ["redis://a"]'
+
+  test.each([sentinels, cluster])('gets a warning where no replica has to have a key: %s', (redis) => {
+    expect(warned(on, redis, ', replicas: 0')).toEqual(['idempotency.replicas'])
+  })
+
+  test.each([
+    [sentinels, ''],
+    [cluster, ', replicas: 2'],
+    ['url: "redis://a"', ', replicas: 0'],
+  ])('gets none otherwise: %s%s', (redis, replicas) => {
+    expect(warned(on, redis, replicas)).toEqual([])
+  })
 })

@@ -76,27 +76,6 @@ test('a Redis without anything to count is said to do nothing', () => {
   expect(warned(text('{ rate: 1/s }'))).toEqual([])
 })
 
-describe('idempotency in a Redis that replaces its masters', () => {
-  const keys = `encryptionKeys: ["${Buffer.alloc(32).toString('base64')}"]`
-  const within = (redis: string, replicas: string): string =>
-    `idempotency: { ${keys}, redis: { ${redis} }${replicas} }\n${sandbox}\n${operations}`
-  const operations = 'operations: { financing.pre-approval: { idempotency: true } }'
-  const sentinels = 'sentinels: ["a:26379"], name: m'
-  const cluster = 'cluster: ["redis://a"]'
-
-  test.each([sentinels, cluster])('gets a warning where no replica has to have a key: %s', (redis) => {
-    expect(warned(within(redis, ', replicas: 0'))).toMatchObject([{ path: 'idempotency.replicas', found: '0' }])
-  })
-
-  test.each([
-    [sentinels, ''],
-    [cluster, ', replicas: 2'],
-    ['url: "redis://a"', ', replicas: 0'],
-  ])('gets none otherwise: %s%s', (redis, replicas) => {
-    expect(warned(within(redis, replicas))).toEqual([])
-  })
-})
-
 describe('idempotency with onUnknown: forward', () => {
   const operations = '\noperations:\n  risk.asset-valuation:\n    idempotency: { onUnknown: forward }'
 
