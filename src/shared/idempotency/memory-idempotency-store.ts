@@ -1,4 +1,5 @@
 import { epochMs, now } from '../../clock.ts'
+import { AgingQueue } from './aging-queue.ts'
 import type {
   Claim,
   ClaimResult,
@@ -47,9 +48,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
   readonly #entries = new Map<string, Entry>()
   /** The records by the time that they are kept for, those that expire first at the beginning. */
-  readonly #namesByTtl = new Map<number, Set<string>>()
+  readonly #queuesByTtl = new Map<number, AgingQueue>()
   /** The records with a response, the oldest first. */
-  readonly #withResponse = new Set<string>()
+  readonly #withResponse = new AgingQueue()
   readonly #inProgress = new Set<string>()
   /** The records whose outcome is unknown, the oldest first. */
   readonly #unknown = new Set<string>()
@@ -149,7 +150,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     })
     this.#inProgress.add(name)
     this.#countByClient.set(client, (this.#countByClient.get(client) ?? 0) + 1)
-    this.#namesOf(ttlMs).add(name)
+    this.#queueOf(ttlMs).add(name)
   }
 
   #settle({ name, token }: Claim, settlement: Settlement): boolean {
@@ -171,8 +172,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     entry.response = response
     this.#bytes += response.length
     this.#withResponse.add(name)
-    for (const oldest of this.#withResponse) {
-      if (this.#bytes <= this.#bounds.maxBytes) return
+    while (this.#bytes > this.#bounds.maxBytes) {
+      const oldest = this.#withResponse.first()
+      if (oldest === null) return
       this.#dropResponse(oldest, this.#entries.get(oldest))
       this.#dropped++
     }
@@ -232,9 +234,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     entry.expiresAt = at + entry.ttlMs
     this.#inProgress.delete(name)
     if (state === 'unknown') this.#unknown.add(name)
-    const names = this.#namesOf(entry.ttlMs)
-    names.delete(name)
-    names.add(name)
+    this.#queueOf(entry.ttlMs).add(name)
   }
 
   #remove(name: string, entry: Entry): void {
@@ -242,7 +242,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#unknown.delete(name)
     this.#inProgress.delete(name)
     this.#entries.delete(name)
-    this.#namesOf(entry.ttlMs).delete(name)
+    this.#queueOf(entry.ttlMs).delete(name)
     const left = (this.#countByClient.get(entry.client) ?? 0) - 1
     if (left > 0) this.#countByClient.set(entry.client, left)
     else this.#countByClient.delete(entry.client)
@@ -257,20 +257,19 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   /** Removes what has expired. An attempt in progress has not: it expires when it has been unknown for long enough. */
   #removeExpired(at: number): void {
-    for (const [ttlMs, names] of this.#namesByTtl) {
-      for (const name of names) {
+    for (const [ttlMs, queue] of this.#queuesByTtl) {
+      for (let name = queue.first(); name !== null; name = queue.first()) {
         const entry = this.#entries.get(name)
-        if (entry === undefined || entry.expiresAt > at) break
-        if (this.#find(name, at) !== null) break
+        if (entry === undefined || entry.expiresAt > at || this.#find(name, at) !== null) break
       }
-      if (names.size === 0) this.#namesByTtl.delete(ttlMs)
+      if (queue.size === 0) this.#queuesByTtl.delete(ttlMs)
     }
   }
 
-  #namesOf(ttlMs: number): Set<string> {
-    const names = this.#namesByTtl.get(ttlMs) ?? new Set()
-    this.#namesByTtl.set(ttlMs, names)
-    return names
+  #queueOf(ttlMs: number): AgingQueue {
+    const queue = this.#queuesByTtl.get(ttlMs) ?? new AgingQueue()
+    this.#queuesByTtl.set(ttlMs, queue)
+    return queue
   }
 }
 
