@@ -78,10 +78,11 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
 
   test('every expression of the dashboard has data', async () => {
     const { port } = world.gateway
+    let keys = 0
     const paths = allOperations.map(
       ({ method, path }) =>
         () =>
-          ask(port, method, path, `X-API-Key: ${key}\r\n`),
+          ask(port, method, path, `X-API-Key: ${key}\r\nIdempotency-Key: ${++keys}\r\n`),
     )
     stop = keepAsking(paths)
     const empty = async (): Promise<readonly string[]> => {

@@ -102,6 +102,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
       ...Object.fromEntries(unguarded.map((id) => [id, { auth: 'none' }])),
       'market.insights': { auth: 'none', cache: {} },
       'inventory.sync': { auth: 'none', concurrency: 2 },
+      'financing.pre-approval': { idempotency: true },
     },
     contract: { file: contract },
     audit: audit.settings,
