@@ -4,7 +4,7 @@ import { now } from './clock.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
 import type { AuthMethod } from './failures/reasons.ts'
 import type { HeaderFields } from './header-fields.ts'
-import type { Operation } from './operations.ts'
+import type { Operation, Side } from './operations.ts'
 
 /** Serves one exchange. Everything behind an operation is a handler. */
 export type Handler = (exchange: Exchange) => Promise<ProxyResponse>
@@ -87,8 +87,11 @@ export interface IdempotencyRecord {
 export interface ExchangeTrace {
   /** 32 hex digits: the name of the trace in every system. */
   readonly traceId: string
-  /** Begins an attempt at an endpoint, as the file names it; null: this trace is not recorded. */
-  attempt(endpoint: string): AttemptTrace | null
+  /**
+   * Begins an attempt at an endpoint, as the file names it, on one of the group's sides; null: this trace is not
+   * recorded.
+   */
+  attempt(endpoint: string, side: Side | null): AttemptTrace | null
 }
 
 /** An attempt's place in a trace. */
@@ -144,6 +147,10 @@ export class Exchange {
   cache: CacheOutcome | null = null
   /** What became of its key of idempotency; null: it has none, or no layer asks for one. */
   idempotency: IdempotencyRecord | null = null
+  /** The side that its client is on; null: its group has no candidate in use. */
+  side: Side | null = null
+  /** Whether it went over to the primary, although its client is on the candidate. */
+  fellBack = false
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: AttemptRecord | null = null
   /** Its place in a trace; null: it is not traced. */
@@ -164,6 +171,8 @@ export class Exchange {
   digests: { request: string | null; response: string | null } | null = null
   /** Whether the client has been sent something, if only an interim response: a failure after that is not retried. */
   responseStarted = false
+  /** Called each time the request is handed to a connection, to be written in the same turn of the event loop. */
+  onSent: (() => void) | null = null
 
   #aborted: GatewayError | null = null
   #abortListener: AbortListener | null = null
@@ -205,6 +214,17 @@ export class Exchange {
     this.#finishListeners.push(listener)
   }
 
+  /** The side that serves it; null: its group has no candidate in use. */
+  get servingSide(): Side | null {
+    return this.fellBack ? 'primary' : this.side
+  }
+
+  /** The last attempt at the side that serves it; null: there is none yet. */
+  get attemptOnSide(): AttemptRecord | null {
+    const { attempt } = this
+    return attempt === null || attempt.side !== this.servingSide ? null : attempt
+  }
+
   /** From the start of the last attempt to the end of its response, in milliseconds; null: nothing was sent. */
   get upstreamMs(): number | null {
     const { attempt } = this
@@ -236,8 +256,10 @@ export class Exchange {
  */
 export interface AttemptRecord {
   readonly endpoint: string
+  /** The side of the endpoint; null: its group has no candidate in use. */
+  readonly side: Side | null
   readonly startedAt: number
   endedAt: number | null
-  /** The attempt before it, of the same exchange; null: it was the first. */
+  /** The attempt before it, of the same exchange and at the same side; null: it was the first. */
   readonly previous: AttemptRecord | null
 }

@@ -14,7 +14,9 @@ import { createOverrides, type Overrides } from './runtime/overrides.ts'
 import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
 import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
 import { preflightReload } from './runtime/reload/reload-preflight.ts'
-import { type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
+import { type HowToApply, type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
+import { listShiftPlans } from './runtime/shift/shift-plan.ts'
+import type { PreparedShifts } from './runtime/shifts.ts'
 import type { SnapshotInput } from './runtime/snapshot/build-snapshot.ts'
 import { createDataPlane } from './runtime/snapshot/data-plane.ts'
 import { SandboxOnDemand } from './sandbox/sandbox-on-demand.ts'
@@ -91,7 +93,7 @@ class GatewayRuntime {
     this.#overrides = createOverrides({
       log,
       recordAdminEvent,
-      reapply: () => this.#reloader.reapply(),
+      reapply: (isUrgent) => this.#reloader.reapply(isUrgent),
       isClosing: () => this.#draining,
     })
     this.#reloader = new Reloader({
@@ -99,7 +101,7 @@ class GatewayRuntime {
       initial: loaded,
       load: () => loadInThread(file, environment, this.#reloader.config.clients),
       preflight: (next, provenance) => preflightReload(this.#reloader.config, next, provenance, file),
-      apply: (config) => this.#applyConfig(config),
+      apply: (config, how) => this.#applyConfig(config, how),
       onOutcome: (trigger, outcome) => {
         logReload(log, recordAdminEvent, trigger, outcome)
         this.#auditLog.reopen()
@@ -183,7 +185,9 @@ class GatewayRuntime {
     const { log, forwardLines, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader
     const auditLog = this.#auditLog
-    const initial = await this.#snapshotInput(config)
+    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config))
+    const initial = await this.#snapshotInput(config, shifts)
+    shifts.commit()
     const size = workerCount(config)
     if (size > 1) {
       const pseudonym = createPseudonym()
@@ -194,12 +198,13 @@ class GatewayRuntime {
   }
 
   /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */
-  async #applyConfig(config: Config): Promise<void> {
+  async #applyConfig(config: Config, { isRollback, isUrgent }: HowToApply): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
     const auditChange = await this.#auditLog.prepare(config.audit)
-    const next = await this.#snapshotInput(config)
-      .then((input) => server.prepare(input))
+    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config), isRollback)
+    const next = await this.#snapshotInput(config, shifts)
+      .then((input) => server.prepare(input, isUrgent))
       .catch(async (error) => {
         await auditChange.discard()
         throw error
@@ -212,12 +217,15 @@ class GatewayRuntime {
       throw error
     }
     auditChange.commit()
+    shifts.commit()
     await next.commit()
     this.#applyLogAndWatch(config)
   }
 
-  async #snapshotInput(config: Config): Promise<SnapshotInput> {
-    return { config, overrides: this.#overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
+  async #snapshotInput(config: Config, { view: shifts }: PreparedShifts): Promise<SnapshotInput> {
+    const { operations, endpoints, learning } = this.#overrides
+    const overrides = { operations, endpoints, learning, shifts }
+    return { config, overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
   /** Applies the log level and the watch of the configuration files. */

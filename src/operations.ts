@@ -45,6 +45,11 @@ export type Group = Operation['group']
 /** The eight purpose groups, each once, in the interface's order. */
 export const groups: readonly Group[] = [...new Set(allOperations.map((operation) => operation.group))]
 
+/** The two upstreams that a group may have: the one that serves it, and the one that is tried. */
+export const sides = ['primary', 'candidate'] as const
+/** One of the {@link sides}. */
+export type Side = (typeof sides)[number]
+
 /** Builds a record with a value for each group. */
 export const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
   // Object.fromEntries loses the type of its keys; the list of groups is all of them.

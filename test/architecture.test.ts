@@ -34,6 +34,7 @@ const rooms: readonly (readonly string[])[] = [
   [
     'version.ts',
     'exchange.ts',
+    'sides.ts',
     'body.ts',
     'contract/',
     'failures/',
@@ -66,7 +67,7 @@ const mayImport = (from: string, to: string): boolean => {
 }
 
 // In the other folders of layers/ each file is a layer of its own.
-const wholeLayers = ['auth', 'cache', 'contract', 'idempotency']
+const wholeLayers = ['auth', 'cache', 'candidate', 'contract', 'idempotency']
 
 /** Returns whether two files belong to one layer. */
 const sameLayer = (from: string, to: string): boolean =>
@@ -123,7 +124,7 @@ describe('libraries stay at the rim', () => {
     '@fastify/http-proxy': /^downstream\/request\/fastify-routes\.ts$/,
     undici: /^shared\/http-client\.ts$/,
     jose: /^layers\/auth\//,
-    'lru-cache': /^layers\/(auth|cache)\//,
+    'lru-cache': /^layers\/(auth|cache|candidate)\//,
     pino: /^observe\//,
     'pino-pretty': /^observe\//,
     yaml: /^config\//,

@@ -106,7 +106,9 @@ test('an edit whose endpoints are not there', () => {
   const { provenance } = sound(groups.replace('risk: sandbox', 'risk: http://risk-b.internal:8080'))
   const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
 
-  expect(print(unreachableProblems([{ group: 'risk', endpoints }], provenance, 'gateway.yaml'))).toEqual([shown[7]])
+  expect(
+    print(unreachableProblems([{ group: 'risk', side: 'primary', endpoints }], provenance, 'gateway.yaml')),
+  ).toEqual([shown[7]])
 })
 
 test('an edit whose keys are not there', () => {

@@ -213,7 +213,9 @@ describe('docs/configuration.md', () => {
 
   test('lists the keys of a group and of an operation', () => {
     const inherited = keysOf(top.defaults).map(([key]) => key)
-    const ofGroup = keysOf(top.upstreams?.properties?.risk).map(([key]) => key.replace(/\.(set|remove)\..*/, '.$1'))
+    const ofGroup = keysOf(top.upstreams?.properties?.risk).map(([key]) =>
+      key.replace(/^candidate\..*/, 'candidate').replace(/\.(set|remove)\..*/, '.$1'),
+    )
     const operationKeys = keysOf(top.operations?.properties?.['market.insights']).map(([key]) => key)
     const ofOperation = operationKeys.filter((key) => key !== 'idempotent') // it only says what to write instead
 
@@ -222,6 +224,15 @@ describe('docs/configuration.md', () => {
     )
     expect([...listed('operations: ').keys()].sort()).toEqual(ofOperation.sort())
     for (const group of groups) expect(section(page, 'upstreams: ')).toContain(`\`${group}\``)
+  })
+
+  test('lists the keys of a candidate that no group has', () => {
+    const keys = keysOf(top.upstreams?.properties?.risk).map(([key]) => key)
+    const ofCandidate = keys.flatMap((key) => (key.startsWith('candidate.') ? key.slice('candidate.'.length) : []))
+
+    expect([...listed('candidate: ').keys()].sort()).toEqual(
+      ['endpoints', ...ofCandidate.filter((key) => !keys.includes(key))].sort(),
+    )
   })
 
   test('shows problems as they print', () => {

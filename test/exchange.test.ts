@@ -120,7 +120,7 @@ describe('the time of the upstream', () => {
 
   test('is the time from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint: 'http://market:8080', startedAt: 3, endedAt: 10, previous: null }
+    exchange.attempt = { endpoint: 'http://market:8080', side: null, startedAt: 3, endedAt: 10, previous: null }
 
     exchange.finish()
 
@@ -131,7 +131,7 @@ describe('the time of the upstream', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint: 'http://market:8080', startedAt: now(), endedAt: null, previous: null }
+    exchange.attempt = { endpoint: 'http://market:8080', side: null, startedAt: now(), endedAt: null, previous: null }
     vi.advanceTimersByTime(20)
 
     exchange.finish()

@@ -15,7 +15,8 @@ import { limitsSchema } from './sections/limits.ts'
 import { listenSchema } from './sections/listen.ts'
 import { operationsSchema } from './sections/operations.ts'
 import { tracingSchema } from './sections/tracing.ts'
-import { defaultsSchema, upstreamsSchema } from './sections/upstreams.ts'
+import { defaultsSchema } from './sections/upstream-defaults.ts'
+import { upstreamsSchema } from './sections/upstreams.ts'
 
 // Each level writes more lines than the one before; `silent` writes none.
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const

@@ -3,7 +3,7 @@ import type { CompiledContract, ContractMode, UncheckedMode } from '../contract/
 import type { Group, OperationId } from '../operations.ts'
 import type { ParsedConfig } from './config-schema.ts'
 import type { idempotencyPolicyKeys } from './sections/idempotency.ts'
-import type { upstreamPolicySchema } from './sections/upstreams.ts'
+import type { upstreamPolicySchema } from './sections/upstream-defaults.ts'
 
 /** The output of a schema, read-only at every depth. */
 type DeepReadonly<T> = T extends string | number | boolean | null | undefined
@@ -36,7 +36,28 @@ export interface UpstreamConfig
   extends Omit<UpstreamPolicy, 'healthCheck'>,
     Pick<ParsedFile['upstreams'][Group], 'endpoints' | 'host' | 'request' | 'response'> {
   readonly healthCheck: HealthCheckConfig | null
+  /** The upstream that is tried before it may replace this one; null: there is none. */
+  readonly candidate: CandidateConfig | null
 }
+
+type ParsedCandidate = NonNullable<ParsedFile['upstreams'][Group]['candidate']>
+
+/** A second upstream of a group. */
+export interface CandidateConfig extends Omit<ParsedCandidate, keyof UpstreamConfig> {
+  /**
+   * Where its requests go, and its policies: what the candidate states, and else its group's. It has no candidate, and
+   * no `retry` or `concurrency`: these stand above the two sides.
+   */
+  readonly upstream: UpstreamConfig
+  /**
+   * The digest of what the candidate states, without its certificates and keys: they are renewed by themselves. What it
+   * inherits makes no difference.
+   */
+  readonly digest: string
+}
+
+/** Which requests are copied to a candidate, and how. */
+export type CandidateShadowConfig = NonNullable<CandidateConfig['shadow']>
 
 /** The probes of an endpoint. */
 export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {

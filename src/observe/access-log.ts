@@ -2,7 +2,7 @@ import { epochMs } from '../clock.ts'
 import type { ClientIdentity, ExchangeTrace, IdempotencyRecord } from '../exchange.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
 import { failureTable } from '../failures/kinds.ts'
-import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
+import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 
 /** Writes a log line for each exchange. */
@@ -27,6 +27,8 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
     operation: exchange?.operation.id ?? null,
     status: record.status,
     endpoint: exchange?.attempt?.endpoint ?? null,
+    side: exchange?.side ?? undefined,
+    fellBack: exchange?.fellBack === true ? true : undefined,
     attempts: exchange?.attempts ?? 0,
     failedAttempts: earlierFailures(record)?.map(attemptLogFields),
     cache: exchange?.cache ?? undefined,
@@ -57,7 +59,7 @@ const logSuccess = (log: Log, record: ExchangeRecord): void => {
   const { operation, attempt, upstreamMs, cache } = exchange
   getLogDestination(log).write(
     `{"level":30,"time":${epochMs()},"requestId":"${record.requestId}","client":"${record.client}"` +
-      `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempt?.endpoint ?? null)}` +
+      `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempt?.endpoint ?? null)}${sideJson(exchange)}` +
       `,"attempts":${exchange.attempts}${failedAttemptsJson(record)}${cache === null ? '' : `,"cache":"${cache}"`}${idempotencyJson(exchange.idempotency)}` +
       `,"gatewayMs":${formatTenths(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : formatTenths(upstreamMs)}` +
       `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"config":"${record.configHash}"${traceJson(exchange.trace)},"msg":"exchange"}\n`,
@@ -79,6 +81,9 @@ const failedAttemptsJson = (record: ExchangeRecord): string => {
   const found = earlierFailures(record)
   return found === undefined ? '' : `,"failedAttempts":${JSON.stringify(found.map(attemptLogFields))}`
 }
+
+const sideJson = ({ side, fellBack }: ExchangeFacts): string =>
+  side === null ? '' : `,"side":"${side}"${fellBack ? ',"fellBack":true' : ''}`
 
 const identityJson = (identity: ClientIdentity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`

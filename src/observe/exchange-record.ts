@@ -38,6 +38,8 @@ export type ExchangeFacts = Pick<
   | 'idempotency'
   | 'digests'
   | 'trace'
+  | 'side'
+  | 'fellBack'
   | 'attempt'
   | 'attempts'
   | 'failedAttempts'

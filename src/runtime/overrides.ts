@@ -3,7 +3,10 @@ import type { OperationConfig } from '../config/config.ts'
 import type { RecordAdminEvent } from '../observe/audit/audit-line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Group, OperationId } from '../operations.ts'
-import { SerialQueue } from '../shared/serial-queue.ts'
+import { SerialQueue } from '../shared/scheduling/serial-queue.ts'
+import { logShift } from './shift/shift-log.ts'
+import type { ShiftState } from './shift/shift-state.ts'
+import { type ShiftNews, Shifts, type ShiftsView } from './shifts.ts'
 
 /** A state that an operator has set for a while, whatever the configuration says. */
 export interface Override<State = OperationConfig['state']> {
@@ -33,6 +36,7 @@ export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
   readonly learning: LearningOverrides
+  readonly shifts: ShiftsView
 }
 
 // Far more than one group has: an operator who reroutes while overrides hold leaves some behind until they expire.
@@ -49,17 +53,23 @@ export class Overrides implements OverridesView {
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
   /** At most one: the contract is one for all operations. */
   readonly learning: TtlOverrides<'contract', OrderedLearning>
+  readonly shifts: Shifts
   readonly #commands = new SerialQueue()
 
-  /** Each callback is called with the override that has expired. */
+  /**
+   * Each callback is called with the override that has expired; the last one with what has come about in a shift
+   * without an operator.
+   */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
     onEndpoint: (endpoint: ReturnType<typeof parseEndpointKey>) => void = () => {},
     onLearning: () => void = () => {},
+    onShift: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {},
   ) {
     this.operations = new TtlOverrides(onOperation)
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
     this.learning = new TtlOverrides(onLearning)
+    this.shifts = new Shifts(onShift)
   }
 
   /**
@@ -75,6 +85,7 @@ export class Overrides implements OverridesView {
     this.operations.clear()
     this.endpoints.clear()
     this.learning.clear()
+    this.shifts.clear()
   }
 }
 
@@ -161,21 +172,21 @@ const retryMs = 1000
 interface OverridesOptions {
   readonly log: Log
   readonly recordAdminEvent: RecordAdminEvent
-  /** Puts the overrides that hold now into effect. */
-  reapply(): Promise<void>
+  /** Puts the overrides that hold now into effect; `isUrgent`: without waiting for workers that do not answer. */
+  reapply(isUrgent: boolean): Promise<void>
   /** Tells whether the gateway is stopping, so that nothing is put into effect any more. */
   isClosing(): boolean
 }
 
 /** Creates the overrides of a gateway, and puts into effect that one has expired. */
 export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: OverridesOptions): Overrides => {
-  const applyExpiry = (onApplied: () => void, onError: (error: unknown) => void): void => {
-    reapply().then(onApplied, (error) => {
+  const applyExpiry = (onApplied: () => void, onError: (error: unknown) => void, isUrgent = false): void => {
+    reapply(isUrgent).then(onApplied, (error) => {
       if (isClosing()) return
       onError(error)
       // A worker that hangs makes it fail. Nothing else retries it: a reload of an unchanged file puts nothing into
       // effect.
-      setTimeout(() => applyExpiry(onApplied, onError), retryMs).unref()
+      setTimeout(() => applyExpiry(onApplied, onError, isUrgent), retryMs).unref()
     })
   }
   return new Overrides(
@@ -202,6 +213,13 @@ export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: O
           recordAdminEvent('contract learning ended', {})
         },
         (err) => log.error({ err }, 'contract learning could not be ended'),
+      ),
+    (group, news, state) =>
+      applyExpiry(
+        () => logShift(log, recordAdminEvent, group, news, state),
+        (err) => log.error({ group, err }, 'a shift could not be put into effect'),
+        // The other workers must not go on sending clients there.
+        news === 'taken back',
       ),
   )
 }

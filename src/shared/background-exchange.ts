@@ -16,6 +16,7 @@ export const createBackgroundExchange = (cause: Exchange, isDetached = false): E
   const own = new Exchange({ operation, client, peer, query, fields, authority, body, onInterim: relayed })
   own.identity = cause.identity
   own.trace = cause.trace
+  own.side = cause.side
   return own
 }
 
@@ -23,5 +24,6 @@ export const createBackgroundExchange = (cause: Exchange, isDetached = false): E
 export const adoptAttempts = (exchange: Exchange, own: Exchange): void => {
   exchange.attempt = own.attempt
   exchange.attempts += own.attempts
+  exchange.fellBack ||= own.fellBack
   exchange.failedAttempts ??= own.failedAttempts
 }

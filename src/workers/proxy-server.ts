@@ -9,9 +9,9 @@ export interface ProxyServer {
   readonly address: AddressInfo
   /**
    * Does everything that can fail before a configuration takes effect. Rejects when it cannot: nothing has changed
-   * then.
+   * then. `isUrgent`: it does not wait for workers that do not answer. They follow when they can, or are replaced.
    */
-  prepare(state: SnapshotInput): Promise<PreparedSnapshot>
+  prepare(state: SnapshotInput, isUrgent?: boolean): Promise<PreparedSnapshot>
   /** Returns the reason why no client is served just now. Null: clients are served. */
   notServing(): NotServingReason | null
   /** Collects the report on the traffic. */

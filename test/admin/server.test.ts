@@ -96,6 +96,7 @@ describe('/status', () => {
             balance: 'p2c',
             breaker: null,
             retryBudget: null,
+            candidate: null,
             endpoints:
               group !== 'market'
                 ? [{ ...unused, url: 'sandbox', sandbox: true }]

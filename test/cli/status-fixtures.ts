@@ -31,6 +31,7 @@ export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): Ups
   balance: 'p2c',
   breaker: null,
   retryBudget: null,
+  candidate: null,
   endpoints,
 })
 

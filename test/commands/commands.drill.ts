@@ -52,7 +52,12 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
       file,
       configText({
         upstream: upstreams[0]?.url,
-        upstreams: { risk: { endpoints: upstreams.map(({ url }) => url) } },
+        upstreams: {
+          risk: {
+            endpoints: upstreams.map(({ url }) => url),
+            candidate: { endpoints: [upstreams[0]?.url], steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' } },
+          },
+        },
         operations: { 'market.insights': { cache: {} }, 'financing.pre-approval': { idempotency: true } },
         contract: { file: 'contract.json' },
         shutdown: { wait: '0s' },

@@ -31,6 +31,7 @@ export const openBrokenGateway = async ({
     config: loaded.config,
     handlers: handles as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
+    candidates: {} as Snapshot['candidates'],
     retryBudgets: {} as Snapshot['retryBudgets'],
     processLoad: createProcessLoad(),
     rateLimiters: { address: null, clients: noClientLimits },

@@ -35,5 +35,6 @@ export const upstreamConfig = (
   outlier: null,
   circuitBreaker: null,
   retry: null,
+  candidate: null,
   ...more,
 })

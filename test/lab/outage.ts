@@ -273,7 +273,11 @@ const eachLine = ({ stdout }: ChildProcess, take: (line: string) => void): void 
 }
 
 const countOf = (metrics: string, group: string, reason: string): number =>
-  [...metrics.matchAll(new RegExp(`upstream_failures_total\\{group="${group}",reason="(?:${reason})"\\} (\\d+)`, 'g'))]
+  [
+    ...metrics.matchAll(
+      new RegExp(`upstream_failures_total\\{group="${group}",side="primary",reason="(?:${reason})"\\} (\\d+)`, 'g'),
+    ),
+  ]
     .map(([, count]) => Number(count))
     .reduce((sum, count) => sum + count, 0)
 

@@ -12,9 +12,11 @@ interface RecordOverrides
 export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord => {
   const { operation: id = 'market.insights', endpoint = 'http://market:8080', ...more } = overrides
   const operation = allOperations.find((each) => each.id === id)
-  const attempt = endpoint === null ? null : { endpoint, startedAt: 0, endedAt: 9, previous: null }
+  const attempt =
+    endpoint === null ? null : { endpoint, side: more.side ?? null, startedAt: 0, endedAt: 9, previous: null }
   const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
-  const { trace = null, cache = null, idempotency = null, digests = null, ...rest } = edge
+  const { trace = null, cache = null, idempotency = null, digests = null, ...other } = edge
+  const { side = null, fellBack = false, ...rest } = other
   const facts = {
     identity,
     attemptedAuth,
@@ -26,6 +28,8 @@ export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord 
     cache,
     idempotency,
     digests,
+    side,
+    fellBack,
   }
   return {
     requestId: 'id',

@@ -78,7 +78,7 @@ describe('a session alone', () => {
 
     expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse']))
     expect(taken.filter((each) => !/^\w+ \/(?:live|ready|login) /.test(each))).toEqual([
-      ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache', 'learn-contract'].map(
+      ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache', 'learn-contract', 'shift'].map(
         (name) => `POST /actions/${name} 403`,
       ),
       'POST /logout 403',

@@ -25,6 +25,7 @@ const planted = {
   body: 'planted-in-the-body',
   answer: 'planted-in-an-answer',
   set: 'planted-in-request-set',
+  candidate: 'planted-in-a-candidate',
   file: 'planted-in-a-file',
   environment: 'planted-in-the-environment',
   admin: 'planted-as-admin-token',
@@ -65,6 +66,7 @@ test('no credential that is in anything comes out of anything', async () => {
       endpoints: [upstream.url],
       // biome-ignore lint/suspicious/noTemplateCurlyInString: placeholders of the file look like these
       request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
+      candidate: { endpoints: [upstream.url], request: { set: { 'X-Set-Token': planted.candidate } } },
     },
     log: { level: 'trace' },
     admin: { port: adminPort, token: planted.admin },

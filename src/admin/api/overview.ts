@@ -5,7 +5,7 @@ import { explainPathMismatch } from '../../config/path-mismatch.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import { failureText, reasonText } from '../../failures/reasons.ts'
 import type { RecentError } from '../../observe/recent-errors/recent-errors.ts'
-import { allOperations, type Group, type Operation, type OperationId } from '../../operations.ts'
+import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
@@ -75,6 +75,10 @@ export const recentErrorShape = asObject({
   operation: asNullable(asWord<OperationId>()),
   /** Null: it was sent nowhere. */
   endpoint: asNullable(asText),
+  /** The side that its client is on; null: its group has no candidate in use. */
+  side: asNullable(asWord<Side>()),
+  /** Whether it went over to the primary, although its client is on the candidate. */
+  fellBack: asBoolean,
   status: asNumber,
   kind: asWord<FailureKind>(),
   /** In words. */
@@ -194,8 +198,8 @@ const toReloadView = ({ at, trigger, outcome }: ReloadEntry): ReloadView => {
 
 /** Renders a recent error, as far as it may be shown. */
 export const toRecentErrorView = (entry: RecentError, listen: ListenConfig): RecentErrorView => {
-  const { requestId, client, clientId, method, operation, endpoint, status, kind, traceId } = entry
-  const members = { requestId, client, clientId, method, operation, endpoint, status, kind, traceId }
+  const { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId } = entry
+  const members = { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId }
   return { at: formatTime(entry.at), ...members, reason: describeReason(entry, listen) }
 }
 

@@ -170,9 +170,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
       ...toExpiry(notAfter),
     })),
     workers: context.workers().map(workerStatus),
-    upstreams: Object.fromEntries(
-      groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
-    ),
+    upstreams: Object.fromEntries(groups.map((group) => [group, upstreamStatus(upstreams[group], overrides, group)])),
     limits: limitsStatus(limits),
     clients: clientsStatus(reloader.config),
     tokens: tokensStatus(tokens),

@@ -1,7 +1,8 @@
 import { epochMs } from '../../clock.ts'
+import { zeroShadowDrops, zeroShadowOutcomes } from '../../observe/candidate/shadow-counts.ts'
 import type { Group } from '../../operations.ts'
 import { type OverridesView, toEndpointKey } from '../../runtime/overrides.ts'
-import type { EndpointReport, UpstreamReport } from '../../runtime/report/status-report.ts'
+import type { EndpointReport, SideReport, UpstreamReport } from '../../runtime/report/status-report.ts'
 import {
   asBoolean,
   asList,
@@ -17,6 +18,7 @@ import { type EndpointCertificate, firstToExpire } from '../../upstream/endpoint
 import { emptyEndpointCounts } from '../../upstream/health/endpoint-health.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
 import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { shiftShape, shiftStatus } from './shift-status.ts'
 
 /** The certificate that an endpoint has presented; of several addresses, the first to expire. */
 const certificateShape = asObject({
@@ -48,7 +50,7 @@ const endpointShape = asObject({
 })
 
 const breakerShape = asObject({
-  state: asWord<NonNullable<UpstreamReport['breaker']>['state']>(),
+  state: asWord<NonNullable<SideReport['breaker']>['state']>(),
   since: asText,
   /** The workers in which it is so; null: all. */
   where: asNullable(asText),
@@ -57,13 +59,38 @@ const breakerShape = asObject({
   reason: asNullable(asText),
 })
 
-/** Decodes the upstream of a group: the state of each endpoint, and what holds for all of them. */
-export const upstreamShape = asObject({
+/** The state of each endpoint of a side, and what holds for all of them. */
+const sideShape = {
   inFlight: asNumber,
-  balance: asNullable(asWord<NonNullable<UpstreamReport['balance']>>()),
+  balance: asNullable(asWord<NonNullable<SideReport['balance']>>()),
   breaker: asNullable(breakerShape),
-  retryBudget: asNullable(asObject({ left: asNumber })),
   endpoints: asList(endpointShape),
+}
+
+/** Decodes the candidate of a group. */
+const candidateShape = asObject({
+  ...sideShape,
+  /** Null: the file asks for no copies. */
+  shadow: asNullable(
+    asObject({
+      sent: asNumber,
+      underWay: asNumber,
+      /** Copies that have an answer of which the primary's is known too. */
+      pairs: asNumber,
+      outcomes: asObject(asNumbers(zeroShadowOutcomes)),
+      dropped: asObject(asNumbers(zeroShadowDrops)),
+    }),
+  ),
+  /** Null: a reload is just under way. */
+  shift: asNullable(shiftShape),
+})
+
+/** Decodes the upstream of a group. */
+export const upstreamShape = asObject({
+  ...sideShape,
+  retryBudget: asNullable(asObject({ left: asNumber })),
+  /** Null: the group has none. */
+  candidate: asNullable(candidateShape),
 })
 
 /** The upstream of a group. */
@@ -72,16 +99,34 @@ export type UpstreamStatus = Decoded<typeof upstreamShape>
 /** An endpoint of a group. */
 export type EndpointStatus = Decoded<typeof endpointShape>
 
+type SideStatus = Omit<UpstreamStatus, 'retryBudget' | 'candidate'>
+
 /** Renders a report. */
 export const upstreamStatus = (
-  { balance, breaker, retryBudget, endpoints }: UpstreamReport,
+  report: UpstreamReport,
+  { endpoints, shifts }: Pick<OverridesView, 'endpoints' | 'shifts'>,
+  group: Group,
+): UpstreamStatus => {
+  const shift = shifts.get(group)
+  return {
+    ...sideStatus(report, endpoints, group),
+    retryBudget: report.retryBudget,
+    candidate: report.candidate && {
+      ...sideStatus(report.candidate, endpoints, group),
+      shadow: report.candidate.shadow,
+      shift: shift && shiftStatus(shift),
+    },
+  }
+}
+
+const sideStatus = (
+  { balance, breaker, endpoints }: SideReport,
   overrides: OverridesView['endpoints'],
   group: Group,
-): UpstreamStatus => ({
+): SideStatus => ({
   inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
   balance,
   breaker: breaker && breakerStatus(breaker),
-  retryBudget,
   endpoints: endpoints.map((each) => endpointStatus(each, overrides, group)),
 })
 
@@ -91,7 +136,7 @@ const breakerStatus = ({
   where,
   outageSince,
   lastFailure,
-}: NonNullable<UpstreamReport['breaker']>): Decoded<typeof breakerShape> => ({
+}: NonNullable<SideReport['breaker']>): Decoded<typeof breakerShape> => ({
   state,
   since: formatTime(since),
   where,

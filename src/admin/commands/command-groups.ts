@@ -5,6 +5,7 @@ import { contractCommands } from './learn-contract.ts'
 import { cacheCommands } from './purge-cache.ts'
 import { reloadCommands, rollbackCommands } from './reload.ts'
 import { operationCommands } from './set-operation-state.ts'
+import { shiftCommands } from './shift.ts'
 
 /** All commands of operators, in the order in which the admin listener lists its paths. */
 export const commandGroups: readonly CommandGroup[] = [
@@ -15,6 +16,7 @@ export const commandGroups: readonly CommandGroup[] = [
   cacheCommands,
   idempotencyCommands,
   contractCommands,
+  shiftCommands,
 ]
 
 /** The same in the order of the help, where the kill switch stands before the commands about one endpoint. */

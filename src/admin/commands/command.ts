@@ -2,6 +2,7 @@ import type { Group, OperationId } from '../../operations.ts'
 import type { Decoder } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
+import type { ShiftStatus } from '../api/shift-status.ts'
 import type { Status } from '../api/status.ts'
 import type { HtmlValue } from '../page/html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
@@ -46,8 +47,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   /** Describes what its page asks before it is run. */
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /** Runs it. The result is the JSON response. */
-  run(context: AdminContext, plan: Plan): Promise<Result | AdminError>
+  /** Runs it. The result is the JSON response. `by`: the operator's session, or else the address. */
+  run(context: AdminContext, plan: Plan, by: string): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
   /** The fields of the event, where they are not those of the result. */
@@ -86,6 +87,10 @@ export interface CommandConfirmation {
   readonly ttlName?: string
   /** What the form gives beside the arguments of the page. */
   readonly args?: Readonly<Record<string, string>>
+  /** Other values of an argument, to be chosen instead. */
+  readonly choices?: { readonly name: string; readonly words: string; readonly values: readonly string[] }
+  /** Whether the form asks for the argument `reason`. */
+  readonly asksReason?: true
   readonly button: string
 }
 
@@ -106,6 +111,11 @@ export interface OverviewPlaces {
   readonly contract: Status['learning']
   /** The id of a cached operation. */
   readonly cached: string
+  readonly candidate: { readonly group: Group; readonly shift: ShiftStatus }
 }
 
-type CommandLinks = { readonly [Place in keyof OverviewPlaces]?: (about: OverviewPlaces[Place]) => CommandLink | null }
+type CommandLinks = {
+  readonly [Place in keyof OverviewPlaces]?: (
+    about: OverviewPlaces[Place],
+  ) => CommandLink | readonly CommandLink[] | null
+}

@@ -1,7 +1,6 @@
-import { allOperations, type Group, groups } from '../../operations.ts'
-import { type EndpointOverrideState, isDrained, toEndpointKey } from '../../runtime/overrides.ts'
-import type { UpstreamReport } from '../../runtime/report/status-report.ts'
-import type { AdminContext } from '../admin-context.ts'
+import { type Group, groups, type Side } from '../../operations.ts'
+import { type EndpointOverrideState, toEndpointKey } from '../../runtime/overrides.ts'
+import { describeSide } from '../../sides.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { html } from '../page/html.ts'
 import {
@@ -14,6 +13,7 @@ import {
 } from './apply-override.ts'
 import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
+import { type EndpointState, listEndpointStates, otherTakers, rejectLastEndpoint } from './endpoint-states.ts'
 import { paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
 import { workersNotAnswering } from './workers-not-answering.ts'
 
@@ -29,8 +29,10 @@ const args = {
 
 interface Plan {
   readonly group: Group
-  readonly target: EndpointState
-  /** All endpoints of the group, this one included. */
+  readonly url: string
+  /** The endpoint that was named, once for each side that it stands on. */
+  readonly targets: readonly EndpointState[]
+  /** All endpoints of the group, these included. */
   readonly endpoints: readonly EndpointState[]
   /** For how long; null: from now on the configuration says the same. */
   readonly ttlMs: number | null
@@ -55,17 +57,17 @@ const stateCommand = (state: EndpointOverrideState) =>
     path: `/endpoints/${state}`,
     async plan(context, { group, url, ttl }) {
       const report = await context.report() // first, so that all that follows is decided at once
-      const endpoints = getEndpointStates(context, group, report.upstreams[group])
-      const target = endpoints.find((each) => each.url === url)
-      if (target === undefined)
+      const endpoints = listEndpointStates(context, group, report.upstreams[group])
+      const targets = endpoints.filter((each) => each.url === url)
+      if (targets.length === 0)
         return badRequest(`url is expected to be one of ${listUrls(endpoints)}, as /status shows them`)
       if (context.draining()) return stoppingError
-      const isReset = state === 'ready' && !target.drainedByFile
+      const isReset = state === 'ready' && !targets.some(({ drainedByFile }) => drainedByFile)
       if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
-      const rejection = state === 'drain' ? rejectLastEndpoint(group, target, endpoints) : null
-      return rejection ?? { group, target, endpoints, ttlMs: isReset ? null : ttl }
+      const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints) : null
+      return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
     },
-    async run(context, { group, target: { url }, ttlMs }) {
+    async run(context, { group, url, ttlMs }) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
       // which is rejected leaves every drain as it was.
       if (state === 'ready') {
@@ -85,16 +87,15 @@ const stateCommand = (state: EndpointOverrideState) =>
 
 const drainCommand: EndpointCommand = {
   ...stateCommand('drain'),
-  confirmation(_, { group, target, endpoints, ttlMs }) {
-    const others = endpoints.filter(({ url, takesWork }) => url !== target.url && takesWork)
+  confirmation(_, { group, url, targets, endpoints, ttlMs }) {
+    const inFlight = targets.reduce((sum, target) => sum + target.inFlight, 0)
     return {
-      title: `Drain ${target.url}?`,
+      title: `Drain ${url}?`,
       what: paragraphs(
-        html`${target.url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. What it has in flight, ${pluralize(target.inFlight, 'request')} just now, it finishes.`,
-        target.takesWork ? null : 'It gets none at present either.',
-        others.length === 0
-          ? null
-          : html`${group} is then served by ${others.map(({ url, outage }) => (outage === null ? url : `${url} (${outage})`)).join(', ')}.`,
+        html`${url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. What it has in flight, ${pluralize(inFlight, 'request')} just now, it finishes.`,
+        targets.length > 1 ? 'It stands on both sides of the group, and is drained on both.' : null,
+        targets.some(({ takesWork }) => takesWork) ? null : 'It gets none at present either.',
+        ...targets.map((target) => remainingText(group, target.side, otherTakers(endpoints, target))),
         'After that time the file’s word holds again. To end it before, make the endpoint ready.',
       ),
       ttlMs,
@@ -111,16 +112,16 @@ const drainCommand: EndpointCommand = {
 
 const readyCommand: EndpointCommand = {
   ...stateCommand('ready'),
-  confirmation: (_, { group, target, ttlMs }) => ({
-    title: `Make ${target.url} ready?`,
+  confirmation: (_, { group, url, targets, ttlMs }) => ({
+    title: `Make ${url} ready?`,
     what: paragraphs(
       ttlMs === null
-        ? html`${target.url} of ${group} gets new requests again, from now on, as the file says.`
-        : html`The file drains ${target.url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
-      target.outage === 'ejected'
+        ? html`${url} of ${group} gets new requests again, from now on, as the file says.`
+        : html`The file drains ${url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
+      targets.some(({ outage }) => outage === 'ejected')
         ? 'Its requests have failed, which took it out. It is believed that this is over, and let in at once.'
         : null,
-      target.outage === 'down'
+      targets.some(({ outage }) => outage === 'down')
         ? 'Its health check fails, and that is not overruled: it stays down until the check goes well.'
         : null,
     ),
@@ -137,7 +138,16 @@ const readyCommand: EndpointCommand = {
   },
 }
 
-/** Drains an endpoint for a while, or makes it ready again. */
+/** Says which endpoints of a side serve then; null: none does. */
+const remainingText = (group: Group, side: Side, others: readonly EndpointState[]) =>
+  others.length === 0
+    ? null
+    : html`${describeSide(group, side)} is then served by ${others.map(({ url, outage }) => (outage === null ? url : `${url} (${outage})`)).join(', ')}.`
+
+/**
+ * Drains an endpoint for a while, or makes it ready again. One that stands on both sides of a group is one machine, and
+ * is drained on both.
+ */
 export const endpointCommands: CommandGroup = {
   name: 'endpoint',
   description: 'Have one endpoint of a group take no new requests for a while, or take them again.',
@@ -151,65 +161,13 @@ export const endpointCommands: CommandGroup = {
   commands: [drainCommand, readyCommand],
 }
 
-/** An endpoint of a group just now, with overrides that are set but not in effect yet. */
-interface EndpointState {
-  readonly url: string
-  readonly inFlight: number
-  /** Whether the configuration drains it. */
-  readonly drainedByFile: boolean
-  /** Whether it gets new requests when it can. */
-  readonly takesWork: boolean
-  /** Why it gets none at present, though it would; null: it does. */
-  readonly outage: string | null
-}
-
-const getEndpointStates = (
-  { reloader, overrides }: AdminContext,
-  group: Group,
-  { endpoints: reported }: UpstreamReport,
-): readonly EndpointState[] => {
-  const { endpoints } = reloader.config.upstreams[group]
-  return reported.map(({ url, inFlight, state: { name: state } }) => {
-    // An endpoint that the configuration names twice is overridden as one.
-    const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
-    const isReady = (drainedByFile: boolean): boolean =>
-      !isDrained(overrides.endpoints, toEndpointKey(group, url), drainedByFile)
-    return {
-      url,
-      inFlight,
-      drainedByFile: same.some(({ drain }) => drain),
-      takesWork: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
-      outage: state === 'down' || state === 'ejected' ? state : null,
-    }
-  })
-}
-
-/** Rejects draining the last endpoint that takes requests, or the last healthy one; null: another one remains. */
-const rejectLastEndpoint = (
-  group: Group,
-  target: EndpointState,
-  endpoints: readonly EndpointState[],
-): AdminError | null => {
-  const others = endpoints.filter(({ url, takesWork }) => url !== target.url && takesWork)
-  const enough = others.some(({ outage }) => outage === null) || (target.outage !== null && others.length > 0)
-  if (!target.takesWork || enough) return null
-  const unavailable = others.map(({ url, outage }) => `${url} is ${outage}`).join(', ')
-  const drained = endpoints.find(({ url, takesWork }) => url !== target.url && !takesWork)
-  const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url})`
-  const commands = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
-  return {
-    status: 409,
-    code: 'last-endpoint',
-    detail: `no other endpoint of ${group} takes work${unavailable === '' ? '' : ` (${unavailable})`}: make another one ready first${ready}, add one in the file, or take its operations out of service (${commands.join('; ')})`,
-  }
-}
-
 // A group may have hundreds.
 const maxShown = 20
 
 const listUrls = (endpoints: readonly EndpointState[]): string => {
-  const urls = endpoints.slice(0, maxShown).map(({ url }) => url)
-  const more = endpoints.length - urls.length
+  const all = [...new Set(endpoints.map(({ url }) => url))]
+  const urls = all.slice(0, maxShown)
+  const more = all.length - urls.length
   return [...urls, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Log } from '../../observe/log.ts'
 import { formatDuration } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
@@ -27,7 +27,7 @@ export const registerCommands = (app: FastifyInstance, context: AdminContext, lo
       url,
       handler: async (request, reply) => {
         const raw = command.query === null ? parseJsonBody(args, request.body) : command.query(targetQuery(request.url))
-        const result = await runCommand(context, log, command, args, raw)
+        const result = await runCommand(context, log, command, args, raw, getCaller(request))
         return isAdminError(result) ? sendProblem(reply, result) : reply.send(result)
       },
     })
@@ -63,7 +63,8 @@ const registerCommandPage = (
 
   app.post(target, async (request, reply) => {
     const form = parseForm(request)
-    const result = await runCommand(context, log, command, args, isAdminError(form) ? form : parse(form))
+    const raw = isAdminError(form) ? form : parse(form)
+    const result = await runCommand(context, log, command, args, raw, getCaller(request))
     if (isAdminError(result)) return sendAdminError(request, reply, result)
     getPrincipal(request).setFlash(command.successText(result))
     return reply.redirect('/', 303)
@@ -88,10 +89,11 @@ const runCommand = async (
   command: Command,
   args: Arguments,
   raw: RawArguments | AdminError,
+  by: string,
 ): Promise<object> => {
   const execute = async (): Promise<object> => {
     const plan = await makePlan(context, command, args, raw)
-    return isAdminError(plan) ? plan : command.run(context, plan).catch(toAdminError)
+    return isAdminError(plan) ? plan : command.run(context, plan, by).catch(toAdminError)
   }
   const result = await (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
   const fields = eventFields(command, result)
@@ -99,6 +101,12 @@ const runCommand = async (
   log.info(fields, command.event)
   context.audit.recordAdminEvent(command.event, fields)
   return result
+}
+
+/** Names the operator in logs and records: by the session, else by the address. */
+const getCaller = (request: FastifyRequest): string => {
+  const { session } = getPrincipal(request)
+  return session === null ? request.ip : `session ${session}`
 }
 
 /** Collects the fields of the event of a command that was run; null: nothing was done. */
@@ -125,20 +133,33 @@ const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 *
 const confirmPage = (
   page: string,
   query: Readonly<Record<string, string>>,
-  { title, what, ttlMs, ttlName = 'ttl', args, button }: CommandConfirmation,
+  { title, what, ttlMs, ttlName = 'ttl', args, choices, asksReason, button }: CommandConfirmation,
   principal: Principal,
 ): Html => {
-  const fields = { ...query, ...args, ...(ttlMs === null ? {} : { [ttlName]: formatDuration(ttlMs) }) }
+  const { reason: _, ...given } = query // the form has a field for it
+  const fields = {
+    ...(asksReason ? given : query),
+    ...args,
+    ...(ttlMs === null ? {} : { [ttlName]: formatDuration(ttlMs) }),
+  }
   return renderLayout({
     title,
     beside: logoutForm(principal),
     body: html`<h1>${title}</h1>
-${what}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
+${what}${choices && otherValues(page, query, choices)}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
 ${csrfTokenField(principal)}
-${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
+${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}${asksReason && html`<p><label>Why, for the log <input name="reason" value="${query.reason}" maxlength="200" autocomplete="off"></label></p>\n`}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
 </form>`,
   })
 }
+
+const otherValues = (
+  page: string,
+  query: Readonly<Record<string, string>>,
+  { name, words, values }: NonNullable<CommandConfirmation['choices']>,
+): Html => html`<p>${words}:
+${values.map((value, i) => html`${i === 0 ? null : ' · '}<a href="${actionHref(page, { ...query, [name]: value })}">${value}</a>`)}</p>
+`
 
 const otherTimes = (
   page: string,

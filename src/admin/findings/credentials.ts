@@ -59,10 +59,15 @@ const tokenFindings = ({
   return found
 }
 
-/** Finds certificates of endpoints that have expired, or soon will, as their last handshakes have shown. */
-export const upstreamCertificateFindings = (inputs: FindingInputs): readonly Finding[] =>
+/**
+ * Finds certificates of endpoints of some groups that have expired, or soon will, as their last handshakes have shown.
+ */
+export const upstreamCertificateFindings = (
+  inputs: FindingInputs,
+  ofGroups: readonly Group[] = groups,
+): readonly Finding[] =>
   mergeByGroup(
-    groups.flatMap((group) =>
+    ofGroups.flatMap((group) =>
       inputs.report.upstreams[group].endpoints.flatMap((each) => endpointCertificateFinding(group, each, inputs) ?? []),
     ),
   )

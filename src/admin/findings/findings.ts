@@ -3,6 +3,7 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatDuration } from '../../units.ts'
+import { candidateFindings } from './candidate-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import {
@@ -32,6 +33,7 @@ export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
     ...processFindings(inputs),
     ...auditFindings(inputs),
     ...upstreamFindings(inputs),
+    ...candidateFindings(inputs),
     ...operationFindings(inputs),
     ...contractFindings(inputs),
     ...limitFindings(inputs),

@@ -57,7 +57,7 @@ export const upstreamFindings = (inputs: FindingInputs): readonly Finding[] => [
 ]
 
 /** Lists the errors of a group's endpoints, the most frequent first. */
-const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly ErrorCount[] =>
+export const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly ErrorCount[] =>
   report.recentErrors.causes.filter(
     (each) =>
       each.operation !== null &&
@@ -90,7 +90,8 @@ const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: Fi
   return [createFinding('critical', aboutOf(group), cause, { since, command: onlineCommand(inputs) })]
 }
 
-const endpointFindings = (
+/** Finds why an endpoint gets no requests, or fails, or is slow. `causes`: the recent errors of its group. */
+export const endpointFindings = (
   group: Group,
   each: EndpointReport,
   causes: readonly ErrorCount[],

@@ -2,10 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
 import { authMetrics } from './families/auth.ts'
+import { candidateMetrics } from './families/candidate.ts'
 import { contractMetrics } from './families/contract.ts'
 import { idempotencyMetrics } from './families/idempotency.ts'
 import { cacheMetrics, limitMetrics } from './families/limits.ts'
 import { configurationMetrics, processMetrics, recordingMetrics } from './families/process.ts'
+import { shadowMetrics } from './families/shadow.ts'
 import { trafficMetrics } from './families/traffic.ts'
 import { upstreamMetrics } from './families/upstreams.ts'
 import { expositionContentType, renderExposition } from './metric.ts'
@@ -30,6 +32,8 @@ const metricsOff = {
 const definitions = {
   ...trafficMetrics,
   ...upstreamMetrics,
+  ...shadowMetrics,
+  ...candidateMetrics,
   ...cacheMetrics,
   ...idempotencyMetrics,
   ...contractMetrics,

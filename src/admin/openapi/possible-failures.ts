@@ -1,7 +1,8 @@
-import type { ClientConfig, Config } from '../../config/config.ts'
+import type { ClientConfig, Config, UpstreamConfig } from '../../config/config.ts'
 import { enforcesContract } from '../../contract/enforces-contract.ts'
 import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
+import { listSides } from '../../sides.ts'
 
 /** Lists the kinds of failure that a client of an operation may be told of, in the order of the table of kinds. */
 export const possibleFailures = (operation: Operation, config: Config): readonly FailureKind[] =>
@@ -15,7 +16,13 @@ const never: Condition = () => false
 
 const hasIdempotency: Condition = ({ id }, { operations }) => operations[id].idempotency !== null
 
-// What an operator may bring about without an edit counts as possible: a kill switch, a drained endpoint.
+/** Makes a condition on the upstream of a group, which holds when its candidate is such a one too. */
+const ofAnySide =
+  (isSuch: (upstream: UpstreamConfig) => boolean): Condition =>
+  ({ group }, { upstreams }) =>
+    listSides(upstreams[group]).some(({ upstream }) => isSuch(upstream))
+
+// What an operator may bring about without an edit counts as possible: a kill switch, a drained endpoint, a share.
 const conditions: Readonly<Record<FailureKind, Condition>> = {
   'bad-request': always,
   'invalid-request': (operation, config) => enforcesContract(config, operation.id, 'request'),
@@ -56,13 +63,12 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   'audit-unavailable': (_, { audit }) => audit?.onFailure === 'refuse',
   loop: always,
   'no-healthy-endpoint': always,
-  'circuit-open': ({ group }, { upstreams }) => upstreams[group].circuitBreaker !== null,
+  'circuit-open': ofAnySide(({ circuitBreaker }) => circuitBreaker !== null),
   'connect-failed': always,
-  'connect-timeout': ({ group }, { upstreams }) => upstreams[group].timeouts.connect !== null,
-  'tls-failed': ({ group }, { upstreams }) =>
-    upstreams[group].endpoints.some(({ origin }) => origin.startsWith('https:')),
+  'connect-timeout': ofAnySide(({ timeouts }) => timeouts.connect !== null),
+  'tls-failed': ofAnySide(({ endpoints }) => endpoints.some(({ origin }) => origin.startsWith('https:'))),
   'reset-before-headers': always,
-  'headers-timeout': ({ group }, { upstreams }) => upstreams[group].timeouts.headers !== null,
+  'headers-timeout': ofAnySide(({ timeouts }) => timeouts.headers !== null),
   'bad-answer': always,
   'deadline-exceeded': ({ id }, { operations }) => operations[id].deadline !== null,
   'not-cached': ({ id }, { operations }) => operations[id].cache !== null,

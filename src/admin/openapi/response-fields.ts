@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
+import { listSides } from '../../sides.ts'
 import type { OpenApiNode } from './openapi-node.ts'
 import { hasRate } from './possible-failures.ts'
 
@@ -66,7 +67,10 @@ const requestIdField = ({ requestId: { header } }: Config): ResponseField | null
 /** Lists the fields that the gateway adds to what the upstream of an operation responds. */
 export const relayedFields = (operation: Operation, config: Config): readonly ResponseField[] => {
   const { cache, idempotency } = config.operations[operation.id]
-  const set = config.upstreams[operation.group].response.set.map(({ name }) =>
+  const names = listSides(config.upstreams[operation.group]).flatMap(({ upstream: { response } }) =>
+    response.set.map(({ name }) => name),
+  )
+  const set = [...new Map(names.map((name) => [name.toLowerCase(), name])).values()].map((name) =>
     field(name, `Set.${name}`, 'A field that the gateway sets.'),
   )
   return [

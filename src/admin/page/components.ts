@@ -105,14 +105,14 @@ export const commandLinks = <Place extends keyof OverviewPlaces>(
   commandGroups
     .flatMap(({ commands }) =>
       commands.flatMap(({ page, links }) => {
-        const link = links[place]?.(about)
-        return link == null || page === null ? [] : [commandLink(page, link)]
+        if (page === null) return []
+        return [links[place]?.(about) ?? []].flat().map((link) => commandLink(page, link))
       }),
     )
     .map((link, i) => (i === 0 ? link : html` ${link}`))
 
 /** Renders a link to the page of a command, which asks before anything happens. */
 const commandLink = (page: string, { query, words, about }: CommandLink): Html => {
-  const id = `do-${page}${Object.values(query).map((value) => `-${value}`)}`
+  const id = `do-${page}${Object.entries(query).map(([name, value]) => `-${value === 'true' ? name : value}`)}`
   return html`<a class="action" id="${id}" href="${actionHref(page, query)}">${words}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</a>`
 }

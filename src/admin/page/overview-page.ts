@@ -4,6 +4,7 @@ import type { Principal } from '../session/principal.ts'
 import { assetPath } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { renderLayout } from './page-response.ts'
+import { candidateSection } from './sections/candidate.ts'
 import { contractSection } from './sections/contract.ts'
 import { operationsSection } from './sections/operations.ts'
 import { recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
@@ -25,6 +26,7 @@ export const pageSections = {
   findings: findingsSection,
   operations: operationsSection,
   upstreams: upstreamsSection,
+  candidates: candidateSection,
   contract: contractSection,
   reloads: reloadsSection,
   refusals: recentErrorsSection,

@@ -2,7 +2,8 @@ import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
-import { type Group, groups } from '../../operations.ts'
+import { type Group, groups, type Side } from '../../operations.ts'
+import { describeSide, listSides, sideKey } from '../../sides.ts'
 import {
   type EndpointCertificate,
   firstToExpire,
@@ -13,6 +14,7 @@ import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
 /** The result for one endpoint, as the JSON output has it. */
 export interface CheckedEndpoint {
   readonly group: Group
+  readonly side: Side
   readonly url: string
   readonly reached: boolean
   /** Why it was not reached; null: it was. */
@@ -26,25 +28,26 @@ export interface CheckedEndpoint {
 }
 
 /**
- * Checks every endpoint of every group as `reload.preflight` does (`none`: as `connect`), all at once, for at most 2 s.
- * The sandbox is left out.
+ * Checks every endpoint of every group, candidates included, as `reload.preflight` does (`none`: as `connect`). All at
+ * once, for at most 2 s. The sandbox is left out.
  */
 export const checkEndpoints = async ({ upstreams, reload }: Config): Promise<readonly CheckedEndpoint[]> => {
   const mode = reload.preflight === 'health' ? 'health' : 'connect'
-  const remoteEndpoints = groups.flatMap((group) => {
-    const upstream = upstreams[group]
-    return upstream.endpoints.flatMap((endpoint) =>
-      endpoint.origin === 'sandbox' ? [] : [{ group, endpoint, upstream }],
-    )
-  })
+  const remoteEndpoints = groups.flatMap((group) =>
+    listSides(upstreams[group]).flatMap(({ side, upstream }) =>
+      upstream.endpoints.flatMap((endpoint) =>
+        endpoint.origin === 'sandbox' ? [] : [{ group, side, endpoint, upstream }],
+      ),
+    ),
+  )
   const results = await checkAll(remoteEndpoints.map((each) => toPreflightTarget(each, mode)))
-  return results.map(({ group, name, reason }, i) => {
+  return results.map(({ group, side, name, reason }, i) => {
     const checked = remoteEndpoints[i]
     const first =
       checked &&
       firstToExpire(getEndpointCertificates(checked.upstream.tls, new URL(checked.endpoint.origin).host).list)
     const certificate = first == null ? null : toCertificate(first)
-    return { group, url: name, reached: reason === null, reason, certificate }
+    return { group, side, url: name, reached: reason === null, reason, certificate }
   })
 }
 
@@ -56,7 +59,7 @@ const toCertificate = ({ notAfter, warnFrom }: EndpointCertificate): CheckedEndp
 
 /** The problems and warnings about endpoints that were checked. */
 export interface OnlineIssues {
-  /** One for each group without a reachable endpoint. */
+  /** One for each upstream without a reachable endpoint. */
   readonly problems: readonly ConfigProblem[]
   /** One for each other endpoint that was not reached, and for each certificate that expires. */
   readonly warnings: readonly ConfigProblem[]
@@ -70,16 +73,16 @@ export const collectOnlineIssues = (
 ): OnlineIssues => {
   const problems: ConfigProblem[] = []
   const warnings: ConfigProblem[] = []
-  for (const group of groups) {
-    const ofGroup = endpoints.filter((endpoint) => endpoint.group === group)
-    const unreachable = ofGroup.filter(({ reached }) => !reached)
-    const path = `upstreams.${group}.endpoints`
+  for (const [key, own] of Map.groupBy(endpoints, ({ group, side }) => sideKey(group, side))) {
+    const unreachable = own.filter(({ reached }) => !reached)
+    const path = `${key}.endpoints`
     const { line = 1, column = 1 } = provenance.get(path) ?? {}
     const at = { file, line, column, path }
-    if (unreachable.length > 0 && unreachable.length === ofGroup.length) {
+    const [first] = own
+    if (first !== undefined && unreachable.length === own.length) {
       problems.push({
         ...at,
-        message: `no endpoint of ${group} can be reached`,
+        message: `no endpoint of ${describeSide(first.group, first.side)} can be reached`,
         expected: 'at least one of them to be there',
         found: unreachable.map(({ url, reason }) => `${url}: ${reason}`).join('; '),
       })
@@ -89,7 +92,7 @@ export const collectOnlineIssues = (
       const message = `${url} cannot be reached: ${reason}`
       warnings.push({ ...at, message, expected: 'every endpoint to be there', found: `${reason}` })
     }
-    for (const { url, certificate } of ofGroup) {
+    for (const { url, certificate } of own) {
       if (certificate === null || !certificate.endsSoon) continue
       const { notAfter, isOver } = certificate
       const message = `the certificate of ${url} ${isOver ? 'has expired, at' : 'expires at'} ${notAfter}`

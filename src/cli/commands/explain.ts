@@ -12,7 +12,8 @@ not be asked, or wrong usage.
 Examples:
   lender-gateway explain GET '/market/insights?region=eu'
   lender-gateway explain POST /valuation/score --config config/gateway.yaml --format json
-  lender-gateway explain POST /risk/asset-valuation --live`
+  lender-gateway explain POST /risk/asset-valuation --live
+  lender-gateway explain POST /risk/asset-valuation --client bank-a`
 
 const notExplained =
   'nothing is explained while the file has problems; a gateway that runs goes on as before, and --live asks it'
@@ -29,6 +30,7 @@ export const createExplainCommand = (): Command =>
       'the request target as a client sends it: a path with or without a query, or a whole http:// URL',
     )
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
+    .option('--client <NAME>', 'also tell on which side of the group this client is: its name, or its address')
     .option('--live', 'also ask the gateway how it stands with that just now')
     .option('--admin <URL>', 'with --live: the admin listener, in place of what the file says')
     .addOption(createFormatOption())
@@ -37,7 +39,13 @@ export const createExplainCommand = (): Command =>
       async (
         method: string,
         target: string,
-        { config: file, format, live: isLive, admin }: ClientCommandOptions & { readonly live?: true },
+        {
+          config: file,
+          format,
+          client,
+          live: isLive,
+          admin,
+        }: ClientCommandOptions & { readonly live?: true; readonly client?: string },
       ) => {
         const { loadConfig } = await import('../../config/load/load.ts')
         const loaded = loadConfig(file)
@@ -67,7 +75,7 @@ export const createExplainCommand = (): Command =>
         }
 
         const { explainRequest, renderExplanationJson, isForwarded } = await import('../explain/explanation.ts')
-        const explanation = await explainRequest(method, target, file, loaded)
+        const explanation = await explainRequest(method, target, file, loaded, client ?? null)
         const live = isLive
           ? await (await import('../explain/live-state.ts')).fetchLiveState(explanation.operation, {
               config: file,

@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from 'commander'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
+import { shiftArguments, shiftCommands } from '../../admin/commands/shift.ts'
 import type { ClientCommandOptions } from '../client/locate.ts'
 import { createCommandLine } from '../command-line.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
@@ -11,10 +12,31 @@ import { clientCommandHelp, createClientCommand, runClientCommand } from './clie
  */
 export const createFullCommandLine = (): Command =>
   createCommandLine(
-    commandGroupsInHelp.map((group) => ({ parent: group.parent ?? null, command: createOperatorCommand(group) })),
+    commandGroupsInHelp.map((group) => ({
+      parent: group.parent ?? null,
+      command: group === shiftCommands ? createShiftCommand() : createOperatorCommand(group),
+    })),
   )
 
-const createOperatorCommand = (group: CommandGroup): Command => {
+/** Adds to `shift` what asks for nothing: without an order it shows how it stands. */
+const createShiftCommand = (): Command =>
+  createOperatorCommand(shiftCommands, (words, options) =>
+    shiftOrders.some((order) => options[order] !== undefined)
+      ? null
+      : async () => (await import('./shift.ts')).showShift(`${words[0]}`, options),
+  )
+
+const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))
+
+type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
+
+type CommandRun = () => Promise<number>
+
+/** `instead`: what is run in place of a command of the gateway; null: nothing is. */
+const createOperatorCommand = (
+  group: CommandGroup,
+  instead: (words: readonly (string | undefined)[], options: OperatorOptions) => CommandRun | null = () => null,
+): Command => {
   const { name, description, choice, args, help, exitCodes, examples, commands } = group
   const command = createClientCommand(name, description)
   if (choice !== null)
@@ -31,7 +53,9 @@ const createOperatorCommand = (group: CommandGroup): Command => {
     const words: readonly (string | undefined)[] = command.processedArgs
     const chosen = commands.find((each) => choice === null || each.choice === words[0])
     if (chosen === undefined) return
-    const options = command.opts<ClientCommandOptions & Readonly<Record<string, string | true | undefined>>>()
+    const options = command.opts<OperatorOptions>()
+    const own = instead(words, options)
+    if (own !== null) return runClientCommand(own)
     const positional = (choice === null ? words : words.slice(1)).values()
     const commandArguments = Object.entries(args).flatMap(([key, { usage }]) => {
       const value = isOption(usage) ? options[key] : positional.next().value

@@ -161,8 +161,7 @@ export const bannerRows = ({ listen, upstreams, operations }: Config): readonly 
     operation: id,
     method,
     path: listen.basePath + path,
-    upstream:
-      operations[id].state === 'refuse' ? 'refused by configuration' : endpointNames(upstreams[group].endpoints),
+    upstream: operations[id].state === 'refuse' ? 'refused by configuration' : upstreamText(upstreams[group]),
   }))
 
 /** Describes how to reroute a group. */
@@ -183,6 +182,9 @@ export const renderBanner = (
   const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
   return [`lender-gateway listens on ${url}${by}`, '', formatTable(cells), '', rerouteHint(file), ''].join('\n')
 }
+
+const upstreamText = ({ endpoints, candidate }: Config['upstreams']['market']): string =>
+  endpointNames(endpoints) + (candidate === null ? '' : ` (candidate: ${endpointNames(candidate.upstream.endpoints)})`)
 
 const endpointNames = (endpoints: Config['upstreams']['market']['endpoints']): string =>
   endpoints

@@ -72,9 +72,15 @@ const renderRefusal = (refusal: RecentErrorView): string => {
   const { at, requestId, client, clientId, method, operation, endpoint, status, kind, reason, traceId } = refusal
   const who = clientId === null ? client : `${client} (${clientId})`
   const what = `${method ?? 'no request'} ${operation ?? 'none of the nine'}`
-  const where = endpoint === null ? '' : `, at ${endpoint}`
+  const where = [...(endpoint === null ? [] : [`, at ${endpoint}`]), renderSide(refusal)].join('')
   const ids = [`request ${requestId}`, ...(traceId === null ? [] : [`trace ${traceId}`])].join(', ')
   return `${at}  ${status} ${kind}  ${what}  ${who}  ${reason}${where}  [${ids}]`
+}
+
+/** Describes the side of a request's client; empty: its group has no candidate in use. */
+const renderSide = ({ side, fellBack }: RecentErrorView): string => {
+  if (side === null) return ''
+  return fellBack ? ', on the candidate and then the primary' : `, on the ${side}`
 }
 
 /** The new entries of a list. */

@@ -1,8 +1,14 @@
 import type { LoadResult } from '../../config/load/load.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
+import { type ClientSide, explainClientSide } from './client-side.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'
-import { collectOperationDetails, type ExplainedSetting, type OperationDetails } from './operation-details.ts'
+import {
+  collectOperationDetails,
+  type EndpointShare,
+  type ExplainedSetting,
+  type OperationDetails,
+} from './operation-details.ts'
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
 
@@ -24,16 +30,20 @@ export interface Explanation {
     | (RejectionExplanation & { readonly kind: FailureKind; readonly status: number; readonly allow: string | null })
     | null
   readonly details: OperationDetails | null
+  /** The side that a client is on; null: none was asked for, or there is no operation. */
+  readonly side: ClientSide | null
 }
 
 /**
- * Explains what a gateway with this configuration would do with a request. It looks at the method and the target only.
+ * Explains what a gateway with this configuration would do with a request. It looks at the method and the target, and
+ * at `client`, by its name or its address; null: at no client.
  */
 export const explainRequest = async (
   method: string,
   target: string,
   file: string,
   { config, provenance }: Extract<LoadResult, { ok: true }>,
+  client: string | null = null,
 ): Promise<Explanation> => {
   const { listen } = config
   const common = { method, target, file, hash: config.hash, basePath: listen.basePath }
@@ -50,7 +60,7 @@ export const explainRequest = async (
       allow,
       ...explainRejection(simulated, method, target, listen, locateKey),
     }
-    return { ...common, operation: null, query: '', authority: null, refused, details: null }
+    return { ...common, operation: null, query: '', authority: null, refused, details: null, side: null }
   }
   const { operation, query, authority } = simulated
   return {
@@ -63,6 +73,7 @@ export const explainRequest = async (
         ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
         : null,
     details: collectOperationDetails(operation, config, provenance),
+    side: client === null ? null : explainClientSide(client, operation, config, locateKey),
   }
 }
 
@@ -84,13 +95,18 @@ export const isForwarded = ({ refused }: Explanation, live: LiveState | null): b
 
 /** Renders an explanation as JSON. A built-in setting has no line. `live` is there when the operator asked for it. */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
-  const { method, target, file, hash, operation, query, authority, refused, details } = explanation
+  const { method, target, file, hash, operation, query, authority, refused, details, side } = explanation
   const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({
     level: provenance.source,
     line: provenance.line === 0 ? null : provenance.line,
     column: provenance.line === 0 ? null : provenance.column,
   })
-  const settings = details === null ? [] : [...details.upstream, ...details.operation, ...details.globals]
+  const settings =
+    details === null
+      ? []
+      : [...details.upstream, ...(details.candidate?.upstream ?? []), ...details.operation, ...details.globals]
+  const toShares = (endpoints: readonly EndpointShare[]) =>
+    endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) }))
   const json = {
     forwarded: refused === null,
     method,
@@ -108,9 +124,12 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     operation,
     query,
     authority,
-    endpoints:
-      details?.endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) })) ?? [],
+    ...(side && { side }),
+    endpoints: toShares(details?.endpoints ?? []),
     weightMeans: details?.weightMeans ?? null,
+    ...(details?.candidate && {
+      candidate: { endpoints: toShares(details.candidate.endpoints), weightMeans: details.candidate.weightMeans },
+    }),
     layers:
       details?.layers.map(({ name, key, value, on, provenance, contract }) => ({
         name,

@@ -5,15 +5,19 @@ import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import { createLearner } from '../../observe/contract/learner.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
-import type { Operation } from '../../operations.ts'
+import type { Operation, Side } from '../../operations.ts'
 import { type AuthProvider, nullAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
+import { findCandidateUse } from '../../runtime/pipeline/candidate-layers.ts'
 import { type LayerRow, layerTable } from '../../runtime/pipeline/layer-stack.ts'
+import { nullShadow } from '../../runtime/pipeline/shadow-layer.ts'
 import { createEmptyCache } from '../../runtime/resources/cache-registry.ts'
 import { acquireClientLimits } from '../../runtime/resources/client-limits.ts'
 import { getLearningMode } from '../../runtime/resources/contract-learning.ts'
 import { IdempotencyRegistry } from '../../runtime/resources/idempotency-registry.ts'
 import { createProcessLoad } from '../../runtime/resources/process-load.ts'
 import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import { sideKey } from '../../sides.ts'
+import { shiftOfFile } from './client-side.ts'
 import { type ContractPlace, findContractPlace } from './contract-place.ts'
 import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
 
@@ -53,13 +57,19 @@ export interface HeaderFieldChange extends ExplainedSetting {
   readonly what: string
 }
 
-/** The settings of one operation, and those of all nine. */
-export interface OperationDetails {
+/** The settings of one of the upstreams of a group. */
+export interface UpstreamDetails {
   readonly endpoints: readonly EndpointShare[]
   /** The meaning of a weight under the upstream's balancing policy; null: there is one endpoint. */
   readonly weightMeans: string | null
   readonly fields: readonly HeaderFieldChange[]
   readonly upstream: readonly ExplainedSetting[]
+}
+
+/** The settings of one operation, and those of all nine. */
+export interface OperationDetails extends UpstreamDetails {
+  /** The upstream that is tried beside the other; null: there is none. */
+  readonly candidate: UpstreamDetails | null
   readonly operation: readonly ExplainedSetting[]
   readonly layers: readonly ExplainedLayer[]
   readonly globals: readonly ExplainedSetting[]
@@ -77,22 +87,25 @@ export const collectOperationDetails = (
     value,
     provenance: provenance.get(key) ?? builtInProvenance,
   })
-  const upstream = config.upstreams[group]
   const operation = config.operations[id]
-  const upstreamKey = `upstreams.${group}`
   const tree = renderEffectiveConfig(config)
+  const describeUpstream = (side: Side, upstream: UpstreamConfig): UpstreamDetails => {
+    const key = sideKey(group, side)
+    return {
+      endpoints: toEndpointShares(upstream, path, setting(`${key}.endpoints`, '').provenance),
+      weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
+      fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
+        ([direction, what, value]) => ({ ...setting(`${key}.${direction}`, value), what: `${direction}.${what}` }),
+      ),
+      upstream: upstreamSettingRows(upstream, subtree(tree, ...key.split('.'))).map(([name, value]) =>
+        setting(`${key}.${name}`, value),
+      ),
+    }
+  }
+  const { candidate } = config.upstreams[group]
   return {
-    endpoints: toEndpointShares(upstream, path, setting(`${upstreamKey}.endpoints`, '').provenance),
-    weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
-    fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
-      ([direction, what, value]) => ({
-        ...setting(`${upstreamKey}.${direction}`, value),
-        what: `${direction}.${what}`,
-      }),
-    ),
-    upstream: upstreamSettingRows(upstream, subtree(tree, 'upstreams', group)).map(([key, value]) =>
-      setting(`${upstreamKey}.${key}`, value),
-    ),
+    ...describeUpstream('primary', config.upstreams[group]),
+    candidate: candidate && describeUpstream('candidate', candidate.upstream),
     operation: [setting(`operations.${id}.state`, operation.state)],
     layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) => {
       const own = setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value)
@@ -132,7 +145,9 @@ export const describeLayers = (
     caches: createEmptyCache(config),
     idempotency: new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config),
     contract: null,
+    shadow: nullShadow,
     learningMode: getLearningMode(config, { get: () => null, all: [] }),
+    candidateUse: findCandidateUse(config.upstreams[operation.group].candidate, shiftOfFile(config, operation.group)),
     learning: {
       learner: createLearner({ enums: false, key: '', credentialFields: [] }),
       checks: new CheckQueue(() => {}),
@@ -179,8 +194,8 @@ const toEndpointShares = (
 /** Lists the settings of an upstream key by key; a policy that is off is one row. */
 const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: SettingTree): SettingRows => {
   const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
-  // These have rows among the endpoints, the fields and the layers. `tls` has no effect on plain HTTP.
-  const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency']
+  // These have rows among the endpoints, the fields and the layers, or a section. `tls` has no effect on plain HTTP.
+  const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency', 'candidate']
   const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(retry === null ? ['retry'] : [])]
   const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !omittedKeys.includes(key)))
   return flattenTree({ ...rest, host: renderHost(host) })

@@ -3,7 +3,13 @@ import { escapeControls } from '../../shared/escape-controls.ts'
 import { alignRow, columnWidths } from '../render/table.ts'
 import { type ContractPlace, formatContractPlace } from './contract-place.ts'
 import type { Explanation } from './explanation.ts'
-import type { EndpointShare, ExplainedLayer, ExplainedSetting, OperationDetails } from './operation-details.ts'
+import type {
+  EndpointShare,
+  ExplainedLayer,
+  ExplainedSetting,
+  OperationDetails,
+  UpstreamDetails,
+} from './operation-details.ts'
 import { listOperations } from './rejection.ts'
 
 /** Renders an explanation for operators: the result first, then the settings, each with its line in the file. */
@@ -16,12 +22,17 @@ export const renderExplanation = (explanation: Explanation): string => {
     maxWidth,
   )
   const rendered = sections.map(({ title, rows }) => renderSection(title, rows, widths))
-  const endpoints = details?.endpoints.map((share) => endpointRow(share, file)) ?? []
-  // URLs are long: in a table of their own they move no other column.
-  const means = details?.weightMeans ?? null
-  const title = means === null ? 'endpoints' : `endpoints: ${means}`
-  if (endpoints.length > 0) rendered.unshift(renderSection(title, endpoints, columnWidths(endpoints, maxWidth)))
-  return `${[facts, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
+  const endpoints = [
+    ...(details === null ? [] : [renderEndpoints('endpoints', details, file)]),
+    ...(details?.candidate ? [renderEndpoints('endpoints of the candidate', details.candidate, file)] : []),
+  ]
+  return `${[facts, ...endpoints, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
+}
+
+/** Renders the endpoints of an upstream. URLs are long: in a table of their own they move no other column. */
+const renderEndpoints = (title: string, { endpoints, weightMeans }: UpstreamDetails, file: string): string => {
+  const rows = endpoints.map((share) => endpointRow(share, file))
+  return renderSection(weightMeans === null ? title : `${title}: ${weightMeans}`, rows, columnWidths(rows, maxWidth))
 }
 
 /** The cells of a setting: its name, its value, the level that states it, its line in the file. */
@@ -32,12 +43,13 @@ interface Section {
   readonly rows: readonly SettingCells[]
 }
 
-const renderForwarded = ({ method, target, operation, query, authority }: Explanation): string =>
+const renderForwarded = ({ method, target, operation, query, authority, side }: Explanation): string =>
   [
     `${renderRequestLine(method, target)}: forwarded`,
     '',
     `operation  ${operation?.id}`,
     `group      ${operation?.group}`,
+    ...(side === null ? [] : [`side       ${side.side}, for ${side.client}: ${side.why}`]),
     ...(query === '' ? [] : [`query      ${escapeControls(truncate(query))} passes through untouched`]),
     ...(authority === null
       ? []
@@ -66,18 +78,24 @@ const toSections = (details: OperationDetails, { operation, file }: Explanation)
       ...provenanceCells(provenance, file),
     ])
   const upstreamKey = `upstreams.${operation?.group}`
+  const candidateKey = `${upstreamKey}.candidate`
   const operationKey = `operations.${operation?.id}`
   const prefixes = [`${operationKey}.`, `${upstreamKey}.`]
+  const fieldRows = (fields: UpstreamDetails['fields']): readonly SettingCells[] =>
+    fields.map(({ what, value, provenance }): SettingCells => [what, value, ...provenanceCells(provenance, file)])
+  const { upstream, fields } = details.candidate ?? { upstream: [], fields: [] }
+  const ofCandidate = [
+    ...toRows(upstream.filter(isOfCandidate), `${candidateKey}.`),
+    ...fieldRows(fields.filter(isOfCandidate)),
+  ]
   return [
     {
       title: upstreamKey,
-      rows: [
-        ...toRows(details.upstream, `${upstreamKey}.`),
-        ...details.fields.map(
-          ({ what, value, provenance }): SettingCells => [what, value, ...provenanceCells(provenance, file)],
-        ),
-      ],
+      rows: [...toRows(details.upstream, `${upstreamKey}.`), ...fieldRows(details.fields)],
     },
+    ...(ofCandidate.length === 0
+      ? []
+      : [{ title: `${candidateKey}, where it differs from ${upstreamKey}`, rows: ofCandidate }]),
     { title: operationKey, rows: toRows(details.operation, `${operationKey}.`) },
     {
       title: 'layers, the outermost first',
@@ -86,6 +104,10 @@ const toSections = (details: OperationDetails, { operation, file }: Explanation)
     { title: 'for all nine operations', rows: toRows(details.globals, '') },
   ]
 }
+
+/** Tells whether a candidate states a setting itself. All others are those of its group. */
+const isOfCandidate = ({ provenance }: Pick<ExplainedSetting, 'provenance'>): boolean =>
+  provenance.source === 'candidate'
 
 const endpointRow = (share: EndpointShare, file: string): SettingCells => [
   share.sandbox ? 'sandbox (embedded)' : share.url,

@@ -70,8 +70,13 @@ const renderValue = (value: unknown): string => {
 const renderEntry = (value: unknown): string => {
   if (typeof value === 'string' && /^[^\s,]+$/.test(value)) return escapeControls(value)
   if (isEndpoint(value)) return escapeControls(`${value.url} (weight ${value.weight})`)
+  if (isUpstream(value)) return value.endpoints.map(renderEntry).join(', ')
   return escapeControls(JSON.stringify(value) ?? '(not set)')
 }
+
+/** Tells an upstream that came or went whole: a candidate. Its endpoints say which one it is. */
+const isUpstream = (value: unknown): value is { readonly endpoints: readonly unknown[] } =>
+  typeof value === 'object' && value !== null && 'endpoints' in value && Array.isArray(value.endpoints)
 
 const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
   typeof value === 'object' &&

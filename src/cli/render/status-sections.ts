@@ -1,5 +1,7 @@
 import type { LearningStatus } from '../../admin/api/contract-learning.ts'
 import type { ContractStatus } from '../../admin/api/contract-report.ts'
+import { describeShadow } from '../../admin/api/describe-shadow.ts'
+import { describeShift, type ShiftTimeFormat } from '../../admin/api/shift-status.ts'
 import type { Status } from '../../admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
@@ -53,17 +55,53 @@ const describeWorker = ({ state, pid, config }: Status['workers'][number], hash:
   return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
 }
 
-/** Lists the endpoints of each group, and below them its circuit breaker and retry budget. */
+/**
+ * Lists the endpoints of each group, and below them its circuit breaker and retry budget. Those of its candidate come
+ * next.
+ */
 export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
   ['group', 'endpoint', 'weight', 'in flight', 'state'],
   ...Object.entries(upstreams).flatMap(([group, upstream]): readonly TableRow[] => {
-    const [first = ['none'], ...others] = [
-      ...upstream.endpoints.map((endpoint) => endpointRow(endpoint, at)),
-      ...groupRows(upstream, at),
+    const { retryBudget, candidate } = upstream
+    const budget: TableRow | null =
+      retryBudget === null ? null : ['retry budget', '', '', renderRetryBudget(retryBudget)]
+    return [
+      ...labelRows(group, [...sideRows(upstream, at), ...(budget === null ? [] : [budget])]),
+      ...(candidate === null ? [] : candidateRows(group, candidate, at)),
     ]
-    return [[group, ...first], ...others.map((other) => ['', ...other])]
   }),
 ]
+
+/** Lists the endpoints of a candidate, and below them its circuit breaker, its copies, and how much goes there. */
+export const candidateRows = (
+  group: string,
+  candidate: NonNullable<UpstreamStatus['candidate']>,
+  at: number,
+): readonly TableRow[] => {
+  const { shadow, shift } = candidate
+  const copies: TableRow | null = shadow && ['copies', '', `${shadow.underWay}`, describeShadow(shadow)]
+  const share: readonly TableRow[] = shift === null ? [] : [['share', '', '', describeShift(shift, timesBeside(at))]]
+  return labelRows(`${group} candidate`, [...sideRows(candidate, at), ...(copies === null ? [] : [copies]), ...share])
+}
+
+/** Formats times with how long ago or ahead they are. */
+export const timesBeside = (at: number): ShiftTimeFormat => ({
+  since: (time) => formatAgo(time, at),
+  until: (time) => formatTimeLeft(time, at),
+})
+
+/** Puts a label in front of the first of some rows. */
+const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
+  [label, ...first],
+  ...others.map((other) => ['', ...other]),
+]
+
+const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [
+  ...endpoints.map((endpoint) => endpointRow(endpoint, at)),
+  ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
+]
+
+type SideStatus = Pick<UpstreamStatus, 'endpoints' | 'breaker'>
 
 const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
   const { url, sandbox, weight, inFlight } = endpoint
@@ -100,13 +138,6 @@ const renderCertificate = (certificate: EndpointStatus['certificate']): string =
   if (certificate === null || !certificate.endsSoon) return ''
   const { notAfter, daysLeft } = certificate
   return daysLeft < 0 ? `, certificate EXPIRED ${notAfter}` : `, certificate EXPIRES ${notAfter}, ${daysLeft} days left`
-}
-
-const groupRows = ({ breaker, retryBudget }: UpstreamStatus, at: number): readonly TableRow[] => {
-  const rows: TableRow[] = []
-  if (breaker !== null) rows.push(['circuit breaker', '', '', renderBreaker(breaker, at)])
-  if (retryBudget !== null) rows.push(['retry budget', '', '', renderRetryBudget(retryBudget)])
-  return rows
 }
 
 const renderBreaker = ({ state, since, where, reason }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {

@@ -3,11 +3,12 @@ import { allOperations, groups } from '../../operations.ts'
 import { configSchema } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { unwrapSchema } from '../schema/schema-keys.ts'
-import { defaultsSchema } from '../sections/upstreams.ts'
+import { candidateSchema } from '../sections/candidate.ts'
+import { defaultsSchema } from '../sections/upstream-defaults.ts'
 
 /** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
 export interface Provenance extends FilePosition {
-  readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'operation'
+  readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'candidate' | 'operation'
 }
 
 /** The provenance of each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
@@ -16,7 +17,8 @@ export type ProvenanceMap = ReadonlyMap<string, Provenance>
 type Level = readonly [Provenance['source'], KeyPath]
 
 /**
- * Finds, for every value of the configuration, the level that states it: operation > upstream > defaults > built-in.
+ * Finds, for every value of the configuration, the level that states it: operation > upstream > defaults > built-in. Of
+ * a candidate that is candidate > upstream > defaults > built-in.
  */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
@@ -38,6 +40,17 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     for (const key of ['host', 'request', 'response']) record([...base, key], ['upstream', [...base, key]])
     for (const key of upstreamPolicyPaths) {
       record([...base, ...key], ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
+    }
+    const candidate: KeyPath = [...base, 'candidate']
+    if (locateStated(candidate) === undefined) continue
+    record([...candidate, 'endpoints'], ['candidate', [...candidate, 'endpoints']], ['candidate', candidate])
+    for (const key of ownCandidatePaths) record([...candidate, ...key], ['candidate', [...candidate, ...key]])
+    for (const key of inheritedPaths) {
+      const levels: readonly Level[] = [
+        ['candidate', [...candidate, ...key]],
+        ['upstream', [...base, ...key]],
+      ]
+      record([...candidate, ...key], ...levels, ['defaults', ['defaults', ...key]])
     }
   }
   for (const { id, group } of allOperations) {
@@ -65,3 +78,13 @@ const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPat
 
 /** The keys of `defaults` that a group may state as well, but no operation. */
 const upstreamPolicyPaths = leafPaths(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')
+
+/** The keys of a candidate that it takes from its group's upstream where it states none. */
+const inheritedPaths: readonly KeyPath[] = [
+  ...['host', 'request', 'response'].map((key) => [key]),
+  ...upstreamPolicyPaths.filter(([key]) => key !== 'retry' && key !== 'concurrency'),
+]
+
+const ownCandidatePaths = leafPaths(candidateSchema).filter(
+  ([name]) => name !== 'endpoints' && !inheritedPaths.some(([key]) => key === name),
+)

@@ -1,26 +1,22 @@
-import type * as z from 'zod'
 import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
 import type {
   ClientConfig,
   ClientsSource,
   Config,
-  HealthCheckConfig,
   OperationAuthConfig,
   OperationConfig,
   OperationIdempotencyConfig,
-  UpstreamConfig,
 } from '../config.ts'
 import { hashConfig } from '../config-hash.ts'
 import type { ParsedConfig } from '../config-schema.ts'
-import { mergeLevels, type PartialLevel } from '../schema/inheritance.ts'
+import { mergeLevels } from '../schema/inheritance.ts'
 import { idempotencyPolicyKeys } from '../sections/idempotency.ts'
-import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from '../sections/upstream-policies.ts'
+import { resolveUpstream } from './resolve-upstream.ts'
 import { clientsDigest } from './serialize-clients.ts'
 
 type ParsedUpstream = ParsedConfig['upstreams'][Group]
 type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
-type Defaults = ParsedConfig['defaults']
 
 /** The clients of all files of a configuration. */
 interface ListedClients {
@@ -44,37 +40,6 @@ export function resolveConfig(
     operations: byOperation(({ id, group }) => resolveOperation(operations[id], upstreams[group], parsed)),
   }
   return { hash: hashConfig(settings), ...settings }
-}
-
-/** Merges a group with the defaults. A policy that only the group turns on has built-in values for its other keys. */
-function resolveUpstream(given: ParsedUpstream, defaults: Defaults): UpstreamConfig {
-  const { endpoints, host, request, response, ...stated } = given
-  const { deadline: _, maxBody: __, ...policy } = mergeLevels<Defaults>(stated, defaults)
-  return {
-    endpoints,
-    host,
-    request,
-    response,
-    ...policy,
-    healthCheck: requirePath(resolvePolicy(given.healthCheck, defaults.healthCheck, healthCheckSchema)),
-    outlier: resolvePolicy(given.outlier, defaults.outlier, outlierSchema),
-    circuitBreaker: resolvePolicy(given.circuitBreaker, defaults.circuitBreaker, circuitBreakerSchema),
-    retry: resolvePolicy(given.retry, defaults.retry, retrySchema),
-  }
-}
-
-const resolvePolicy = <S extends z.ZodObject>(
-  stated: PartialLevel<z.output<S>> | null | undefined,
-  inherited: z.output<S> | null,
-  schema: S,
-): z.output<S> | null =>
-  stated === null ? null : mergeLevels(stated, stated === undefined ? inherited : (inherited ?? schema.parse({})))
-
-const requirePath = (given: z.output<typeof healthCheckSchema> | null): HealthCheckConfig | null => {
-  if (given === null) return null
-  const { path } = given
-  if (path === null) throw new TypeError('a health check without a path is refused before')
-  return { ...given, path }
 }
 
 const resolveOperation = (

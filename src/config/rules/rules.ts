@@ -3,12 +3,14 @@ import type { ConfigIssue } from '../problem.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
 import { cacheRules } from './cache-rules.ts'
+import { candidateRules } from './candidate-rules.ts'
 import { contractRules } from './contract-rules.ts'
 import { idempotencyRules } from './idempotency-rules.ts'
 import { listenRules } from './listen-rules.ts'
 import { mtlsRule, senderConstraintRule } from './proof-of-possession-rules.ts'
 import { redisRules } from './redis-rules.ts'
 import { applyRules, type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
+import { shadowRules } from './shadow-rules.ts'
 import { upstreamPolicyRule } from './upstream-policy-rules.ts'
 import { endpointRules, headerMutationRule } from './upstream-rules.ts'
 
@@ -54,7 +56,9 @@ const rules: readonly ConfigRule[] = [
   ...idempotencyRules,
   ...redisRules,
   ...endpointRules,
+  ...candidateRules,
   upstreamPolicyRule,
+  ...shadowRules,
   rotatedStdout,
   headerMutationRule,
   shutdownOrder,

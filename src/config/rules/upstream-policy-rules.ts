@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { type Group, groups } from '../../operations.ts'
+import { groups } from '../../operations.ts'
 import { formatDuration } from '../../units.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
@@ -8,11 +8,21 @@ import { healthCheckSchema, retrySchema, upstreamTlsSchema } from '../sections/u
 import { applyRules, type ConfigRule, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 /**
- * Checks the merged policies of each upstream: a group may state one half, and `defaults` the other. It skips broken
- * values, and reports an inherited issue once for all groups.
+ * Checks the merged policies of each upstream: a candidate may state one half, its group or `defaults` the other. It
+ * skips broken values, and reports an inherited issue once for all that inherit it.
  */
 export const upstreamPolicyRule: ConfigRule = (tree) => {
-  const issues = groups.flatMap((group) => applyRules(rules, getLevels(tree, group)))
+  const issues = groups.flatMap((group) => {
+    const path: KeyPath = ['upstreams', group]
+    const candidate: KeyPath = [...path, 'candidate']
+    return [
+      ...applyRules(rules, getLevels(tree, path, defaults)),
+      // `retry` stands above the two sides.
+      ...(isMap(valueAt(tree, candidate))
+        ? applyRules(rulesOfCandidates, getLevels(tree, candidate, path, defaults))
+        : []),
+    ]
+  })
   return [...new Map(issues.map((issue) => [`${formatKeyPath(issue.path)}: ${issue.message}`, issue])).values()]
 }
 
@@ -32,10 +42,19 @@ interface Levels {
   readonly enabledAt: (policy: string) => KeyPath | null
 }
 
-const getLevels = (tree: unknown, group: Group): Levels => {
-  const bases: readonly KeyPath[] = [['upstreams', group], ['defaults']]
-  const first = (key: KeyPath): KeyPath | undefined =>
-    bases.map((base) => [...base, ...key]).find((path) => valueAt(tree, path) !== undefined)
+const defaults: KeyPath = ['defaults']
+
+const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
+  const first = (key: KeyPath): KeyPath | undefined => {
+    for (const base of bases) {
+      const path = [...base, ...key]
+      if (valueAt(tree, path) !== undefined) return path
+      // A level that turns the whole policy off hides what those below it say of it.
+      const policy = valueAt(tree, [...base, ...key.slice(0, 1)])
+      if (policy !== undefined && !isMap(policy)) return undefined
+    }
+    return undefined
+  }
   return {
     read: (schema, ...key) => {
       const path = first(key)
@@ -140,4 +159,6 @@ const halfPair = (
     : { path, ...details, found: `a ${name} alone`, hint: `add ${other}: file:PATH beside it` }
 }
 
-const rules: readonly PolicyRule[] = [healthPath, backoffOrder, unverifiedTls, caBundle, keyPair]
+const rulesOfCandidates: readonly PolicyRule[] = [healthPath, unverifiedTls, caBundle, keyPair]
+
+const rules: readonly PolicyRule[] = [...rulesOfCandidates, backoffOrder]

@@ -2,7 +2,7 @@ import { groups } from '../../operations.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import type { KeyPath } from '../problem.ts'
-import { endpointSchema } from '../sections/upstreams.ts'
+import { endpointSchema } from '../sections/upstream-target.ts'
 import { configuredListeners } from './admin-rules.ts'
 import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
 
@@ -13,10 +13,17 @@ interface StatedEndpoint {
   readonly origin: string
 }
 
+/** Lists where upstreams stand in the file: one in each group, and the candidates beside them. */
+const upstreamPaths = (tree: unknown): readonly KeyPath[] =>
+  groups.flatMap((group): readonly KeyPath[] => {
+    const path: KeyPath = ['upstreams', group]
+    const candidate: KeyPath = [...path, 'candidate']
+    return valueAt(tree, candidate) === undefined ? [path] : [path, candidate]
+  })
+
 /** Lists the readable endpoints, in the short and the long form. */
 const parseEndpoints = (tree: unknown): readonly StatedEndpoint[] =>
-  groups.flatMap((group) => {
-    const path: KeyPath = ['upstreams', group]
+  upstreamPaths(tree).flatMap((path) => {
     const list = valueAt(tree, [...path, 'endpoints'])
     const paths = Array.isArray(list) ? list.map((_, index): KeyPath => [...path, 'endpoints', index]) : [path]
     return paths.flatMap((endpointPath): readonly StatedEndpoint[] => {
@@ -77,9 +84,9 @@ export const headerMutationRule: ConfigRule = (tree) => {
     found: 'the field of requestId.header',
     hint: 'remove this line, or rename requestId.header',
   }
-  return groups.flatMap((group) =>
+  return upstreamPaths(tree).flatMap((upstream) =>
     ['request', 'response'].map((direction) => {
-      const path: KeyPath = ['upstreams', group, direction]
+      const path: KeyPath = [...upstream, direction]
       const set = Object.keys(Object(valueAt(tree, [...path, 'set']) ?? {}))
       return [
         set.map((name) => isHeader(name) && { path: [...path, 'set', name], atKey: true, ...details }),

@@ -68,6 +68,26 @@ export const lowerFieldName = (description: string, example: string) => {
 export const optionalFieldName = (description: string, example: string) =>
   scalar(orNone(requestFieldKind(example)), description)
 
+// Fields of responses that clients or caches act upon, or that the gateway adds for another reason.
+const responseFieldsWithMeaning = [
+  ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
+  ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
+  ...['location', 'ratelimit', 'ratelimit-policy', 'retry-after', 'server-timing', 'set-cookie', 'vary'],
+  ...['www-authenticate', 'x-fapi-interaction-id'],
+]
+
+/** The schema of a response field that the gateway alone sets, or of `none`/`false` for null: no field. */
+export const optionalResponseField = (description: string, example: string) => {
+  const { parse, ...kind } = requestFieldKind(example)
+  const parseOwn: ScalarKind<string>['parse'] = (value, fromVariable) => {
+    const name = parse(value, fromVariable)
+    return typeof name === 'string' && responseFieldsWithMeaning.includes(name.toLowerCase())
+      ? new InvalidScalar(`${name} has a meaning of its own`, `write another, such as ${example}`)
+      : name
+  }
+  return scalar(orNone({ ...kind, parse: parseOwn }), description)
+}
+
 /** A field that the gateway sets. */
 export interface ConfiguredField {
   readonly name: string

@@ -59,7 +59,8 @@ const certificateNameHint = (value: string): string | undefined => {
 /** The largest number of clients, those of included files among them. */
 export const maxClients = 100_000
 
-const name = (description: string) =>
+/** The schema of the name of a client. */
+export const clientName = (description: string) =>
   scalar<string>(
     {
       expected: '1 to 64 letters, digits and -_.',
@@ -151,7 +152,7 @@ export const isClientFileReference = (text: string): boolean => text.startsWith(
 /** The schema of one client: a lender's system. */
 export const clientSchema = z
   .strictObject({
-    id: name('Its name, in the log and for upstreams'),
+    id: clientName('Its name, in the log and for upstreams'),
     disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
     apiKeys: annotate(
       z

@@ -6,7 +6,7 @@ import { operationCacheSchema } from './cache.ts'
 import { operationContractSchema } from './contract.ts'
 import { operationIdempotencySchema } from './idempotency.ts'
 import { concurrencySchema } from './limits.ts'
-import { deadlineSchema, maxBodySchema } from './upstreams.ts'
+import { deadlineSchema, maxBodySchema } from './upstream-defaults.ts'
 
 const commonKeys = {
   state: choice('serve, or refuse every request with 503', ['serve', 'refuse']).prefault('serve'),

@@ -1,133 +1,42 @@
 import * as z from 'zod'
 import type { groups } from '../../operations.ts'
-import { endpointUrl, type ParsedEndpoint, upstreamHost } from '../schema/address.ts'
-import { annotate, getAnnotations } from '../schema/annotations.ts'
-import { headerMutationSchema } from '../schema/header-fields.ts'
-import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
+import type { RenderedValue } from '../redact.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
 import { renderMap } from '../schema/render.ts'
-import { scalar } from '../schema/scalar.ts'
-import {
-  boolean,
-  choice,
-  duration,
-  durationOrZero,
-  integer,
-  optionalDuration,
-  optionalSize,
-} from '../schema/scalar-types.ts'
-import { concurrencySchema } from './limits.ts'
-import {
-  circuitBreakerSchema,
-  healthCheckSchema,
-  outlierSchema,
-  retrySchema,
-  upstreamTlsSchema,
-} from './upstream-policies.ts'
-
-const hour = 3_600_000
-
-/** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
-export const deadlineSchema = optionalDuration("Longest time until the answer's head, attempts and waits included")
-
-/** The schema of the largest request body. It may stand where {@link deadlineSchema} may. */
-export const maxBodySchema = optionalSize('Largest request body')
-
-/** The schema of `defaults`, which hold for every group that does not state its own, with the built-in values. */
-export const defaultsSchema = z
-  .strictObject({
-    timeouts: z
-      .strictObject({
-        connect: optionalDuration('Longest time to connect to an endpoint, TLS included').prefault('2s'),
-        headers: optionalDuration("Longest time until the head of an endpoint's answer").prefault('15s'),
-        body: optionalDuration("Longest gap between two chunks of an answer's body; never a total").prefault('30s'),
-      })
-      .meta({ description: 'How long an upstream may take' })
-      .prefault({}),
-    // `none`, `false` and `0s` allow no reuse: then every request gets a connection of its own.
-    keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
-      min: 0,
-    }).prefault('1500ms'),
-    maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
-    maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
-    concurrency: concurrencySchema.prefault('none'),
-    resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
-    tls: upstreamTlsSchema.prefault({}),
-    balance: choice('How an endpoint is chosen', ['p2c', 'least-requests', 'round-robin']).prefault('p2c'),
-    slowStart: optionalDuration('How long an endpoint that comes back takes to reach its whole share', {
-      max: hour,
-    }).prefault('10s'),
-    healthCheck: optionalPolicy(healthCheckSchema, '{ path: /healthz }').prefault('none'),
-    outlier: optionalPolicy(outlierSchema, '{ }').prefault({}),
-    circuitBreaker: optionalPolicy(circuitBreakerSchema, '{ }').prefault('none'),
-    retry: optionalPolicy(retrySchema, '{ }').prefault('none'),
-    deadline: deadlineSchema.prefault('30s'),
-    maxBody: maxBodySchema.prefault('64MiB'),
-  })
-  .meta({ description: 'What applies to every group; a group states only what differs' })
-
-// One definition for both in the JSON Schema: defaults and groups.
-for (const [key, schema] of Object.entries(defaultsSchema.shape))
-  z.globalRegistry.add(schema, { id: key.replace(/^./, (letter) => letter.toUpperCase()) })
-
-/** The schema of the merged policy of a group: the defaults less the keys of operations. */
-export const upstreamPolicySchema = defaultsSchema.omit({ deadline: true, maxBody: true })
-
-/** The keys of `defaults` for one group, all optional. */
-export const upstreamPolicyShape = partialShape(defaultsSchema.shape)
-
-const url = scalar(endpointUrl, 'http:// or https://, a host, and an optional path prefix; or sandbox')
-
-const weighted = z
-  .strictObject({
-    url,
-    weight: integer('The share of traffic, relative to the other endpoints', { min: 0, max: 10_000 }).prefault(100),
-    drain: boolean('true: it takes no new work').prefault(false),
-  })
-  .transform(
-    ({ url: { origin, pathPrefix }, weight, drain }): ParsedEndpoint => ({ origin, pathPrefix, weight, drain }),
-  )
-
-/** The schema of one endpoint: a URL, `sandbox`, or a map with its URL, weight and drain. */
-export const endpointSchema = annotate(z.union([url, weighted]).meta({ id: 'Endpoint' }), getAnnotations(url))
+import { candidateSchema, describedCandidateSchema } from './candidate.ts'
+import { defaultsSchema, upstreamPolicySchema, upstreamPolicyShape } from './upstream-defaults.ts'
+import { endpointUrlSchema, targetShape } from './upstream-target.ts'
 
 const emptyPolicies: Partial<z.output<z.ZodObject<typeof upstreamPolicyShape>>> = {}
 
-const shortForm = url.transform((endpoint) => ({
+const shortForm = endpointUrlSchema.transform((endpoint) => ({
   endpoints: [endpoint],
   host: 'endpoint' as const,
   request: { set: [], remove: [] },
   response: { set: [], remove: [] },
+  candidate: null,
   ...emptyPolicies,
 }))
 
-const longForm = z.strictObject({
-  endpoints: z
-    .array(endpointSchema)
-    .min(1)
-    .max(256)
-    .check((context) => {
-      if (context.value.length === 0 || context.value.some(({ weight, drain }) => weight > 0 && !drain)) return
-      const drained = context.value.find(({ weight }) => weight > 0)
-      const params = {
-        expected: 'at least one endpoint with a weight above 0 that does not drain',
-        hint:
-          drained === undefined
-            ? 'give one a weight of 1 or more'
-            : 'let one take work; to refuse every request of an operation, set its state: refuse',
-      }
-      const message = drained === undefined ? 'no endpoint has a weight' : 'no endpoint takes work'
-      context.issues.push({ code: 'custom', message, params, input: context.value })
-    })
-    .meta({ description: 'Interchangeable endpoints that share the traffic by weight' }),
-  host: upstreamHost("The Host sent upstream: the endpoint's own, the client's, or a name").prefault('endpoint'),
-  request: headerMutationSchema('request'),
-  response: headerMutationSchema('response'),
-})
+const longForm = z.strictObject(targetShape)
+
+const candidateForm = z.strictObject({ candidate: optionalKey(candidateSchema) })
 
 const upstreamSchema = <S extends z.core.$ZodLooseShape>(policies: S) =>
   annotate(z.union([shortForm, longForm.extend(policies)]).meta({ id: 'Upstream' }), {
-    render: (merged) => ({ ...renderMap(longForm, merged), ...renderMap(upstreamPolicySchema, merged) }),
+    render: (merged) => {
+      const own = { ...renderMap(longForm, merged), ...renderMap(upstreamPolicySchema, merged) }
+      const { candidate } = renderMap(candidateForm, merged)
+      return candidate === undefined ? own : { ...own, candidate: withoutTlsOf(own, candidate) }
+    },
   })
+
+/** Says `none` for what the group has under `tls`, and its candidate has not: left out, it would be inherited. */
+const withoutTlsOf = (group: { readonly tls?: RenderedValue }, candidate: RenderedValue): RenderedValue => {
+  const [inherited, own] = [Object(group.tls), Object(Object(candidate).tls)]
+  const missing = Object.keys(inherited).filter((key) => !Object.hasOwn(own, key))
+  return { ...Object(candidate), tls: { ...own, ...Object.fromEntries(missing.map((key) => [key, 'none'])) } }
+}
 
 const forEachGroup = <S extends z.ZodType>(upstream: S) =>
   z
@@ -144,7 +53,9 @@ const forEachGroup = <S extends z.ZodType>(upstream: S) =>
     .meta({ description: 'What stands behind each purpose group; all eight are required' })
 
 /** The schema of `upstreams`: for each of the eight groups a URL, `sandbox`, or the long form. */
-export const upstreamsSchema = forEachGroup(upstreamSchema(upstreamPolicyShape))
+export const upstreamsSchema = forEachGroup(upstreamSchema({ ...upstreamPolicyShape, ...candidateForm.shape }))
 
 /** The schema of `upstreams` for editors, which shows the built-in values. */
-export const describedUpstreamsSchema = forEachGroup(upstreamSchema(defaultsSchema.shape))
+export const describedUpstreamsSchema = forEachGroup(
+  upstreamSchema({ ...defaultsSchema.shape, candidate: optionalKey(describedCandidateSchema) }),
+)

@@ -1,5 +1,6 @@
 import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations } from '../../operations.ts'
+import { listSides, sideKey } from '../../sides.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
 /**
@@ -10,17 +11,19 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
   allOperations.map(({ id, group }) => {
     const { idempotency } = operations[id]
     if (idempotency?.onUnknown !== 'forward') return null
-    const { request } = upstreams[group]
     // A CGI-like upstream reads the twin with underscores as the same field, and so do the edits.
     const isKey = (name: string): boolean => foldUnderscores(name) === idempotency.header
-    const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
+    const edits = listSides(upstreams[group]).flatMap(({ side, upstream: { request } }) => {
+      const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
+      return edit === null ? [] : [`${sideKey(group, side)}.request.${edit}`]
+    })
     return (
-      edit !== null && {
+      edits[0] !== undefined && {
         path: ['operations', id, 'idempotency'],
         message: 'the key of the client does not reach the upstream, which cannot recognise what is forwarded again',
         expected: 'the key to be passed on, or onUnknown: refuse',
-        found: `${idempotency.header} in upstreams.${group}.request.${edit}`,
-        hint: `take it out of upstreams.${group}.request.${edit}, or write onUnknown: refuse`,
+        found: `${idempotency.header} in ${edits[0]}`,
+        hint: `take it out of ${edits[0]}, or write onUnknown: refuse`,
       }
     )
   })

@@ -1,11 +1,15 @@
 import { type Group, groups } from '../../operations.ts'
+import type { UpstreamConfig } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
 import { isLoopbackHost } from '../loopback.ts'
 import type { KeyPath } from '../problem.ts'
-import type { WarningRule } from '../rules/rule.ts'
+import type { RuleResult, WarningRule } from '../rules/rule.ts'
 
 const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams } }) => {
-  const sandboxed = groups.filter((group) => upstreams[group].endpoints.some(({ origin }) => origin === 'sandbox'))
+  const sandboxed = groups.filter((group) => {
+    const { endpoints, candidate } = upstreams[group]
+    return [...endpoints, ...(candidate?.endpoints ?? [])].some(({ origin }) => origin === 'sandbox')
+  })
   return (
     allowSandbox &&
     !isLoopbackHost(listen.host) &&
@@ -20,19 +24,22 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
 }
 
 const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
-  groups.map((group) => {
-    const urls = upstreams[group].endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
-    return urls.map(
-      (url, index) =>
-        urls.indexOf(url) < index && {
-          path: ['upstreams', group, 'endpoints', index],
-          message: 'an endpoint that stands here already',
-          expected: 'each once',
-          found: 'it twice',
-          hint: 'keep one, and give it the weight of both',
-        },
-    )
-  })
+  groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
+
+/** Finds the endpoints that stand in the same list before; `path` is that of their upstream. */
+export const findDuplicates = (path: KeyPath, { endpoints }: Pick<UpstreamConfig, 'endpoints'>): RuleResult => {
+  const urls = endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
+  return urls.map(
+    (url, index) =>
+      urls.indexOf(url) < index && {
+        path: [...path, 'endpoints', index],
+        message: 'an endpoint that stands here already',
+        expected: 'each once',
+        found: 'it twice',
+        hint: 'keep one, and give it the weight of both',
+      },
+  )
+}
 
 /** Finds the levels that state a key of `tls` for some groups, each with the groups that it holds for. */
 const statingLevels = (

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { epochMs } from '../../clock.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../shared/expiry-warning.ts'
+import { listSides } from '../../sides.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
@@ -11,8 +12,11 @@ import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { workerCount } from '../worker-count.ts'
 import { authWarnings } from './auth-warnings.ts'
 import { cacheWarnings } from './cache-warnings.ts'
+import { candidateClientWarnings } from './candidate-client-warnings.ts'
+import { candidateWarnings } from './candidate-warnings.ts'
 import { contractWarnings } from './contract-warnings.ts'
 import { idempotencyWarnings } from './idempotency-warnings.ts'
+import { shadowWarnings } from './shadow-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
 
 /** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
@@ -64,7 +68,7 @@ const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= expir
 
 const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
   reload.preflight === 'health' &&
-  groups.every((group) => upstreams[group].healthCheck === null) && {
+  groups.every((group) => listSides(upstreams[group]).every(({ upstream }) => upstream.healthCheck === null)) && {
     path: ['reload', 'preflight'],
     message: 'this is the same as connect: no group has a health check',
     expected: 'healthCheck under defaults or a group, or connect',
@@ -162,6 +166,14 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
     limitBelowWorkers(['limits', 'concurrency'], limits.concurrency),
     inherits && limitBelowWorkers(['defaults', 'maxConnections'], parsed.defaults.maxConnections),
     ofGroups('maxConnections'),
+    groups.map((group) => {
+      const { candidate } = parsed.upstreams[group]
+      const path = ['upstreams', group, 'candidate']
+      return [
+        limitBelowWorkers([...path, 'maxConnections'], candidate?.maxConnections),
+        limitBelowWorkers([...path, 'shadow', 'concurrency'], candidate?.shadow?.concurrency),
+      ]
+    }),
     limitBelowWorkers(['defaults', 'concurrency'], parsed.defaults.concurrency),
     ofGroups('concurrency'),
     allOperations.map(({ id }) => limitBelowWorkers(['operations', id, 'concurrency'], operations[id].concurrency)),
@@ -170,6 +182,9 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
 
 const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
+  ...shadowWarnings,
+  ...candidateWarnings,
+  ...candidateClientWarnings,
   expiringCertificates,
   expiringAuthorities,
   ...idempotencyWarnings,

@@ -113,6 +113,13 @@ export class CacheFetch {
   /** Turns a response into the result for those who wait; null: it is a 304 about something else. */
   #toResult(response: ProxyResponse): FetchResult | null {
     const validated = response.status === 304 ? this.#validating : null
+    // What the primary has sent to a client of the candidate is not stored among the candidate's responses, nor does it
+    // say anything of one that is.
+    if (this.exchange.fellBack) {
+      if (validated === null) return { kind: 'unshared', response, notStored: null }
+      response.body.discard()
+      return null
+    }
     try {
       if (validated === null) return storeResponse(this, response)
       const result = storeNotModified(this, response, validated)

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { zeroCacheOutcomes } from '../../exchange.ts'
 import type { OperationId } from '../../operations.ts'
-import { CachePartition } from './partition.ts'
+import { type CacheOutcomeCounts, CachePartition } from './partition.ts'
 import { maxOutsideShare, PinnedBytes } from './pinned-bytes.ts'
 import type { StoredResponse } from './stored-response.ts'
 
@@ -48,6 +49,7 @@ export class CacheStore {
   /** The bodies that clients still read. */
   readonly pinned = new PinnedBytes()
   readonly #partitions = new Set<CachePartition>()
+  readonly #counts = new Map<OperationId, CacheOutcomeCounts>()
   #opened = 0
   /** Resources that had to make room. */
   evictions = 0
@@ -66,9 +68,11 @@ export class CacheStore {
     })
   }
 
-  /** Opens a partition for an operation. It is empty, whatever was stored for that operation before. */
+  /** Opens a partition for an operation. It is empty, whatever was stored for that operation before or is elsewhere. */
   openPartition(operation: OperationId): CachePartition {
-    const partition = new CachePartition(this, operation, String(this.#opened++))
+    const counts = this.#counts.get(operation) ?? { ...zeroCacheOutcomes }
+    this.#counts.set(operation, counts)
+    const partition = new CachePartition(this, operation, String(this.#opened++), counts)
     this.#partitions.add(partition)
     return partition
   }

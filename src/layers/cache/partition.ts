@@ -1,15 +1,21 @@
-import { type CacheOutcome, type Exchange, zeroCacheOutcomes } from '../../exchange.ts'
+import type { CacheOutcome, Exchange } from '../../exchange.ts'
 import type { OperationId } from '../../operations.ts'
 import type { CacheKey, CacheStore, Reservation, Resource } from './cache-store.ts'
 import { HitForMiss } from './hit-for-miss.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
-/** The stored responses of one operation, as long as its configuration and its upstream stay as they are. */
+/** Exchanges of one operation by what the cache did. They never decrease. */
+export type CacheOutcomeCounts = Record<CacheOutcome, number>
+
+/**
+ * The stored responses of one operation and one side of its group, as long as its configuration and that upstream stay
+ * as they are.
+ */
 export class CachePartition {
   readonly operation: OperationId
   readonly hitForMiss = new HitForMiss()
-  /** Exchanges by outcome. */
-  readonly counts: Record<CacheOutcome, number> = { ...zeroCacheOutcomes }
+  /** Exchanges by outcome: of all partitions that the operation has, or had. */
+  readonly counts: CacheOutcomeCounts
   /** Bytes of what is stored. */
   bytes = 0
   /** Stored responses. */
@@ -21,10 +27,11 @@ export class CachePartition {
   #closed = false
 
   /** `id` is unique among partitions. */
-  constructor(store: CacheStore, operation: OperationId, id: string) {
+  constructor(store: CacheStore, operation: OperationId, id: string, counts: CacheOutcomeCounts) {
     this.#store = store
     this.operation = operation
     this.#id = id
+    this.counts = counts
   }
 
   /** Builds the key of a resource. No client id and no query holds a line break, so no two keys collide. */

@@ -6,8 +6,9 @@ import type { ObservedContent } from '../../observe/contract/learn-content.ts'
 import type { Learner } from '../../observe/contract/learner.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { clientShare } from '../../shared/bodies/client-share.ts'
+import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
 import type { CheckQueue } from './check-queue.ts'
-import { copyRequestBody, ReportedResponseBody } from './reported-body.ts'
+import { copyResponseBody } from './copy-response-body.ts'
 
 /** What the layer is made from. */
 export interface ContractLearningOptions {
@@ -113,7 +114,7 @@ const learnResponse = (
     runLater(checks, copy, () =>
       learner.observeResponse(exchange.operation.id, { status, ...readContent(fields, copy, null) }),
     )
-  if (copy !== null) return { status, reason, fields, body: new ReportedResponseBody(body, copy, learn) }
+  if (copy !== null) return { status, reason, fields, body: copyResponseBody(body, copy, learn) }
   learn()
   return response
 }

@@ -11,6 +11,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { bufferRequestBody } from '../../shared/bodies/buffered-request-body.ts'
 import { clientShare } from '../../shared/bodies/client-share.ts'
+import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
 import {
   type ContractLayerOptions,
   countMessage,
@@ -21,7 +22,6 @@ import {
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
-import { copyRequestBody } from './reported-body.ts'
 
 /**
  * Counts the requests that break the contract. It reads a copy after the exchange has ended, so that no byte waits for

@@ -15,7 +15,7 @@ import {
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
-import { ReportedResponseBody } from './reported-body.ts'
+import { copyResponseBody } from './copy-response-body.ts'
 
 /**
  * Counts the responses that break the contract. It reads a copy in a turn of the event loop after the last byte was
@@ -51,7 +51,7 @@ const reportResponse = (
     copy.free()
     countMessage(exchange, 'response', options, noViolations, 'busy')
   }
-  return { status, reason, fields, body: new ReportedResponseBody(body, copy, onEnd) }
+  return { status, reason, fields, body: copyResponseBody(body, copy, onEnd) }
 }
 
 /**

@@ -3,9 +3,10 @@ import { GatewayError } from '../../failures/errors.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
 import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
+import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
-import { classifyResponse, wasNeverSent } from './outcome.ts'
+import { classifyResponse } from './outcome.ts'
 
 // Attempts that go on without their client, of one process.
 const maxAbandoned = 1000

@@ -2,17 +2,11 @@ import { hash } from 'node:crypto'
 import type { ClientIdentity } from '../../exchange.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
+import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
 import type { KeyDigest } from '../../shared/idempotency/idempotency-store.ts'
-import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 
 /** Whose key it is: a client of the file, the holder of some credentials, or an address where neither is known. */
-export type KeyOwner =
-  | { readonly client: string }
-  | { readonly credentials: readonly string[] }
-  | { readonly address: string }
-
-// An IPv6 client has a whole network of addresses, and changes them.
-const ipv6Prefix = 64
+export type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
 
 /**
  * Finds the owner of a request's key. `credentialFields` are the fields, in lower case, by which upstreams tell clients
@@ -24,13 +18,14 @@ export const findKeyOwner = (
   address: string,
   credentialFields: readonly string[],
 ): KeyOwner => {
-  if (identity !== null) return { client: identity.client }
+  const owner = findRequestOwner({ identity, client: address })
+  if (identity !== null) return owner
   const credentials: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
     const lower = credentialFields.find((each) => fieldNameEquals(fields[i] as string, each))
     if (lower !== undefined) credentials.push(lower, fields[i + 1] as string)
   }
-  return credentials.length > 0 ? { credentials } : { address: toNetworkKey(address, ipv6Prefix) }
+  return credentials.length > 0 ? { credentials } : owner
 }
 
 /** Digests whose key it is, the operation and the key itself. No two different ones have the same digest. */

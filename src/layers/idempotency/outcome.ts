@@ -1,7 +1,3 @@
-import type { Exchange } from '../../exchange.ts'
-import { GatewayError } from '../../failures/errors.ts'
-import { type FailureKind, failureTable } from '../../failures/kinds.ts'
-
 /** What a response says of its request: it was processed, it was not, or that cannot be told. */
 export type ProcessedState = 'done' | 'free' | 'unknown'
 
@@ -14,20 +10,3 @@ export const classifyResponse = (status: number): ProcessedState => {
   if (status >= 500) return 'unknown'
   return freeStatuses.has(status) ? 'free' : 'done'
 }
-
-// The gateway has no endpoint for it.
-const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-endpoint', 'circuit-open'])
-
-/** Tells whether nothing of a failed request has reached an upstream, in any of its attempts. */
-export const wasNeverSent = ({ attempts, failedAttempts }: Exchange, error: GatewayError): boolean => {
-  const failed = failedAttempts ?? []
-  const others = attempts - failed.length
-  return failed.every(isUnsent) && (others === 0 || (others === 1 && hasNoPlace(error)))
-}
-
-// The response to a request that was sent can want for room too: `overloaded` alone says nothing.
-const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
-  unsentKinds.has(kind) || (kind === 'overloaded' && reason === 'endpoint-connections')
-
-const isUnsent = ({ errorOrStatus }: NonNullable<Exchange['failedAttempts']>[number]): boolean =>
-  errorOrStatus instanceof GatewayError && failureTable[errorOrStatus.kind].retry === 'always'

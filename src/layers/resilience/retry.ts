@@ -4,6 +4,8 @@ import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { foldUnderscores, getFieldValues, type HeaderFields } from '../../header-fields.ts'
+import type { Side } from '../../operations.ts'
+import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import { sleepUnlessAborted } from '../../shared/sleep-unless-aborted.ts'
 
 // The longest wait that a Retry-After imposes on an exchange without a deadline.
@@ -18,6 +20,31 @@ export interface Idempotency {
    * recognises none.
    */
   readonly keyField: string | null
+  /** What differs at the candidate; null or left out: the group has none in use. */
+  readonly candidate?: CandidateRetries | null
+}
+
+/** How an attempt that failed at the candidate is repeated. */
+export interface CandidateRetries {
+  /** As {@link Idempotency.keyField}, of the candidate. */
+  readonly keyField: string | null
+  /**
+   * Whether the next attempt goes to the primary. One that relies on a key does not: the primary may not recognise what
+   * the candidate has processed.
+   */
+  readonly fallback: boolean
+}
+
+/** What limits retries. `take`: takes a token for a retry at a side; false: there is none. */
+export interface RetryAllowance {
+  requested(): void
+  take(side: Side | null): boolean
+}
+
+/** The next attempt: when, and whether it leaves the candidate for the primary. */
+interface NextAttempt {
+  readonly delayMs: number
+  readonly fallsBack: boolean
 }
 
 /**
@@ -28,22 +55,30 @@ export interface Idempotency {
  */
 export const retryLayer = (
   { attempts, on, backoff }: RetryConfig,
-  budget: Pick<RetryBudget, 'requested' | 'take'>,
+  budget: RetryAllowance,
   idempotency: Idempotency,
   random: () => number = Math.random,
 ): Layer => {
   const causes: ReadonlySet<string | number> = new Set(on)
   /**
-   * Returns the wait after the nth attempt in milliseconds; null: no further attempt. The budget comes last, because
-   * a token that it gives is spent.
+   * Plans what follows the nth attempt, which had an error, or a response (null); null: nothing. The budget comes last,
+   * because a token that it gives is spent.
    */
-  const delayBefore = (exchange: Exchange, nth: number, maybeSent: boolean, fields: HeaderFields): number | null => {
+  const planNext = (
+    exchange: Exchange,
+    nth: number,
+    error: GatewayError | null,
+    fields: HeaderFields,
+  ): NextAttempt | null => {
     if (nth >= attempts || exchange.responseStarted || exchange.aborted !== null) return null
-    if (!(maybeSent ? canRepeat(exchange, idempotency) : isBodySendable(exchange))) return null
-    const retryAfter = retryAfterMs(fields)
-    const ms = Math.max(retryAfter ?? 0, jitteredBackoff(backoff, nth, random))
-    if (!fitsDeadline(exchange, ms, retryAfter)) return null
-    return budget.take() ? ms : null
+    const rule = error === null ? 'replayable' : failureTable[error.kind].retry
+    if (rule === 'never') return null
+    if (!(rule === 'replayable' ? canRepeat(exchange, idempotency) : isBodySendable(exchange))) return null
+    const fallsBack = mayFallBack(exchange, error, idempotency)
+    const retryAfter = fallsBack ? null : retryAfterMs(fields) // the primary has not asked for it
+    const delayMs = Math.max(retryAfter ?? 0, jitteredBackoff(backoff, nth, random))
+    if (!fitsDeadline(exchange, delayMs, retryAfter)) return null
+    return budget.take(fallsBack ? 'primary' : exchange.servingSide) ? { delayMs, fallsBack } : null
   }
 
   return (next) => {
@@ -69,19 +104,28 @@ export const retryLayer = (
       nth: number,
       response: ProxyResponse,
     ): ProxyResponse | Promise<ProxyResponse> => {
-      const ms = delayBefore(exchange, nth, true, response.fields)
-      if (ms === null) return response
+      const planned = planNext(exchange, nth, null, response.fields)
+      if (planned === null) return response
       response.body.discard() // before the wait: the connection is of use to others
-      return sleepUnlessAborted(exchange, ms).then(() => attempt(exchange, nth + 1, null))
+      return attemptAgain(exchange, nth, planned, null)
     }
 
     const onError = async (exchange: Exchange, nth: number, error: unknown): Promise<ProxyResponse> => {
       if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
-      const allowed = failureTable[error.kind].retry
-      const ms = allowed === 'never' ? null : delayBefore(exchange, nth, allowed === 'replayable', error.fields)
-      if (ms === null) throw error
-      await sleepUnlessAborted(exchange, ms)
-      return attempt(exchange, nth + 1, error)
+      const planned = planNext(exchange, nth, error, error.fields)
+      if (planned === null) throw error
+      return attemptAgain(exchange, nth, planned, error)
+    }
+
+    const attemptAgain = async (
+      exchange: Exchange,
+      nth: number,
+      { delayMs, fallsBack }: NextAttempt,
+      previousError: GatewayError | null,
+    ): Promise<ProxyResponse> => {
+      await sleepUnlessAborted(exchange, delayMs)
+      if (fallsBack) exchange.fellBack = true
+      return attempt(exchange, nth + 1, previousError)
     }
 
     return (exchange) => {
@@ -91,9 +135,18 @@ export const retryLayer = (
   }
 }
 
-/** Tells whether a request that may have been processed can be sent again. */
-const canRepeat = ({ body, fields }: Exchange, { safe, keyField }: Idempotency): boolean =>
-  (body.length === 0 || body.replayable) && (safe || (keyField !== null && hasKey(fields, keyField)))
+/** Tells whether a request that may have been processed can be sent again, to the side that may have processed it. */
+const canRepeat = ({ body, fields, servingSide }: Exchange, { safe, keyField, candidate }: Idempotency): boolean => {
+  if (body.length !== 0 && !body.replayable) return false
+  const field = servingSide === 'candidate' && candidate != null ? candidate.keyField : keyField
+  return safe || (field !== null && hasKey(fields, field))
+}
+
+/** Tells whether the next attempt leaves the candidate. A key is known only to the side that it was sent to. */
+const mayFallBack = (exchange: Exchange, error: GatewayError | null, { safe, candidate }: Idempotency): boolean =>
+  exchange.servingSide === 'candidate' &&
+  candidate?.fallback === true &&
+  (safe || (error !== null && wasNeverSent(exchange, error)))
 
 /** Tells whether the body of an unsent request is still there to be sent: a body that streams is read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started

@@ -1,11 +1,15 @@
 import type { IdempotencyRecord } from '../../exchange.ts'
+import type { Side } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 /** What is written of an exchange. */
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
-  readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempt' | 'digests' | 'idempotency'> | null
+  readonly exchange: Pick<
+    ExchangeFacts,
+    'operation' | 'identity' | 'attempt' | 'side' | 'fellBack' | 'digests' | 'idempotency'
+  > | null
 }
 
 /** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
@@ -24,7 +28,8 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
     `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
     `,"endpoint":${plain(exchange?.attempt?.endpoint ?? null)},"config":"${record.configHash}"` +
     `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
-    idempotencyMembers(exchange?.idempotency ?? null)
+    idempotencyMembers(exchange?.idempotency ?? null) +
+    sideMembers(exchange?.side ?? null, exchange?.fellBack === true)
   )
 }
 
@@ -33,6 +38,10 @@ const idempotencyMembers = (record: IdempotencyRecord | null): string =>
   record === null
     ? ''
     : jsonMembers({ idempotency: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
+
+/** Renders which side of its group an exchange was on; empty: the group has no candidate in use. */
+const sideMembers = (side: Side | null, fellBack: boolean): string =>
+  side === null ? '' : `,"side":"${side}"${fellBack ? ',"fellBack":true' : ''}`
 
 /** Records what operators did, or had done: the event by its name in the log, and its fields. */
 export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void

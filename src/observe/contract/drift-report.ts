@@ -1,6 +1,7 @@
 import type { UncheckedReason } from '../../contract/check-message.ts'
 import type { Violation, ViolationPlace } from '../../contract/compiled-contract.ts'
 import type { OperationId } from '../../operations.ts'
+import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../row-counts.ts'
 import { pluck, sum, sumReports } from '../sum-reports.ts'
 
 /** The direction of a message. */
@@ -16,8 +17,8 @@ export interface DriftExample {
   readonly requestId: string | null
 }
 
-/** One way in which messages broke the contract. Times are milliseconds since the epoch. */
-export interface DriftRow {
+/** One way in which messages broke the contract. */
+export interface BrokenRule {
   readonly operation: OperationId
   readonly direction: MessageDirection
   /** As in {@link Violation}, with `*` for each index: the same for every item of an array. */
@@ -25,15 +26,10 @@ export interface DriftRow {
   readonly in: ViolationPlace
   readonly rule: string
   readonly detail: string
-  /** How many messages broke it so. */
-  readonly count: number
-  /** Those of the last five minutes. */
-  readonly recent: number
-  readonly firstAt: number
-  readonly lastAt: number
-  /** The last message of this kind. */
-  readonly example: DriftExample
 }
+
+/** One way in which messages broke the contract, and how often. */
+export type DriftRow = BrokenRule & RowCounts<DriftExample>
 
 /** How many messages of one operation and direction were checked, and with which outcome. */
 export interface DriftTotals {
@@ -80,9 +76,6 @@ export interface DriftReport {
 /** So many rows are kept; further ways are only counted. */
 export const maxDriftRows = 200
 
-/** How long something is recent. A finding is gone when nothing was broken for that long. */
-export const recentDriftMs = 300_000
-
 /** The counts of a direction that has no message yet. */
 export const zeroUnchecked: Readonly<Record<UncheckedReason, number>> = {
   'too-large': 0,
@@ -106,8 +99,8 @@ export const mergeDriftReports = (digest: string, each: readonly DriftReport[]):
   const rows = mergeBy(
     same.flatMap((one) => one.rows),
     (row) => driftRowKey(row.operation, row.direction, row),
-    mergeRows,
-  ).toSorted(worstRowFirst)
+    mergeRowCounts,
+  )
   return {
     digest,
     totals: mergeBy(
@@ -120,8 +113,11 @@ export const mergeDriftReports = (digest: string, each: readonly DriftReport[]):
       ({ operation, direction, endpoint }) => `${operation} ${direction} ${endpoint}`,
       mergeRecent,
     ),
-    rows: rows.slice(0, maxDriftRows),
-    others: sum([...same.map(({ others }) => others), ...rows.slice(maxDriftRows).map(({ count }) => count)]),
+    ...keepWorstRows(
+      rows,
+      maxDriftRows,
+      same.map(({ others }) => others),
+    ),
   }
 }
 
@@ -130,22 +126,6 @@ export const withoutRecentDrift = (report: DriftReport): DriftReport => ({
   ...report,
   recent: [],
   rows: report.rows.map((row) => ({ ...row, recent: 0 })),
-})
-
-/** Orders rows by what happens now, and then by what has happened. */
-export const worstRowFirst = (a: DriftRow, b: DriftRow): number =>
-  b.recent - a.recent || b.count - a.count || b.lastAt - a.lastAt
-
-type NonEmpty<T> = readonly [T, ...T[]]
-
-const mergeBy = <T>(all: readonly T[], keyOf: (one: T) => string, merge: (same: NonEmpty<T>) => T): readonly T[] =>
-  [...Map.groupBy(all, keyOf).values()].map((same) => merge(same as unknown as NonEmpty<T>))
-
-const mergeRows = (same: NonEmpty<DriftRow>): DriftRow => ({
-  ...same.reduce((last, row) => (row.lastAt > last.lastAt ? row : last)),
-  count: sum(same.map(({ count }) => count)),
-  recent: sum(same.map(({ recent }) => recent)),
-  firstAt: Math.min(...same.map(({ firstAt }) => firstAt)),
 })
 
 const mergeRecent = (same: NonEmpty<RecentDrift>): RecentDrift => ({

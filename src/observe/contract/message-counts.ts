@@ -1,14 +1,9 @@
 import type { UncheckedReason } from '../../contract/check-message.ts'
 import type { OperationId } from '../../operations.ts'
+import { BoundedMap } from '../bounded-map.ts'
 import { RollingCounter } from '../rolling-counter.ts'
-import { BoundedMap } from './bounded-map.ts'
-import {
-  type DriftTotals,
-  type MessageDirection,
-  type RecentDrift,
-  recentDriftMs,
-  zeroUnchecked,
-} from './drift-report.ts'
+import { recentRowMs } from '../row-counts.ts'
+import { type DriftTotals, type MessageDirection, type RecentDrift, zeroUnchecked } from './drift-report.ts'
 
 // Endpoints are those of the file, which edits may replace for years.
 const maxEndpoints = 32
@@ -89,21 +84,21 @@ class RecentMessages {
   }
 
   isIdle(at: number): boolean {
-    return this.#checked.countWithin(at, recentDriftMs) === 0
+    return this.#checked.countWithin(at, recentRowMs) === 0
   }
 
   report(at: number): Omit<RecentDrift, 'operation' | 'direction'> {
     const isBroken = this.#isBroken(at)
     return {
       endpoint: this.#endpoint,
-      checked: this.#checked.countWithin(at, recentDriftMs),
-      broken: this.#broken.countWithin(at, recentDriftMs),
+      checked: this.#checked.countWithin(at, recentRowMs),
+      broken: this.#broken.countWithin(at, recentRowMs),
       brokenSince: isBroken ? this.#brokenSince : null,
       lastBrokenAt: isBroken ? this.#lastBrokenAt : null,
     }
   }
 
   #isBroken(at: number): boolean {
-    return this.#lastBrokenAt !== null && at - this.#lastBrokenAt < recentDriftMs
+    return this.#lastBrokenAt !== null && at - this.#lastBrokenAt < recentRowMs
   }
 }

@@ -2,8 +2,8 @@ import { zeroIdempotencyOutcomes } from '../../exchange.ts'
 import type { FailedAttempt } from '../../failures/errors.ts'
 import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
 import type { AuthMethod, FailureReason } from '../../failures/reasons.ts'
-import { allOperations, type OperationId } from '../../operations.ts'
-import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
+import { allOperations, type OperationId, type Side, sides } from '../../operations.ts'
+import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sumReports } from '../sum-reports.ts'
 import { emptySpanCounts, type SpanCounts } from '../tracing/export-stats.ts'
 import { Histogram } from './histogram.ts'
@@ -55,16 +55,22 @@ export class OperationMetrics {
   /** By a key of bounded words. */
   readonly #reasons = new Map<
     string,
-    { failure: FailureKind; reason: FailureReason; method: AuthMethod | null; count: number }
+    { failure: FailureKind; reason: FailureReason; method: AuthMethod | null; side: Side; count: number }
   >()
   /** Failed attempts by reason: every one of them, whatever became of its exchange. */
-  readonly #attemptFailures = new Map<AttemptFailureReason, number>()
+  readonly #attemptFailures: Readonly<Record<Side, Map<AttemptFailureReason, number>>> = {
+    primary: new Map(),
+    candidate: new Map(),
+  }
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
   /** By what became of a key of idempotency. */
   readonly #idempotency = { ...zeroIdempotencyOutcomes }
+  /** By the side of the client, and within that by status class; null: none of its requests had a side. */
+  #sides: Record<Side, number[]> | null = null
+  #fallbacks = 0
   #retries = 0
   #bytesIn = 0
   #bytesOut = 0
@@ -75,11 +81,11 @@ export class OperationMetrics {
     const upstreamMs = exchange?.upstreamMs ?? null
     const at = (failureIndex.get(failure?.kind ?? null) as number) * statusClassCount + toStatusClass(status)
     this.#requests[at] = (this.#requests[at] as number) + 1
-    if (failure !== null && failure.reason !== null)
-      this.#countReason(failure.kind, failure.reason, exchange?.attemptedAuth ?? null)
+    if (failure !== null && failure.reason !== null) this.#countReason(failure.kind, failure.reason, exchange)
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
     if (exchange !== null && exchange.idempotency !== null) this.#idempotency[exchange.idempotency.outcome]++
+    if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.fellBack, status)
     if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
@@ -88,10 +94,11 @@ export class OperationMetrics {
     if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
   }
 
-  /** Counts a failed attempt, at the moment it fails. */
-  countFailedAttempt({ errorOrStatus }: FailedAttempt): void {
+  /** Counts a failed attempt at one of the upstreams, at the moment it fails. */
+  countFailedAttempt({ errorOrStatus }: FailedAttempt, side: Side): void {
+    const failures = this.#attemptFailures[side]
     const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
-    this.#attemptFailures.set(reason, (this.#attemptFailures.get(reason) ?? 0) + 1)
+    failures.set(reason, (failures.get(reason) ?? 0) + 1)
   }
 
   /** What was counted; entries that would be zero are left out. */
@@ -110,13 +117,23 @@ export class OperationMetrics {
               },
             ],
       ),
-      /** The failures that have a reason, with the auth method whose credential it was. */
+      /** The failures that have a reason, with the auth method whose credential it was, and the side that failed. */
       reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
-      attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),
+      attemptFailures: sides.flatMap((side) =>
+        [...this.#attemptFailures[side]].map(([reason, count]) => ({ side, reason, count })),
+      ),
       /** Clients let in, by auth method. */
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
       /** Requests with a key of idempotency, by what became of it. */
       idempotency: { ...this.#idempotency },
+      /** Requests by the side of their client and by status class; empty without a candidate in use. */
+      sides: sides.flatMap((side) =>
+        (this.#sides?.[side] ?? []).flatMap((count, statusClass) =>
+          count === 0 ? [] : [{ side, statusClass, count }],
+        ),
+      ),
+      /** Requests of clients on the candidate that went over to the primary. */
+      fallbacks: this.#fallbacks,
       /** Attempts after the first. */
       retries: this.#retries,
       bytesIn: this.#bytesIn,
@@ -127,13 +144,25 @@ export class OperationMetrics {
     }
   }
 
-  #countReason(failure: FailureKind, reason: FailureReason, method: AuthMethod | null): void {
-    const key = `${failure} ${reason} ${method}`
+  #countSide(side: Side, fellBack: boolean, status: number): void {
+    this.#sides ??= { primary: noStatusClasses(), candidate: noStatusClasses() }
+    const counts = this.#sides[side]
+    const at = toStatusClass(status)
+    counts[at] = (counts[at] as number) + 1
+    if (fellBack) this.#fallbacks++
+  }
+
+  #countReason(failure: FailureKind, reason: FailureReason, exchange: ExchangeFacts | null): void {
+    const method = exchange?.attemptedAuth ?? null
+    const side = exchange?.side === 'candidate' && !exchange.fellBack ? 'candidate' : 'primary'
+    const key = `${failure} ${reason} ${method} ${side}`
     const found = this.#reasons.get(key)
-    if (found === undefined) this.#reasons.set(key, { failure, reason, method, count: 1 })
+    if (found === undefined) this.#reasons.set(key, { failure, reason, method, side, count: 1 })
     else found.count++
   }
 }
+
+const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill(0)
 
 /** Gets the first digit of a status. */
 export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
@@ -177,7 +206,7 @@ export class RequestMetrics {
   #count(client: string, { status }: ExchangeRecord): void {
     let counts = this.#clients.get(client)
     if (counts === undefined) {
-      counts = new Array<number>(statusClassCount).fill(0)
+      counts = noStatusClasses()
       this.#clients.set(client, counts)
     }
     const at = toStatusClass(status)

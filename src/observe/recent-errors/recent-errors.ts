@@ -86,6 +86,9 @@ const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError
   path: record.path && copyText(record.path),
   operation: record.exchange?.operation.id ?? null,
   endpoint: record.exchange?.attempt?.endpoint ?? null,
+  /** The side that its client is on. Null: the group has no candidate in use. */
+  side: record.exchange?.side ?? null,
+  fellBack: record.exchange?.fellBack ?? false,
   status: record.status,
   kind: failure.kind,
   /** A bounded word; null: the kind says it all. */

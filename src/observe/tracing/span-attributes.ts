@@ -1,4 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
+import type { AttemptRecord } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
@@ -23,7 +24,7 @@ export const exchangeAttributes = (
   { id, group, method, path }: Operation,
   server: ServerAddress,
   { status, failure, bytesIn, bytesOut, configHash }: ExchangeRecord,
-  { cache, idempotency, attempts }: ExchangeFacts,
+  { cache, idempotency, attempts, side, fellBack }: ExchangeFacts,
 ): Attributes => {
   const { conventions: c } = sdk()
   return {
@@ -44,6 +45,7 @@ export const exchangeAttributes = (
     'lender_gateway.config_hash': configHash,
     ...(cache === null ? {} : { 'lender_gateway.cache': cache }),
     ...(idempotency === null ? {} : { 'lender_gateway.idempotency': idempotency.outcome }),
+    ...(side === null ? {} : { 'lender_gateway.side': side, 'lender_gateway.fell_back': fellBack }),
     ...reasonAttribute(failure),
   }
 }
@@ -51,7 +53,7 @@ export const exchangeAttributes = (
 /** Describes an attempt. `endpoint` is as the configuration names it; the target is given without its query. */
 export const attemptAttributes = (
   { method, path, group }: Operation,
-  endpoint: string,
+  { endpoint, side }: Pick<AttemptRecord, 'endpoint' | 'side'>,
   resends: number,
   status: number | null,
   failure: GatewayError | null,
@@ -65,6 +67,7 @@ export const attemptAttributes = (
     ...errorType(failure, status ?? 0, 400),
     'lender_gateway.group': group,
     'lender_gateway.endpoint': endpoint,
+    ...(side === null ? {} : { 'lender_gateway.side': side }),
     ...reasonAttribute(failure),
   }
 }

@@ -3,7 +3,7 @@ import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
 import { epochMs, now } from '../../clock.ts'
 import type { AttemptTrace, Exchange, ExchangeTrace } from '../../exchange.ts'
 import { fieldNameEquals, type HeaderFields, omitFields } from '../../header-fields.ts'
-import type { Operation } from '../../operations.ts'
+import type { Operation, Side } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sdk } from './sdk.ts'
 import { attemptAttributes, exchangeAttributes, isErrorSpan, type ServerAddress } from './span-attributes.ts'
@@ -101,7 +101,7 @@ export class SampledTrace implements ExchangeTrace {
     this.#spanId = init.ids.generateSpanId()
   }
 
-  attempt(endpoint: string): AttemptTrace {
+  attempt(endpoint: string, side: Side | null): AttemptTrace {
     const { exporter, ids, operation } = this.#init
     const { traceId } = this
     const spanId = ids.generateSpanId()
@@ -119,7 +119,7 @@ export class SampledTrace implements ExchangeTrace {
           parent: { traceId, spanId: this.#spanId, traceFlags: api.TraceFlags.SAMPLED },
           startedAt: this.#clockOffsetMs + startedAt,
           endedAt: this.#clockOffsetMs + now(),
-          attributes: attemptAttributes(operation, endpoint, resends, status, failure),
+          attributes: attemptAttributes(operation, { endpoint, side }, resends, status, failure),
           isError: isErrorSpan(failure, status ?? 0, 400),
         })
       },

@@ -3,7 +3,6 @@ import type {
   AuditConfig,
   Config,
   OperationAuthConfig,
-  OperationCacheConfig,
   RetryConfig,
   TracingConfig,
 } from '../../config/config.ts'
@@ -14,10 +13,9 @@ import { outOfServiceHandler } from '../../layers/admission/out-of-service.ts'
 import { addressRateLimitLayer, clientRateLimitLayer } from '../../layers/admission/rate-limit.ts'
 import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
-import { cacheLayer } from '../../layers/cache/cache.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
 import { deadlineLayer } from '../../layers/resilience/deadline.ts'
-import { RetryBudget, retryLayer } from '../../layers/resilience/retry.ts'
+import { type RetryAllowance, RetryBudget, retryLayer } from '../../layers/resilience/retry.ts'
 import { auditLayer } from '../../layers/telemetry/audit.ts'
 import { inFlightGaugeLayer, tracingLayer } from '../../layers/telemetry/instrumentation.ts'
 import { serverTimingLayer } from '../../layers/telemetry/server-timing.ts'
@@ -35,6 +33,8 @@ import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
+import { createCacheLayer } from './cache-layer.ts'
+import { type CandidateUse, createCandidateRetries, createSideLayer, formatCandidateUse } from './candidate-layers.ts'
 import {
   type ActiveMode,
   type ContractStackOptions,
@@ -45,6 +45,7 @@ import {
   heldTo,
 } from './contract-layers.ts'
 import { createIdempotencyLayer, formatIdempotency, keyFieldOf } from './idempotency-layer.ts'
+import { copiesOf, createShadowLayer, formatShadow, type ShadowDestination } from './shadow-layer.ts'
 
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
 export interface LayerRow {
@@ -66,7 +67,7 @@ export interface LayerStackOptions extends ContractStackOptions {
    * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
    * traffic.
    */
-  readonly retryBudget: Pick<RetryBudget, 'requested' | 'take'> | null
+  readonly retryBudget: RetryAllowance | null
   /** The rate limiter by client address. Null: it is off, or the handler serves no traffic. */
   readonly addressLimiter: RateLimiter | null
   /** The source of the authentication settings of each operation. */
@@ -82,8 +83,12 @@ export interface LayerStackOptions extends ContractStackOptions {
   readonly caches: CacheLease
   /** What requests with a key are remembered with. Null: no operation has idempotency. */
   readonly idempotency: IdempotencyLease | null
+  /** Where copies of requests go. Null: none are made, or the handler serves no traffic. */
+  readonly shadow: ShadowDestination | null
   /** How the contract is learnt. Null: it is not. */
   readonly learningMode: LearningMode | null
+  /** Which clients of the operation's group are on its candidate. Null: none are. */
+  readonly candidateUse: CandidateUse | null
 }
 
 /**
@@ -97,6 +102,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const { id, group } = operation
   const own = config.operations[id]
   const upstream = config.upstreams[group]
+  const shadow = upstream.candidate?.shadow ?? null
   const formatContractMode = (mode: ActiveMode): string => formatMode(mode, own.contract.unchecked)
   return [
     // Observe everything below, also what it rejects.
@@ -150,6 +156,14 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
 
     // Serve the request: from the cache, or from the upstream in time.
     row('body-limit', 'maxBody', own.maxBody, formatSize, bodyLimitLayer),
+    // Behind all that says whose a request is or rejects it, and outside the cache, which keeps the sides apart.
+    ...(upstream.candidate === null
+      ? []
+      : [
+          row('side', `upstreams.${group}.candidate.share`, options.candidateUse, formatCandidateUse, (use) =>
+            createSideLayer(config, group, use),
+          ),
+        ]),
     row(
       'request-contract',
       'contract.request',
@@ -206,10 +220,20 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       () => createLearningLayer(options),
       'false',
     ),
+    // Above retries, which so make no second copy. Below all that keeps a request from the upstream, and all that
+    // replaces its answer.
+    ...(shadow === null
+      ? []
+      : [
+          row('shadow', `upstreams.${group}.candidate.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
+            createShadowLayer(config, rules, options.shadow),
+          ),
+        ]),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
       retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
         safe: operation.method === 'GET',
         keyField: keyFieldOf(own.idempotency, upstream.request),
+        candidate: options.candidateUse && createCandidateRetries(upstream.candidate, own.idempotency),
       }),
     ),
   ]
@@ -237,15 +261,6 @@ const row = <T>(
   off: 'none' | 'false' | 'off' = 'none',
 ): LayerRow =>
   value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }
-
-const createCacheLayer = (
-  { operation: { id }, config, caches }: LayerStackOptions,
-  rules: OperationCacheConfig,
-): Layer | null => {
-  const partition = caches.get(id)
-  const { credentials } = config.cache
-  return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id))
-}
 
 const formatLearning = ({ enums, until }: LearningMode): string =>
   `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`

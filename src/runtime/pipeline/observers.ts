@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
 import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { accessLog } from '../../observe/access-log.ts'
 import { type AuditSink, auditObserver } from '../../observe/audit/audit-sink.ts'
@@ -8,6 +9,8 @@ import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { ProcessStats } from '../../observe/process-stats.ts'
 import { RecentErrors } from '../../observe/recent-errors/recent-errors.ts'
 import { spanObserver } from '../../observe/tracing/tracing.ts'
+import { byGroup, type Group } from '../../operations.ts'
+import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 
 /** Everything that one process observes its exchanges with. All its snapshots share it. */
 export interface ProcessTelemetry {
@@ -18,19 +21,27 @@ export interface ProcessTelemetry {
   readonly runtime: ProcessStats
   /** The checks against the contract that wait. */
   readonly contract: { readonly checks: CheckQueue }
+  /** The copies of requests that are under way to the candidate of each group. */
+  readonly shadows: Readonly<Record<Group, ShadowCopies>>
   /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
 
 /** Creates the telemetry of a process that has served no exchange yet. */
-export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => ({
-  log,
-  requestMetrics: new RequestMetrics(),
-  recentErrors: new RecentErrors(),
-  runtime: new ProcessStats(),
-  contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
-  process,
-})
+export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => {
+  const copying = new DeferredWork((err) => {
+    if (log !== null) log.error({ err }, 'copy for a candidate failed')
+  })
+  return {
+    log,
+    requestMetrics: new RequestMetrics(),
+    recentErrors: new RecentErrors(),
+    runtime: new ProcessStats(),
+    contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
+    shadows: byGroup(() => new ShadowCopies(copying)),
+    process,
+  }
+}
 
 const logCheckFailure = (log: Log | null, err: unknown): void => {
   if (log !== null) log.error({ err }, 'contract check failed')

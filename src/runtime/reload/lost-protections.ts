@@ -26,6 +26,10 @@ const protections: readonly Protection[] = [
     path: `upstreams.${group}.tls.verify`,
     isOn: ({ upstreams }: Config) => upstreams[group].tls.verify,
   })),
+  ...groups.map((group) => ({
+    path: `upstreams.${group}.candidate.tls.verify`,
+    isOn: ({ upstreams }: Config) => upstreams[group].candidate?.upstream.tls.verify ?? true,
+  })),
   ...directions.flatMap((direction) =>
     allOperations.map(({ id }) => ({
       path: `operations.${id}.contract.${direction}`,

@@ -2,14 +2,14 @@ import type { Config, JwtConfig } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
-import { findUnreachableGroups, toPreflightTarget } from '../../upstream/health/preflight.ts'
+import { findUnreachableUpstreams, toPreflightTarget } from '../../upstream/health/preflight.ts'
 import { createJwksFetcher } from '../resources/token-verifiers.ts'
 import { newEndpoints } from './new-endpoints.ts'
 import { type JwksUnavailable, jwksUnavailableProblem, unreachableProblems } from './reload-problems.ts'
 
 /**
- * Tries the new endpoints and the issuer's new keys of an edit. Lists the groups of which no endpoint was reached, and
- * keys that cannot be fetched.
+ * Tries the new endpoints and the issuer's new keys of an edit. Lists the upstreams of which no endpoint was reached,
+ * and keys that cannot be fetched.
  */
 export const preflightReload = async (
   running: Config,
@@ -20,7 +20,7 @@ export const preflightReload = async (
   const { preflight: mode } = next.reload
   if (mode === 'none') return []
   const targets = newEndpoints(running, next).map((each) => toPreflightTarget(each, mode))
-  const [unreached, keys] = await Promise.all([findUnreachableGroups(targets), preflightJwks(running, next)])
+  const [unreached, keys] = await Promise.all([findUnreachableUpstreams(targets), preflightJwks(running, next)])
   return [
     ...unreachableProblems(unreached, provenance, file),
     ...(keys === null ? [] : [jwksUnavailableProblem(keys, provenance, file)]),

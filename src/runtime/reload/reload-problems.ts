@@ -1,11 +1,13 @@
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem } from '../../config/problem.ts'
-import type { Group } from '../../operations.ts'
+import type { Group, Side } from '../../operations.ts'
+import { describeSide, sideKey } from '../../sides.ts'
 import { notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 
-/** A group of which no new endpoint was reached. The reasons may be shown to operators. */
+/** An upstream of which no new endpoint was reached. The reasons may be shown to operators. */
 interface UnreachedEndpoints {
   readonly group: Group
+  readonly side: Side
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
@@ -14,20 +16,22 @@ const maxNamedEndpoints = 5
 
 const hint = 'reload --force takes it all the same'
 
-/** Points at the endpoints of each group of which none was reached. `provenance` and `file` are those of the edit. */
+/**
+ * Points at the endpoints of each upstream of which none was reached. `provenance` and `file` are those of the edit.
+ */
 export const unreachableProblems = (
   unreached: readonly UnreachedEndpoints[],
   provenance: ProvenanceMap,
   file: string,
 ): readonly ConfigProblem[] =>
-  unreached.map(({ group, endpoints }) => {
+  unreached.map(({ group, side, endpoints }) => {
     const named = endpoints.slice(0, maxNamedEndpoints).map(({ name, reason }) => `${name} ${reason}`)
     const more = endpoints.length - named.length
     return {
-      ...locate(`upstreams.${group}.endpoints`, provenance, file),
+      ...locate(`${sideKey(group, side)}.endpoints`, provenance, file),
       expected: 'at least one of them to be there before traffic goes to it',
       found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
-      message: `no endpoint of ${group} that the edit brings can be reached`,
+      message: `no endpoint of ${describeSide(group, side)} that the edit brings can be reached`,
       hint,
     }
   })

@@ -6,7 +6,7 @@ import { findRestartRequired } from '../../config/diff/restart-required.ts'
 import type { LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
-import { SerialQueue } from '../../shared/serial-queue.ts'
+import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
 import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
@@ -17,6 +17,13 @@ import { withCurrentCredentials } from './rollback-credentials.ts'
 /** A configuration file that was read and can run. */
 export type LoadedConfig = Extract<LoadResult, { ok: true }>
 
+/** How a configuration is put into effect. */
+export interface HowToApply {
+  readonly isRollback: boolean
+  /** Whether it waits for no worker that does not answer: that one follows when it can, or is replaced. */
+  readonly isUrgent: boolean
+}
+
 interface ReloaderOptions {
   readonly file: string
   /** The configuration that the process was started with. */
@@ -26,7 +33,7 @@ interface ReloaderOptions {
   /** Tries the new endpoints and keys of an edit before it takes effect. Lists what was not reached. */
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
   /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
-  apply(config: Config): Promise<void>
+  apply(config: Config, how: HowToApply): Promise<void>
   /** Called after every reload, whatever came of it. */
   onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome): void
 }
@@ -61,6 +68,8 @@ export class Reloader {
   readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
+  /** What is put into effect, one after the other. A reload that still reads, or tries endpoints, holds none up. */
+  readonly #applying = new SerialQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
   #previous: AppliedConfig | null = null
@@ -182,8 +191,8 @@ export class Reloader {
   }
 
   /** Puts the running configuration into effect again, because an override beside it has changed. */
-  reapply(): Promise<void> {
-    return this.#queue.run(() => this.#options.apply(this.config))
+  reapply(isUrgent = false): Promise<void> {
+    return this.#applying.run(() => this.#options.apply(this.config, { isRollback: false, isUrgent }))
   }
 
   /** Stops to retry, so that no timer is left. */
@@ -227,15 +236,19 @@ export class Reloader {
     return this.#apply(trigger, loaded)
   }
 
-  async #apply(
+  #apply(trigger: ReloadTrigger, next: AppliedConfig, forced = false): Promise<ReloadOutcome> {
+    return this.#applying.run(() => this.#applyNow(trigger, next, forced))
+  }
+
+  async #applyNow(
     trigger: ReloadTrigger,
     { config, report, warnings, sources }: AppliedConfig,
-    forced = false,
+    forced: boolean,
   ): Promise<ReloadOutcome> {
     const previous = this.#running
     const same = config.hash === previous.config.hash
     try {
-      if (!same) await this.#options.apply(config)
+      if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', isUrgent: false })
     } catch (error) {
       const unanswered = error instanceof WorkersNotAnsweringError ? error.message : null
       return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)

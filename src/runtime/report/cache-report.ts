@@ -1,6 +1,6 @@
 import type { CacheOutcome } from '../../exchange.ts'
-import { pluck, sumReports, worstWorker } from '../../observe/sum-reports.ts'
-import { allOperations, type OperationId } from '../../operations.ts'
+import { pluck, sum, sumReports, worstWorker } from '../../observe/sum-reports.ts'
+import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../../shared/redis/redis-settings.ts'
 import type { SharedCacheState } from '../resources/shared-cache-registry.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -45,9 +45,12 @@ export const collectCacheReport = ({ caches, config }: Snapshot): CacheReport | 
     evictions,
     redis: redis && server !== null ? { ...redis, server, where: null } : null,
     operations: allOperations.flatMap(({ id: operation }): readonly OperationCacheReport[] => {
-      const partition = caches.get(operation)
-      if (partition === null) return []
-      return [{ operation, bytes: partition.bytes, entries: partition.entries, outcomes: { ...partition.counts } }]
+      const partitions = sides.flatMap((side) => caches.get(operation, side) ?? [])
+      const [primary] = partitions
+      if (primary === undefined) return []
+      const bytesOfSides = sum(partitions.map((each) => each.bytes))
+      const entries = sum(partitions.map((each) => each.entries))
+      return [{ operation, bytes: bytesOfSides, entries, outcomes: { ...primary.counts } }]
     }),
   }
 }

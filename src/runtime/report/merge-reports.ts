@@ -13,7 +13,7 @@ import { mergeCacheReports } from './cache-report.ts'
 import { mergeIdempotencyReports } from './idempotency-report.ts'
 import { mergeLimitsReports } from './limits-report.ts'
 import { earliest, mergeOutageWindows } from './outage-window.ts'
-import type { EndpointReport, StatusReport, UpstreamReport } from './status-report.ts'
+import type { CandidateReport, EndpointReport, SideReport, StatusReport, UpstreamReport } from './status-report.ts'
 import { mergeTokensReports } from './tokens-report.ts'
 
 /**
@@ -39,15 +39,27 @@ export const mergeReports = (primary: StatusReport, workers: readonly StatusRepo
   }
 }
 
-const mergeUpstream = (
-  { balance, breaker, retryBudget, endpoints }: UpstreamReport,
-  workers: readonly UpstreamReport[],
-): UpstreamReport => {
+const mergeUpstream = (primary: UpstreamReport, workers: readonly UpstreamReport[]): UpstreamReport => {
+  const { retryBudget, candidate } = primary
+  const candidates = pluck(workers, 'candidate')
+  return {
+    ...mergeSide(primary, workers),
+    retryBudget: retryBudget && sumReports(retryBudget, pluck(workers, 'retryBudget')),
+    // One that some workers do not know belongs to a reload that is just under way.
+    candidate: candidate === null || candidates.length < workers.length ? null : mergeCandidate(candidate, candidates),
+  }
+}
+
+const mergeCandidate = (primary: CandidateReport, workers: readonly CandidateReport[]): CandidateReport => ({
+  ...mergeSide(primary, workers),
+  shadow: primary.shadow && sumReports(primary.shadow, pluck(workers, 'shadow')),
+})
+
+const mergeSide = ({ balance, breaker, endpoints }: SideReport, workers: readonly SideReport[]): SideReport => {
   const byUrl = workers.map((worker) => indexByUrl(worker.endpoints))
   return {
     balance,
     breaker: breaker && mergeBreakers(pluck(workers, 'breaker'), breaker),
-    retryBudget: retryBudget && sumReports(retryBudget, pluck(workers, 'retryBudget')),
     // An endpoint that some workers do not know belongs to a reload that is just under way.
     endpoints: [...indexByUrl(endpoints)].flatMap(([name, endpoint]) => {
       const found = byUrl.flatMap((index) => index.get(name) ?? [])

@@ -1,6 +1,7 @@
+import type { ShadowReport } from '../../observe/candidate/shadow-counts.ts'
 import { byGroup, type Group, groups } from '../../operations.ts'
 import type { CacheReport } from './cache-report.ts'
-import type { ProcessReport, StatusReport, UpstreamReport } from './status-report.ts'
+import type { ProcessReport, SideReport, StatusReport, UpstreamReport } from './status-report.ts'
 
 /**
  * The counters of a report, each by a name of its own. Request metrics are not among them: they add up by themselves.
@@ -53,11 +54,26 @@ const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport 
 
 const mapUpstream = (group: Group, upstream: UpstreamReport, change: CounterMapper): UpstreamReport => ({
   ...upstream,
-  endpoints: upstream.endpoints.map((each) => ({
-    ...each,
-    counts: mapRecord(`${group} ${each.url}`, each.counts, change),
-  })),
+  endpoints: mapEndpoints(group, upstream, change),
+  candidate: upstream.candidate && {
+    ...upstream.candidate,
+    endpoints: mapEndpoints(`${group} candidate`, upstream.candidate, change),
+    shadow: upstream.candidate.shadow && mapShadow(`${group} shadow`, upstream.candidate.shadow, change),
+  },
 })
+
+const mapEndpoints = (prefix: string, { endpoints }: SideReport, change: CounterMapper): SideReport['endpoints'] =>
+  endpoints.map((each) => ({ ...each, counts: mapRecord(`${prefix} ${each.url}`, each.counts, change) }))
+
+const mapShadow = (prefix: string, shadow: ShadowReport, change: CounterMapper): ShadowReport => {
+  const { sent, pairs, outcomes, dropped } = shadow
+  return {
+    ...shadow,
+    ...mapRecord(prefix, { sent, pairs }, change),
+    outcomes: mapRecord(`${prefix} outcome`, outcomes, change),
+    dropped: mapRecord(`${prefix} dropped`, dropped, change),
+  }
+}
 
 /** Walks over a record of nothing but counts. */
 const mapRecord = <T extends Readonly<Record<string, number>>>(prefix: string, counts: T, change: CounterMapper): T =>

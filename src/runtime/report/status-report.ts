@@ -1,6 +1,7 @@
 import { now } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
 import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
+import type { ShadowReport } from '../../observe/candidate/shadow-counts.ts'
 import type { DriftReport } from '../../observe/contract/drift-report.ts'
 import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../observe/process-stats.ts'
@@ -10,6 +11,7 @@ import type { EndpointCertificate } from '../../upstream/endpoints/endpoint-cert
 import type { GroupEndpoint, GroupEndpointState } from '../../upstream/endpoints/group-endpoint.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { EndpointCounts, EndpointOutage, ProbeResult } from '../../upstream/health/endpoint-health.ts'
+import type { Upstream } from '../../upstream/upstream.ts'
 import { collectRejectedConnections, type RejectedConnectionsReport } from '../resources/process-load.ts'
 import type { CurrentSnapshot } from '../snapshot/current-snapshot.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -69,8 +71,8 @@ export interface WorkerStatus {
   readonly config: string | null
 }
 
-/** The upstream of a group. */
-export interface UpstreamReport {
+/** One of the two upstreams that a group may have. */
+export interface SideReport {
   readonly balance: UpstreamConfig['balance']
   readonly breaker: {
     readonly state: CircuitBreaker['state']
@@ -82,8 +84,20 @@ export interface UpstreamReport {
     /** The last failure of the upstream. Null: it is closed. */
     readonly lastFailure: AttemptReport | null
   } | null
-  readonly retryBudget: { readonly left: number } | null
   readonly endpoints: readonly EndpointReport[]
+}
+
+/** The upstream of a group, and the candidate beside it. */
+export interface UpstreamReport extends SideReport {
+  readonly retryBudget: { readonly left: number } | null
+  /** Null: the group has none. */
+  readonly candidate: CandidateReport | null
+}
+
+/** The candidate of a group. */
+export interface CandidateReport extends SideReport {
+  /** What became of copies. Null: the file asks for none. */
+  readonly shadow: ShadowReport | null
 }
 
 /** An endpoint of a group. */
@@ -134,20 +148,33 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
 
 /** Counts the requests on their way to upstreams. */
 export const countInFlight = ({ upstreams }: StatusReport): number =>
-  groups.flatMap((group) => upstreams[group].endpoints).reduce((sum, { inFlight }) => sum + inFlight, 0)
+  groups
+    .flatMap((group) => [...upstreams[group].endpoints, ...(upstreams[group].candidate?.endpoints ?? [])])
+    .reduce((sum, { inFlight }) => sum + inFlight, 0)
 
-const upstreamReport = ({ upstreams, retryBudgets }: Snapshot, group: Group): UpstreamReport => {
-  const { members, balance, breaker } = upstreams[group]
+const upstreamReport = (
+  { config, upstreams, candidates, retryBudgets, telemetry }: Snapshot,
+  group: Group,
+): UpstreamReport => {
   const retryBudget = retryBudgets[group]
+  const candidate = candidates[group]
   return {
-    balance,
-    breaker: breaker && breakerReport(breaker),
+    ...sideReport(upstreams[group]),
     retryBudget: retryBudget === null ? null : { left: retryBudget.left },
-    endpoints: members.map(endpointReport),
+    candidate: candidate && {
+      ...sideReport(candidate),
+      shadow: config.upstreams[group].candidate?.shadow ? telemetry.shadows[group].report : null,
+    },
   }
 }
 
-const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreaker): UpstreamReport['breaker'] => ({
+const sideReport = ({ members, balance, breaker }: Upstream): SideReport => ({
+  balance,
+  breaker: breaker && breakerReport(breaker),
+  endpoints: members.map(endpointReport),
+})
+
+const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreaker): SideReport['breaker'] => ({
   state,
   since,
   where: null,

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
-import type { Config } from '../../config/config.ts'
+import type { Config, UpstreamConfig } from '../../config/config.ts'
 import { CacheStore, type PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { CacheEvents } from '../../layers/cache/fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { CachePartition } from '../../layers/cache/partition.ts'
 import type { SharedTier } from '../../layers/cache/shared-tier.ts'
-import { allOperations, type Operation, type OperationId } from '../../operations.ts'
+import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 import type { SharedCacheRegistry, SharedCacheState } from './shared-cache-registry.ts'
 
 /** The cache, as a snapshot uses it. */
 export interface CacheLease {
-  /** Returns the stored responses of an operation. Null: it is not cached. */
-  get(id: OperationId): CachePartition | null
-  /** Returns the tier in Redis, where other gateways have stored responses of an operation. Null: there is none. */
-  getSharedTier(id: OperationId): SharedTier | null
+  /** Returns the stored responses of an operation and a side of its group. Null: it is not cached, or not in use. */
+  get(id: OperationId, side: Side): CachePartition | null
+  /** Returns the tier in Redis, where other gateways have stored such responses. Null: there is none. */
+  getSharedTier(id: OperationId, side: Side): SharedTier | null
   /** Whether any operation is cached. */
   readonly isUsed: boolean
   /** The events of the cache that no client sees. */
@@ -70,19 +70,33 @@ export class CacheRegistry {
 
   /**
    * Acquires what a configuration needs. The stored responses of an operation are still there if nothing that shapes
-   * them has changed.
+   * them has changed. `usesCandidate` tells for which groups the candidate's responses are stored too.
    */
-  acquire(config: Config): CacheLease {
+  acquire(config: Config, usesCandidate: (group: Group) => boolean = () => false): CacheLease {
     const { maxBytes, credentials, redis } = config.cache
     const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
-    const fingerprints = new Map(cached.map((operation) => [operation.id, responseFingerprint(config, operation)]))
+    const fingerprints = new Map(
+      cached.flatMap((operation) =>
+        sideFingerprints(config, operation, usesCandidate(operation.group)).map(
+          ([side, name]) => [`${operation.id} ${side}`, { id: operation.id, name }] as const,
+        ),
+      ),
+    )
     const partitions = new Map(
-      [...fingerprints].map(([id, name]) => [id, this.#partitions.acquire(name, () => this.#store.openPartition(id))]),
+      [...fingerprints].map(([key, { id, name }]) => [
+        key,
+        this.#partitions.acquire(name, () => this.#store.openPartition(id)),
+      ]),
     )
     const sharedLease = redis !== null && cached.length > 0 ? (this.#sharedCaches?.acquire(redis) ?? null) : null
     return {
-      getSharedTier: (id) => {
-        const [rules, partition, shape] = [config.operations[id].cache, partitions.get(id), fingerprints.get(id)]
+      getSharedTier: (id, side) => {
+        const key = `${id} ${side}` as const
+        const [rules, partition, shape] = [
+          config.operations[id].cache,
+          partitions.get(key),
+          fingerprints.get(key)?.name,
+        ]
         if (sharedLease === null || rules === null || partition === undefined || shape === undefined) return null
         return sharedLease.createTier({
           partition,
@@ -92,7 +106,7 @@ export class CacheRegistry {
         })
       },
       sharedState: () => sharedLease?.state() ?? null,
-      get: (id) => partitions.get(id) ?? null,
+      get: (id, side) => partitions.get(`${id} ${side}`) ?? null,
       isUsed: cached.length > 0,
       events: this.#events,
       invalidate: (targets) => {
@@ -103,7 +117,7 @@ export class CacheRegistry {
       state: () => this.#store,
       activate: () => this.#store.setMaxBytes(maxBytes),
       release: () => {
-        for (const name of fingerprints.values()) this.#partitions.release(name)?.close()
+        for (const { name } of fingerprints.values()) this.#partitions.release(name)?.close()
         sharedLease?.release()
       },
     }
@@ -126,14 +140,33 @@ export class CacheRegistry {
 }
 
 /**
+ * Lists what decides the responses of each side of an operation. It does not name the side: a candidate that becomes
+ * the upstream keeps what is stored. Only where the sides differ in nothing else, it does.
+ */
+const sideFingerprints = (
+  config: Config,
+  operation: Operation,
+  usesCandidate: boolean,
+): readonly (readonly [Side, string])[] => {
+  const upstream = config.upstreams[operation.group]
+  const primary = responseFingerprint(config, operation, upstream)
+  if (!usesCandidate || upstream.candidate === null) return [['primary', primary]]
+  const candidate = responseFingerprint(config, operation, upstream.candidate.upstream)
+  return [
+    ['primary', primary],
+    ['candidate', candidate === primary ? `candidate ${candidate}` : candidate],
+  ]
+}
+
+/**
  * Serialises everything that decides what a response is. How endpoints share the work, and in which order they are
  * tried, does not.
  */
 const responseFingerprint = (
-  { operations, upstreams, auth, compiledContract }: Config,
-  { id, group }: Operation,
+  { operations, auth, compiledContract }: Config,
+  { id }: Operation,
+  { endpoints, host, request, response, tls }: UpstreamConfig,
 ): string => {
-  const { endpoints, host, request, response, tls } = upstreams[group]
   const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
   const identitySettings = auth === null ? null : [auth.identityField, auth.credentials]
   return JSON.stringify([

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { parseIdempotencyKey } from '../../layers/idempotency/idempotency-key.ts'
 import { findKeyOwner, toKeyDigest } from '../../layers/idempotency/key-digest.ts'
 import type { OperationId } from '../../operations.ts'
+import type { RequestOwner } from '../../shared/exchange/request-owner.ts'
 import type { KeyDigest, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
 import type { IdempotencyLease } from './idempotency-registry.ts'
 
@@ -11,7 +12,7 @@ export interface KeyReference {
   /** As in the request: as a string of structured fields, or bare. */
   readonly key: string
   /** Whose it is: a client of the file, or an address where no client is asked who it is. */
-  readonly owner: { readonly client: string } | { readonly address: string }
+  readonly owner: RequestOwner
 }
 
 /** Why a key cannot be looked up: no key looks like that, the operation has no idempotency, or the store is away. */

@@ -1,17 +1,23 @@
-import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../../config/config.ts'
+import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
 import { RetryBudget } from '../../layers/resilience/retry.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import { DriftCounts } from '../../observe/contract/drift-counts.ts'
-import { byGroup, byOperation, type Group } from '../../operations.ts'
+import { byGroup, byOperation, type Group, type Side } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
-import type { EndpointRegistry } from '../../upstream/endpoints/endpoint-registry.ts'
+import type { EndpointRegistry, EndpointUse } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
-import { openUpstream } from '../../upstream/upstream.ts'
+import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
 import { createAuthProvider } from '../pipeline/auth-provider.ts'
+import {
+  createRetryAllowance,
+  createSend,
+  findCandidateUse,
+  withoutExposedField,
+} from '../pipeline/candidate-layers.ts'
 import { composeLayers } from '../pipeline/layer-stack.ts'
 import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
 import { receivesTraffic } from '../reload/new-endpoints.ts'
@@ -24,6 +30,7 @@ import { createProcessLoad, type ProcessLoad } from '../resources/process-load.t
 import { acquireAddressLimiter } from '../resources/rate-limits.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { nullTracerLease, type TracerRegistry } from '../resources/tracer-registry.ts'
+import { openShadow } from './open-shadow.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
 /** Everything that a snapshot is built from. */
@@ -83,7 +90,10 @@ export const buildSnapshot = (
   const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
   const addressLimit = acquireAddressLimiter(config.limits, limiters)
   const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
-  const caches = cacheRegistry.acquire(config)
+  const candidateUses = byGroup((group) =>
+    findCandidateUse(config.upstreams[group].candidate, overrides.shifts.get(group)),
+  )
+  const caches = cacheRegistry.acquire(config, (group) => candidateUses[group] !== null)
   const idempotency = idempotencyRegistry.acquire(config)
   const validators = contractValidators.get(config)
   const release = async (): Promise<void> => {
@@ -95,28 +105,49 @@ export const buildSnapshot = (
     await Promise.all([...acquired.map((endpoint) => endpoints.release(endpoint)), tracerLease.release()])
   }
   try {
-    const upstreams = byGroup((group) => {
-      const upstream = config.upstreams[group]
-      const open = (endpoint: EndpointConfig): Endpoint => {
-        const opened = endpoints.acquire(group, endpoint, upstream, sandboxOrigin ?? '')
-        acquired.push(opened)
-        return opened
-      }
-      const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
-        isDrained(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain)
+    const open = (
+      group: Group,
+      use: EndpointUse,
+      upstream: UpstreamConfig,
+      breaker: CircuitBreaker | null,
+    ): Upstream => {
       const onFailure: OnFailedAttempt =
-        config.metrics === null
+        config.metrics === null || use === 'shadow'
           ? () => {}
-          : (attempt, { operation }) => telemetry.requestMetrics.operations[operation.id].countFailedAttempt(attempt)
-      const deps = { open, drains, breaker: breakers[group], logEvent: endpoints.logFor(group), onFailure }
-      return openUpstream(upstream, deps)
+          : (attempt, { operation }) =>
+              telemetry.requestMetrics.operations[operation.id].countFailedAttempt(attempt, use)
+      return openUpstream(withoutExposedField(upstream, config.upstreams[group].candidate), {
+        open: (endpoint) => {
+          const opened = endpoints.acquire(group, use, endpoint, upstream, sandboxOrigin ?? '')
+          acquired.push(opened)
+          return opened
+        },
+        drains: ({ origin, pathPrefix, drain }) =>
+          isDrained(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain),
+        breaker,
+        logEvent: endpoints.logFor(group, use),
+        onFailure,
+      })
+    }
+    const upstreams = byGroup((group) => open(group, 'primary', config.upstreams[group], breakers.primary[group]))
+    const candidates = byGroup((group) => {
+      const { candidate } = config.upstreams[group]
+      return candidate && open(group, 'candidate', candidate.upstream, breakers.candidate[group])
+    })
+    const shadows = byGroup((group) => {
+      const { candidate } = config.upstreams[group]
+      const running = candidates[group]
+      const openForCopies = (upstream: UpstreamConfig): Upstream => open(group, 'shadow', upstream, null)
+      if (candidate === null || running === null || overrides.shifts.get(group)?.isStopped === true) return null
+      return openShadow(candidate, running, openForCopies, telemetry.shadows[group], () => {})
     })
     const handlers = byOperation((operation) => {
       const { id, group } = operation
+      const candidateUse = candidateUses[group]
       const options = {
         operation,
         config,
-        retryBudget: withoutRetriesWhileOpen(upstreams[group].breaker, retryBudgets[group]),
+        retryBudget: createRetryAllowance(retryBudgets[group], upstreams[group], candidates[group]),
         addressLimiter: addressLimit?.limiter ?? null,
         authProvider,
         clientLimits,
@@ -127,10 +158,14 @@ export const buildSnapshot = (
         caches,
         idempotency,
         learningMode,
+        candidateUse,
         learning: learning && { learner: learning.learner, ...telemetry.contract },
+        shadow: shadows[group],
         contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
       }
-      return composeLayers(options, upstreams[group].send, overrides.operations.get(id))
+      const { candidate } = config.upstreams[group]
+      const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
+      return composeLayers(options, send, overrides.operations.get(id))
     })
     const observers = listObservers(config, telemetry, auditSink)
     const rateLimiters = { address: addressLimit, clients: clientLimits }
@@ -139,6 +174,7 @@ export const buildSnapshot = (
         config,
         handlers,
         upstreams,
+        candidates,
         retryBudgets,
         processLoad,
         rateLimiters,
@@ -159,18 +195,9 @@ export const buildSnapshot = (
   }
 }
 
-/** Grants no retry, and takes none from the budget, while the circuit breaker would reject it. */
-const withoutRetriesWhileOpen = (
-  breaker: Pick<CircuitBreaker, 'state'> | null,
-  budget: RetryBudget | null,
-): Pick<RetryBudget, 'requested' | 'take'> | null =>
-  breaker === null || budget === null
-    ? budget
-    : { requested: () => budget.requested(), take: () => breaker.state !== 'open' && budget.take() }
-
 /** What goes on from the previous snapshot. */
 interface CarriedOver {
-  readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>
+  readonly breakers: Readonly<Record<Side, Readonly<Record<Group, CircuitBreaker | null>>>>
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
   readonly processLoad: ProcessLoad
   readonly driftCounts: DriftCounts | null
@@ -182,7 +209,18 @@ interface CarriedOver {
  * before, and so every snapshot there ever was.
  */
 const carryOver = (config: Config, previous: Snapshot | null, logEvent: LogEvent): CarriedOver => ({
-  breakers: byGroup((group) => carryBreaker(group, config.upstreams[group], previous)),
+  breakers: {
+    primary: byGroup((group) =>
+      carryBreaker(config.upstreams[group], previous?.config.upstreams[group], previous?.upstreams[group]),
+    ),
+    candidate: byGroup((group) =>
+      carryBreaker(
+        config.upstreams[group].candidate?.upstream,
+        previous?.config.upstreams[group].candidate?.upstream,
+        previous?.candidates[group],
+      ),
+    ),
+  },
   retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
   processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
   driftCounts: carryDriftCounts(config.compiledContract, previous),
@@ -201,18 +239,19 @@ const carryRetryBudget = (group: Group, retry: RetryConfig | null, previous: Sna
 }
 
 /**
- * Returns the circuit breaker of a group: an open one stays open over an edit of something else. Where no endpoint that
- * received traffic goes on receiving it, the breaker is not carried over: it knows of an outage that the operator has
- * just led the traffic around.
+ * Returns the circuit breaker of one side of a group: an open one stays open over an edit of something else. Where no
+ * endpoint that received traffic goes on receiving it, the breaker is not carried over: it knows of an outage that the
+ * operator has just led the traffic around.
  */
-const carryBreaker = (group: Group, upstream: UpstreamConfig, previous: Snapshot | null): CircuitBreaker | null => {
-  const before = previous?.config.upstreams[group]
-  if (previous === null || before === undefined) return null
-  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(upstream.circuitBreaker)
+const carryBreaker = (
+  next: UpstreamConfig | undefined,
+  before: UpstreamConfig | undefined,
+  running: Upstream | null | undefined,
+): CircuitBreaker | null => {
+  if (next === undefined || before === undefined || running == null) return null
+  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
   const names = originsReceivingTraffic(before)
-  return same && originsReceivingTraffic(upstream).some((name) => names.includes(name))
-    ? previous.upstreams[group].breaker
-    : null
+  return same && originsReceivingTraffic(next).some((name) => names.includes(name)) ? running.breaker : null
 }
 
 /**

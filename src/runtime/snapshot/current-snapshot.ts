@@ -1,5 +1,5 @@
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
-import type { Snapshot } from './snapshot.ts'
+import { listUpstreams, type Snapshot } from './snapshot.ts'
 
 /** The snapshot that new exchanges use. An exchange keeps the snapshot it began with. */
 export class CurrentSnapshot {
@@ -46,10 +46,11 @@ export class CurrentSnapshot {
  * Applies the cache size and the health checks of a configuration. Of two snapshots that share a resource, the later
  * decides.
  */
-const activate = ({ config, upstreams, caches, telemetry }: Snapshot): void => {
+const activate = (snapshot: Snapshot): void => {
+  const { config, caches, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
   caches.activate()
-  for (const upstream of Object.values(upstreams)) upstream.activate()
+  for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }
 
 /** Stops the probes of endpoints that get no new requests any more. They finish what they have, for hours perhaps. */
@@ -59,5 +60,5 @@ const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
     if (!used.has(endpoint)) endpoint.configureHealthCheck(null, 'endpoint')
 }
 
-const listEndpoints = ({ upstreams }: Snapshot): readonly Endpoint[] =>
-  Object.values(upstreams).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))
+const listEndpoints = (snapshot: Snapshot): readonly Endpoint[] =>
+  listUpstreams(snapshot).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))

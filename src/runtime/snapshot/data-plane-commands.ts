@@ -41,7 +41,8 @@ const handlers: {
   ) => Promise<DataPlaneCommands[Name]['result']>
 } = {
   async uneject({ currentSnapshot }, { group, url }) {
-    for (const member of currentSnapshot.value.upstreams[group].members)
+    const { upstreams, candidates } = currentSnapshot.value
+    for (const member of [...upstreams[group].members, ...(candidates[group]?.members ?? [])])
       if (member.name === url) member.health.uneject()
     return undefined
   },

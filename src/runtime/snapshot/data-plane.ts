@@ -151,6 +151,7 @@ export class DataPlane {
 
   /** Retires all snapshots, and cuts off what still runs after the deadline. */
   async close(deadlineMs: number): Promise<void> {
+    for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
     if (await settlesWithin(deadlineMs, this.currentSnapshot.close())) return
     await this.#shared.endpoints.destroy(new Error('shut down'))
   }

@@ -18,7 +18,10 @@ import type { RateLimiters } from '../resources/rate-limits.ts'
 export interface SnapshotParts {
   readonly config: Config
   readonly handlers: Readonly<Record<OperationId, Handler>>
+  /** The upstream that serves each group. */
   readonly upstreams: Readonly<Record<Group, Upstream>>
+  /** The upstream that is tried beside it. Null: the group has none. */
+  readonly candidates: Readonly<Record<Group, Upstream | null>>
   /** The budget of retries of each upstream. Null: retries are off. */
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
   /** The in-flight counters of the process, which all its snapshots share. */
@@ -55,6 +58,12 @@ export interface Snapshot extends SnapshotParts {
    */
   retire(): Promise<void>
 }
+
+/** Lists the upstreams of a snapshot, candidates included. */
+export const listUpstreams = ({ upstreams, candidates }: SnapshotParts): readonly Upstream[] => [
+  ...Object.values(upstreams),
+  ...Object.values(candidates).filter((candidate) => candidate !== null),
+]
 
 /** Creates a snapshot. `releaseResources` releases what it was built on. */
 export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Promise<void>): Snapshot => {

@@ -1,5 +1,5 @@
 // As much as 64 bodies of 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
-const maxBytes = 64 * 1024 ** 2
+const usualMaxBytes = 64 * 1024 ** 2
 
 /** Room for bodies: all of a process's, or a client's share of it. */
 export interface BodyShare {
@@ -10,8 +10,14 @@ export interface BodyShare {
 
 /** The room of a process for bodies that are kept whole, until they were checked or sent. */
 export class BodyRoom implements BodyShare {
+  /** The most that is taken at once. When it becomes less, what is taken already stays. */
+  maxBytes: number
   #bytes = 0
   readonly #bytesByClient = new Map<string, number>()
+
+  constructor(maxBytes = usualMaxBytes) {
+    this.maxBytes = maxBytes
+  }
 
   /** The bytes that are taken. */
   get bytes(): number {
@@ -24,7 +30,7 @@ export class BodyRoom implements BodyShare {
   }
 
   reserve(bytes: number): boolean {
-    if (this.#bytes + bytes > maxBytes) return false
+    if (this.#bytes + bytes > this.maxBytes) return false
     this.#bytes += bytes
     return true
   }
@@ -41,7 +47,7 @@ export class BodyRoom implements BodyShare {
     return {
       reserve: (bytes) => {
         const own = (this.#bytesByClient.get(client) ?? 0) + bytes
-        if (own > maxBytes - this.#bytes - bytes || !this.reserve(bytes)) return false
+        if (own > this.maxBytes - this.#bytes - bytes || !this.reserve(bytes)) return false
         this.#bytesByClient.set(client, own)
         return true
       },

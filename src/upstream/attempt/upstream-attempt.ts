@@ -75,7 +75,13 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#options = options
     this.#resolve = resolve
     this.#reject = reject
-    this.#record = { endpoint: endpoint.name, startedAt: now(), endedAt: null, previous: exchange.attempt }
+    this.#record = {
+      endpoint: endpoint.name,
+      side: exchange.servingSide,
+      startedAt: now(),
+      endedAt: null,
+      previous: exchange.attemptOnSide,
+    }
     this.#timer = new CoalescedTimer(() =>
       this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
     )
@@ -105,6 +111,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#connection = connection
     this.#timer.set(this.#options.headersTimeoutMs)
     connection.send(this, this.#head, this.#body, this.#exchange.body.length)
+    this.#exchange.onSent?.()
     return true
   }
 
@@ -223,7 +230,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   /** Renders the request anew each time it is sent: a trace distinguishes one sending from another. */
   #render(): void {
     const { trace, fields } = this.#exchange
-    this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name)
+    this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name, this.#record.side)
     this.#head = this.#options.render(this.#exchange, this.#trace?.fields(fields) ?? fields)
   }
 

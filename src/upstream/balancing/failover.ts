@@ -12,12 +12,12 @@ import type { EndpointSelector } from './endpoint-selector.ts'
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
     const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
-    const member = unsent && exchange.aborted === null ? selectEndpoint(exchange.attempt, true) : null
+    const member = unsent && exchange.aborted === null ? selectEndpoint(exchange.attemptOnSide, true) : null
     if (member === null) throw error
     return member.send(exchange).catch((nextError) => tryNext(exchange, nextError))
   }
   const tryFirst = (exchange: Exchange): Promise<ProxyResponse> => {
-    const member = selectEndpoint(exchange.attempt, false)
+    const member = selectEndpoint(exchange.attemptOnSide, false)
     if (member === null) return Promise.reject(noEndpoint())
     return member.send(exchange).catch((error) => tryNext(exchange, error))
   }

@@ -1,8 +1,11 @@
 import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../../config/config.ts'
-import type { Group } from '../../operations.ts'
+import type { Group, Side } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { EndpointOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
+
+/** What uses an endpoint: one side of a group, or the copies of its requests. */
+export type EndpointUse = Side | 'shadow'
 
 /** An open endpoint and the number of snapshots that use it. */
 interface SharedEndpoint {
@@ -45,16 +48,23 @@ export class EndpointRegistry {
     this.#byKey.get(key)?.endpoint.applyOutage(down)
   }
 
-  /** Creates the log of one group's events. */
-  logFor(group: Group): LogEvent {
-    return (level, event, fields) => this.#logEvent(level, event, { group, ...fields })
+  /**
+   * Creates the log of the events of a group's side. Those of a candidate name the side. What is true of where copies
+   * go is logged once, for the candidate.
+   */
+  logFor(group: Group, use: EndpointUse): LogEvent {
+    if (use === 'shadow') return () => {}
+    const owner = use === 'primary' ? { group } : { group, side: use }
+    return (level, event, fields) => this.#logEvent(level, event, { ...owner, ...fields })
   }
 
   /**
    * Opens an endpoint, or shares the one that is open already. `sandboxOrigin` is where the embedded upstream listens.
+   * One that stands on both sides of a group is two.
    */
   acquire(
     group: Group,
+    use: EndpointUse,
     { origin, pathPrefix }: EndpointConfig,
     upstream: UpstreamConfig,
     sandboxOrigin: string,
@@ -63,7 +73,7 @@ export class EndpointRegistry {
     // nothing about them.
     const { timeouts, keepAlive, maxConnections, maxPending, resolve } = upstream
     const poolSettings = [timeouts.connect, keepAlive, maxConnections, maxPending, resolve]
-    const key = JSON.stringify([group, origin, pathPrefix, poolSettings, getEndpointTls(origin, upstream)])
+    const key = JSON.stringify([group, use, origin, pathPrefix, poolSettings, getEndpointTls(origin, upstream)])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const target = origin === 'sandbox' ? sandboxOrigin : origin
@@ -71,7 +81,7 @@ export class EndpointRegistry {
         { origin, pathPrefix },
         target,
         upstream,
-        this.logFor(group),
+        this.logFor(group, use),
         this.#verdictCallback(key),
       )
       endpoint.applyOutage(this.#down.get(key) ?? null)

@@ -1,12 +1,13 @@
 import { settlesWithin } from '../../clock.ts'
 import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
-import type { Group } from '../../operations.ts'
+import type { Group, Side } from '../../operations.ts'
 import { formatDuration } from '../../units.ts'
 import { checkReachable, maxCheckMs } from './check-reachable.ts'
 
 /** An endpoint to check. */
 export interface PreflightTarget {
   readonly group: Group
+  readonly side: Side
   readonly name: string
   /** Rejects with the reason why it is not reachable, for operators. */
   reach(): Promise<void>
@@ -15,16 +16,18 @@ export interface PreflightTarget {
 /** An endpoint as it is configured, behind its upstream. */
 interface ConfiguredEndpoint {
   readonly group: Group
+  readonly side: Side
   readonly endpoint: EndpointConfig
   readonly upstream: UpstreamConfig
 }
 
 /** Creates the target of an endpoint. */
 export const toPreflightTarget = (
-  { group, endpoint: { origin, pathPrefix }, upstream }: ConfiguredEndpoint,
+  { group, side, endpoint: { origin, pathPrefix }, upstream }: ConfiguredEndpoint,
   mode: 'connect' | 'health',
 ): PreflightTarget => ({
   group,
+  side,
   name: origin + pathPrefix,
   reach: () => checkReachable(origin, upstream, mode),
 })
@@ -34,9 +37,10 @@ export interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }
 
-/** A group of which no endpoint was reachable. */
-export interface UnreachableGroup {
+/** An upstream of which no endpoint was reachable. */
+export interface UnreachableUpstream {
   readonly group: Group
+  readonly side: Side
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
@@ -50,25 +54,25 @@ export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly 
   Promise.all(targets.map(checkOne))
 
 /**
- * Lists the groups without a reachable endpoint. Of each group a few endpoints are checked, then all, until one is
+ * Lists the upstreams without a reachable endpoint. Of each a few endpoints are checked, then all, until one is
  * reachable, each for at most 2 s.
  */
-export const findUnreachableGroups = async (
+export const findUnreachableUpstreams = async (
   targets: readonly PreflightTarget[],
-): Promise<readonly UnreachableGroup[]> => {
-  const groups = [...new Set(targets.map(({ group }) => group))]
-  const results = await Promise.all(groups.map((group) => checkGroup(group, targets)))
+): Promise<readonly UnreachableUpstream[]> => {
+  const upstreams = [...Map.groupBy(targets, ({ group, side }) => `${group} ${side}`).values()]
+  const results = await Promise.all(upstreams.map(checkUpstream))
   return results.filter((each) => each !== null)
 }
 
-const checkGroup = async (group: Group, targets: readonly PreflightTarget[]): Promise<UnreachableGroup | null> => {
-  const own = targets.filter((each) => each.group === group)
+const checkUpstream = async (own: readonly PreflightTarget[]): Promise<UnreachableUpstream | null> => {
+  const [{ group, side }] = own as readonly [PreflightTarget, ...PreflightTarget[]]
   const first = own.slice(0, firstBatchSize).map(checkOne)
   if (await isAnyReachable(first, own.length > firstBatchSize ? headStartMs : null)) return null
   const all = [...first, ...own.slice(firstBatchSize).map(checkOne)]
   if (await isAnyReachable(all, null)) return null
   const endpoints = (await Promise.all(all)).map(({ name, reason }) => ({ name, reason: reason ?? '' }))
-  return { group, endpoints }
+  return { group, side, endpoints }
 }
 
 /** Resolves as soon as one is reachable, or when none is; `waitMs` null waits for all. */
@@ -88,11 +92,11 @@ const isAnyReachable = async (
   return isReachable
 }
 
-const checkOne = async ({ group, name, reach }: PreflightTarget): Promise<PreflightResult> => {
+const checkOne = async ({ group, side, name, reach }: PreflightTarget): Promise<PreflightResult> => {
   let reason: string | null = null
   const checked = reach().catch((error: unknown) => {
     reason = error instanceof Error ? error.message : String(error)
   })
   const inTime = await settlesWithin(maxCheckMs, checked)
-  return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxCheckMs)}` }
+  return { group, side, name, reason: inTime ? reason : `no answer within ${formatDuration(maxCheckMs)}` }
 }

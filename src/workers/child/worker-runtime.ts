@@ -5,7 +5,7 @@ import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
 import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
-import { SerialQueue } from '../../shared/serial-queue.ts'
+import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
 import { serveAsWorker } from '../in-process.ts'
 import {
   deserializeInput,

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { deserializeClients, serializeClients } from '../../config/load/serialize-clients.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
-import type { Override, OverridesView } from '../../runtime/overrides.ts'
+import type { OverridesView } from '../../runtime/overrides.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
@@ -20,6 +20,7 @@ export interface SerializedSnapshotInput {
   readonly operations: OverridesView['operations']['all']
   readonly endpoints: OverridesView['endpoints']['all']
   readonly learning: OverridesView['learning']['all']
+  readonly shifts: OverridesView['shifts']['all']
   readonly sandboxOrigin: string | null
 }
 
@@ -135,6 +136,7 @@ export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInp
   operations: overrides.operations.all,
   endpoints: overrides.endpoints.all,
   learning: overrides.learning.all,
+  shifts: overrides.shifts.all,
   sandboxOrigin,
 })
 
@@ -144,15 +146,20 @@ const withoutDocument = (contract: Config['compiledContract']): Config['compiled
 
 /** Deserialises it. A client that is the same as in `running` is the very same object. */
 export const deserializeInput = async (
-  { config, clients, operations, endpoints, learning, sandboxOrigin }: SerializedSnapshotInput,
+  { config, clients, operations, endpoints, learning, shifts, sandboxOrigin }: SerializedSnapshotInput,
   running: Config['clients'],
 ): Promise<SnapshotInput> => ({
   config: { ...config, clients: await deserializeClients(clients, running) },
-  overrides: { operations: toLookup(operations), endpoints: toLookup(endpoints), learning: toLookup(learning) },
+  overrides: {
+    operations: toLookup(operations),
+    endpoints: toLookup(endpoints),
+    learning: toLookup(learning),
+    shifts: toLookup(shifts),
+  },
   sandboxOrigin,
 })
 
-const toLookup = <Key, State>(all: readonly (readonly [Key, Override<State>])[]) => {
+const toLookup = <Key, Value>(all: readonly (readonly [Key, Value])[]) => {
   const byKey = new Map(all)
-  return { all, get: (key: Key): Override<State> | null => byKey.get(key) ?? null }
+  return { all, get: (key: Key): Value | null => byKey.get(key) ?? null }
 }

@@ -10,7 +10,7 @@ export const perWorkerConfig = (config: Config, workers: number): Config => {
   const divide = (limit: number): number => Math.ceil(limit / workers)
   const divideOptional = (limit: number | null): number | null => (limit === null ? null : divide(limit))
   const { listen, limits, cache, log, upstreams, operations } = config
-  const divideUpstream = (upstream: UpstreamConfig): UpstreamConfig => ({
+  const divideUpstream = ({ candidate, ...upstream }: UpstreamConfig): UpstreamConfig => ({
     ...upstream,
     maxConnections: divide(upstream.maxConnections),
     maxPending: divide(upstream.maxPending),
@@ -19,6 +19,15 @@ export const perWorkerConfig = (config: Config, workers: number): Config => {
       ...upstream.retry,
       // A rate needs no rounding: of one retry a second, each of two workers has one every two seconds.
       budget: { ...upstream.retry.budget, floor: upstream.retry.budget.floor / workers },
+    },
+    candidate: candidate && {
+      ...candidate,
+      upstream: divideUpstream(candidate.upstream),
+      shadow: candidate.shadow && {
+        ...candidate.shadow,
+        concurrency: divide(candidate.shadow.concurrency),
+        maxBytes: divide(candidate.shadow.maxBytes),
+      },
     },
   })
   return {

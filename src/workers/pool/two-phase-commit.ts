@@ -21,22 +21,31 @@ let lastId = 0
 /**
  * Makes every worker prepare a state. Rejects when one of them cannot, and with {@link WorkersNotAnsweringError} when
  * the only reason is that some have not replied in time; nothing has changed then. A worker that ends meanwhile does
- * not count: its successor begins with what is in effect.
+ * not count: its successor begins with what is in effect. `isUrgent`: nor does one that has not replied in a short
+ * time, and the commit does not wait for it.
  */
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
   state: SerializedSnapshotInput,
-  { replyMs, startMs }: Pick<WorkerTimeouts, 'replyMs' | 'startMs'>,
+  { replyMs, urgentReplyMs, startMs }: Pick<WorkerTimeouts, 'replyMs' | 'urgentReplyMs' | 'startMs'>,
+  isUrgent = false,
 ): Promise<PreparedChange> => {
   const id = ++lastId
   const participants = new Set(slots.filter(({ isServing }) => isServing).flatMap(({ worker }) => worker ?? []))
   const discard = (): void => {
     for (const worker of participants) worker.send({ type: 'discard', prepared: id })
   }
+  const late = new Set<WorkerProcess>()
   const replies = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
-      const failure = await getFailure(worker.call('prepare', { prepared: id, state }, replyMs))
+      const failure = await getFailure(
+        worker.call('prepare', { prepared: id, state }, isUrgent ? urgentReplyMs : replyMs),
+      )
+      if (isUrgent && failure?.isLate) {
+        late.add(worker)
+        return null
+      }
       return failure && { ...failure, reason: `worker ${number} (process ${worker.pid}) ${failure.reason}` }
     }),
   )
@@ -65,9 +74,9 @@ export const prepareAll = async (
     async commit(verdicts) {
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
-        if (isServing) return commitOn(worker, verdicts, replyMs)
-        // The commit does not wait for it: it gets this before the first connection.
-        void commitOn(worker, verdicts, startMs)
+        if (isServing && !late.has(worker)) return commitOn(worker, verdicts, replyMs)
+        // The commit does not wait for it: one that starts gets this before the first connection.
+        void commitOn(worker, verdicts, late.has(worker) ? replyMs : startMs)
         return null
       })
       await Promise.all(commits)

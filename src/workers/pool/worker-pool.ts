@@ -185,14 +185,16 @@ class WorkerPool implements ProxyServer {
     return this.#acceptor.distributor.hasReceiver ? null : 'no-worker'
   }
 
-  async prepare(next: SnapshotInput): Promise<PreparedSnapshot> {
+  async prepare(next: SnapshotInput, isUrgent = false): Promise<PreparedSnapshot> {
     const divided = this.#divide(next)
     const state = serializeInput(divided)
     const primarySnapshot = this.#dataPlane.buildNext(divided)
-    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts).catch(async (error) => {
-      await primarySnapshot.retire()
-      throw error
-    })
+    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts, isUrgent).catch(
+      async (error) => {
+        await primarySnapshot.retire()
+        throw error
+      },
+    )
     return {
       commit: async () => {
         this.#state = state

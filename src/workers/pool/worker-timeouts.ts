@@ -4,6 +4,8 @@ export interface WorkerTimeouts {
   readonly startMs: number
   /** Until it has replied whether it can take a configuration, or that it has. */
   readonly replyMs: number
+  /** The same of what does not wait: a worker that takes longer follows on its own. */
+  readonly urgentReplyMs: number
   /** Until it has sent its report. */
   readonly reportMs: number
   /** Until it has acknowledged a connection. */
@@ -19,6 +21,7 @@ export interface WorkerTimeouts {
 export const defaultWorkerTimeouts: WorkerTimeouts = {
   startMs: 30_000,
   replyMs: 10_000,
+  urgentReplyMs: 250,
   reportMs: 1000,
   connectionAckMs: 1000,
   countMs: 20,

@@ -18,6 +18,8 @@ const reasonOf = (more: Partial<RecentError>, basePath = ''): string =>
       path: null,
       operation: null,
       endpoint: null,
+      side: null,
+      fellBack: false,
       status: 404,
       kind: 'not-found',
       reason: null,

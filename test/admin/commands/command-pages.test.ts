@@ -247,3 +247,59 @@ test('what is done in a session is logged with its name', async () => {
     status: 303,
   })
 })
+
+describe('the shift of a candidate', () => {
+  const boot = async (candidate: object) => {
+    const { url: next } = await httpUpstream()
+    return bootLiveGateway({ upstreams: { market: { ...market, candidate: { endpoints: [next], ...candidate } } } })
+  }
+  const steps = { shares: ['1%', '10%', '100%'], every: '15m' }
+
+  test.each([
+    [
+      'to=10%25',
+      'Shift 10% of the clients of market?',
+      'For 1 hour the candidate of market gets 10% of the clients. The clients that are there stay. Now it gets 1% of the clients: step 1 of 3',
+    ],
+    ['to=0%25&for=4h', 'Shift 0% of the clients of market?', 'The others go back to the primary.'],
+    ['pause=true', 'Pause the steps of market?', 'No further step begins until an operator resumes them.'],
+    ['abort=true', 'Abort the shift of market?', 'no share of the clients, no client by name, no copies'],
+  ])('%s is asked about before', async (order, title, what) => {
+    const live = await boot({ steps })
+
+    const page = await visitPage(`${live.admin}/actions/shift?group=market&${order}`)
+
+    expect(page.status).toBe(200)
+    expect(words(page)).toContain(title)
+    expect(words(page)).toContain(what)
+  })
+
+  test('is ordered with a reason, and the page says how it stands and offers what can be done now', async () => {
+    const live = await boot({ steps })
+    const page = await visitPage(`${live.admin}/actions/shift?group=market&to=10%25`)
+
+    const done = await submitForm(`${live.admin}/actions/shift`, { ...hiddenFields(page), reason: '<b>CHG</b>' })
+    const overview = await visitPage(`${live.admin}/`)
+
+    expect([page.status, done.status]).toEqual([200, 303])
+    expect(words(overview)).toContain('The candidate of market gets 10% of the clients by 127.0.0.1 until')
+    expect(overview.text).not.toContain('<b>CHG</b>')
+    const [, row = ''] = /<tr id="candidate-market"[^>]*>(.*?)<\/tr>/s.exec(overview.text) ?? []
+    const links = [...row.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&#38;', '&'))
+    expect(links).toEqual(
+      ['to=25%25', 'pause=true', 'resume=true', 'abort=true'].map((order) => `/actions/shift?group=market&${order}`),
+    )
+    expect(await live.line(({ msg }) => msg === 'shift order')).toMatchObject({ order: '10%', reason: '<b>CHG</b>' })
+  })
+
+  test('can go on with another share, by a link', async () => {
+    const live = await boot({ steps })
+    const first = await visitPage(`${live.admin}/actions/shift?group=market&to=1%25&for=4h`)
+    const [, href = ''] = /<a href="([^"]*)">50%<\/a>/.exec(first.text) ?? []
+
+    const page = await visitPage(live.admin + href.replaceAll('&#38;', '&'))
+
+    expect(words(page)).toContain('For 4 hours the candidate of market gets 50% of the clients')
+    expect(hiddenFields(page)).toMatchObject({ group: 'market', to: '50%', for: '4h' })
+  })
+})

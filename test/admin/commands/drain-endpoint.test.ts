@@ -172,6 +172,97 @@ describe('an endpoint', () => {
   })
 })
 
+describe('with a candidate', () => {
+  interface Sides {
+    readonly endpoints: readonly EndpointMembers[]
+    readonly candidate: { readonly endpoints: readonly EndpointMembers[] } | null
+  }
+  const sides = async ({ admin }: LiveGateway): Promise<readonly (readonly string[])[]> => {
+    const { upstreams } = (await fetchAdmin(`${admin}/status`)).body as unknown as { upstreams: { market: Sides } }
+    const { endpoints: primary, candidate } = upstreams.market
+    return [primary, candidate?.endpoints ?? []].map((each) => each.map(({ state }) => state))
+  }
+  const [a, b, c] = ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3']
+
+  test('an endpoint of it is drained by its URL, the last one too, and made ready again', async () => {
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [a], candidate: b } } })
+
+    const { status, body } = await command(live, 'drain', { group: 'market', url: b })
+    const drained = await sides(live)
+    await command(live, 'ready', { group: 'market', url: b })
+
+    expect([status, body]).toEqual([200, expect.objectContaining({ url: b, state: 'drain' })])
+    expect(drained).toEqual([['up'], ['draining']])
+    expect(await sides(live)).toEqual([['up'], ['up']])
+  })
+
+  test('its last one is not drained while requests of clients would fail', async () => {
+    const market = { endpoints: [a], candidate: { endpoints: [b], share: '5%', fallback: false } }
+    const live = await bootLiveGateway({ upstreams: { market } })
+
+    const rejected = await command(live, 'drain', { group: 'market', url: b })
+    live.edit({ upstreams: { market: { ...market, candidate: { ...market.candidate, fallback: true } } } })
+    await live.gateway.reload('request')
+
+    expect(rejected).toMatchObject({
+      status: 409,
+      body: {
+        code: 'last-endpoint',
+        detail: expect.stringMatching(/^no other endpoint of the candidate of market .*shift market --abort/),
+      },
+    })
+    expect((await command(live, 'drain', { group: 'market', url: b })).status).toBe(200)
+  })
+
+  test('one that stands on both sides is drained on both, and made ready on both', async () => {
+    const market = { endpoints: [a, b], candidate: { endpoints: [{ url: b, drain: true }, c] } }
+    const live = await bootLiveGateway({ upstreams: { market } })
+
+    await command(live, 'drain', { group: 'market', url: b })
+    const drained = await sides(live)
+    const { body } = await command(live, 'ready', { group: 'market', url: b })
+
+    expect(drained).toEqual([
+      ['up', 'draining'],
+      ['draining', 'up'],
+    ])
+    expect(body.until).not.toBeNull() // the file drains it on one side
+    expect(await sides(live)).toEqual([
+      ['up', 'up'],
+      ['up', 'up'],
+    ])
+  })
+
+  test('its endpoints do not stand in for the last one of the primary', async () => {
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [a], candidate: b } } })
+
+    expect(await command(live, 'drain', { group: 'market', url: a })).toMatchObject({
+      status: 409,
+      body: { code: 'last-endpoint' },
+    })
+  })
+
+  test('an unknown URL is answered with those of both', async () => {
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [a, b], candidate: { endpoints: [b, c] } } },
+    })
+
+    expect((await command(live, 'drain', { group: 'market', url: 'http://x' })).body).toMatchObject({
+      detail: expect.stringContaining(`one of ${a}, ${b}, ${c}, as`),
+    })
+  })
+
+  test('what an edit brings as a candidate is drained while the order holds', async () => {
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [a, b] } } })
+    await command(live, 'drain', { group: 'market', url: b })
+
+    live.edit({ upstreams: { market: { endpoints: [a, b], candidate: b } } })
+    await live.gateway.reload('request')
+
+    expect(await sides(live)).toEqual([['up', 'draining'], ['draining']])
+  })
+})
+
 describe('the last one that takes work', () => {
   const rejected = { status: 409, body: { code: 'last-endpoint', detail: expect.stringContaining('ready first') } }
 

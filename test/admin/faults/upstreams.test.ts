@@ -51,7 +51,7 @@ test('a dead endpoint is named while stale responses stand in for it, and each a
     { cause: expect.stringMatching(/^no endpoint of market serves since [\d:]{8}: ECONNREFUSED at http:/) },
   ])
   const metrics = await (await fetch(`${live.admin}/metrics`)).text()
-  expect(metrics).toMatch(/upstream_failures_total\{group="market",reason="refused"\} ([7-9]|\d\d)$/m)
+  expect(metrics).toMatch(/upstream_failures_total\{group="market",side="primary",reason="refused"\} ([7-9]|\d\d)$/m)
 })
 
 test('a slow endpoint is named, with the time that it was given', async () => {

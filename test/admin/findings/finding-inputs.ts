@@ -31,7 +31,13 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   ...more,
 })
 
-const well: UpstreamReport = { balance: 'p2c', breaker: null, retryBudget: null, endpoints: [endpoint()] }
+const well: UpstreamReport = {
+  balance: 'p2c',
+  breaker: null,
+  retryBudget: null,
+  endpoints: [endpoint()],
+  candidate: null,
+}
 
 /** Why requests failed: twelve in the last minute, at the endpoint of risk. */
 export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
@@ -86,7 +92,7 @@ export const findingInputs = ({
     ...report,
   },
   recent: null,
-  overrides: { operations: nothing, endpoints: nothing, learning: nothing },
+  overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
   audit: null,
   workers: [],
   notServing: null,

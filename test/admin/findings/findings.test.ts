@@ -668,7 +668,9 @@ test('an endpoint that an operator drains is a notice, with what ends that', () 
   const override = { state: 'drain', until: at + 60_000 } as const
   const endpoints = { get: () => null, all: [[`risk ${risk}`, override] as const] }
 
-  expect(found({ overrides: { operations: noOverride, endpoints, learning: noOverride } })).toMatchObject([
+  expect(
+    found({ overrides: { operations: noOverride, endpoints, learning: noOverride, shifts: noOverride } }),
+  ).toMatchObject([
     {
       severity: 'notice',
       about: 'upstreams.risk',
@@ -702,7 +704,9 @@ test('an operation that an operator refuses is named with the end of that', () =
   const override = { state: 'refuse', until: at + 60_000 } as const
   const operations = { get: (id: string) => (id === 'inventory.sync' ? override : null), all: [] }
 
-  expect(found({ overrides: { operations, endpoints: noOverride, learning: noOverride } })).toMatchObject([
+  expect(
+    found({ overrides: { operations, endpoints: noOverride, learning: noOverride, shifts: noOverride } }),
+  ).toMatchObject([
     {
       severity: 'warning',
       about: 'operations.inventory.sync',

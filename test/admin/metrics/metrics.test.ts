@@ -27,6 +27,30 @@ const metrics = async (admin: string, init: RequestInit = {}): Promise<string> =
   return response.text()
 }
 
+test('a candidate has series of its own, and without one there are none', async () => {
+  const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+  const { url, admin } = await bootLiveGateway({
+    upstreams: { market: { endpoints: [primary.url], circuitBreaker: {}, candidate: candidate.url } },
+  })
+
+  await fetch(`${url}/market/insights`)
+
+  await expect
+    .poll(async () => total(await metrics(admin), 'lender_gateway_endpoint_requests_total', { group: 'market' }))
+    .toBe(1)
+  const text = await metrics(admin)
+  const up = (labels: Readonly<Record<string, string>>) =>
+    total(text, 'lender_gateway_endpoint_state', { state: 'up', ...labels })
+  expect(total(text, 'lender_gateway_endpoint_requests_total', { side: 'primary', endpoint: primary.url })).toBe(1)
+  expect(total(text, 'lender_gateway_endpoint_requests_total', { side: 'candidate', endpoint: candidate.url })).toBe(0)
+  expect(up({ group: 'market', side: 'candidate', endpoint: candidate.url })).toBe(1)
+  expect(total(text, 'lender_gateway_upstream_breaker_state', { side: 'candidate', state: 'closed' })).toBe(1)
+  expect([...seriesOf(text).keys()].filter((series) => /group="risk".*side="candidate"/.test(series))).toEqual([])
+  expect(
+    [...seriesOf(text).keys()].filter((series) => /upstream_failures.*"market".*"candidate"/.test(series)),
+  ).not.toEqual([])
+})
+
 test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
   const { url: upstream } = await httpUpstream()
   const { url, admin } = await bootLiveGateway({

@@ -55,6 +55,23 @@ describe.each(Object.entries(configurations))('the document of %s', (_, settings
   })
 })
 
+test('what the two upstreams of a group set has one header for each name', () => {
+  const document = documentOf({
+    upstreams: {
+      market: {
+        endpoints: ['sandbox'],
+        response: { set: { 'X-Frame-Options': 'DENY' } },
+        candidate: { endpoints: ['sandbox'], response: { set: { 'x-frame-options': 'DENY', 'X-Stage': 'tried' } } },
+      },
+    },
+  })
+
+  expect(Object.keys(Object(at(document, '/components/headers'))).filter((name) => name.startsWith('Set.'))).toEqual([
+    'Set.x-frame-options',
+    'Set.X-Stage',
+  ])
+})
+
 test('a document with a mistake does not pass', async () => {
   const wrong = { ...documentOf(), paths: { '/market/insights': { get: { responses: { nonsense: {} } } } } }
   const dangling = { ...documentOf(), components: {} }

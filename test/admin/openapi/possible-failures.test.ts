@@ -46,6 +46,12 @@ const additions: readonly (readonly [string, readonly FailureKind[], Settings, S
   ],
   ['a cache', ['not-cached'], { operations: { 'market.insights': { cache: true } } }, {}],
   ['a circuit breaker', ['circuit-open'], { defaults: { circuitBreaker: {} } }, {}],
+  [
+    'a candidate with a circuit breaker and TLS, which an operator may give a share',
+    ['circuit-open', 'tls-failed'],
+    { upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['https://b'], circuitBreaker: {} } } } },
+    {},
+  ],
   ['an endpoint with TLS', ['tls-failed'], { upstreams: { market: 'https://market.internal' } }, {}],
   ['a deadline', ['deadline-exceeded'], { defaults: { deadline: '1s' } }, { defaults: { deadline: 'none' } }],
   ['a time to connect', ['connect-timeout'], { defaults: {} }, { defaults: { timeouts: { connect: 'none' } } }],

@@ -33,6 +33,7 @@ const upstream = (endpoints: readonly EndpointView[], more: Partial<UpstreamView
   balance: 'p2c',
   breaker: { state: 'closed', since: before(9000), where: null, outageSince: null, reason: null },
   retryBudget: { left: 10 },
+  candidate: null,
   endpoints: [...endpoints],
   ...more,
 })
@@ -139,7 +140,18 @@ export const fixture: Overview = {
         },
       ),
       inventory: two('inventory'),
-      leads: two('leads'),
+      leads: upstream([endpoint('http://leads-a.internal:8080')], {
+        candidate: {
+          ...{ inFlight: 1, balance: null, breaker: null, endpoints: [endpoint('http://leads-next.internal:8080')] },
+          shadow: null,
+          shift: {
+            ...{ share: 0.05, cause: 'steps', stopped: false, by: null, reason: null, since: before(300) },
+            ...{ until: null, afterwards: null },
+            paused: { by: '10.0.0.9', reason: '<b>rehearsal</b>', since: before(60), until: null },
+            step: { reached: 2, of: 4, nextShare: 0.25, nextAt: null },
+          },
+        },
+      }),
       compliance: two('compliance'),
       market: upstream([
         endpoint('http://market-a.internal:8080', {
@@ -379,6 +391,8 @@ export const fixture: Overview = {
     method: 'POST',
     operation: index % 4 === 0 ? null : ('risk.asset-valuation' as const),
     endpoint: index % 4 === 1 ? 'http://risk-a.internal:8080' : null,
+    side: null,
+    fellBack: false,
     ...(index % 4 === 0
       ? {
           status: 404,

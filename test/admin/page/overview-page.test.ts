@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Overview } from '../../../src/admin/api/overview.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
 import { Principal } from '../../../src/admin/session/principal.ts'
+import { createShadowCounts } from '../../../src/observe/candidate/shadow-counts.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
 import { fixture } from './fixture.ts'
 
@@ -148,6 +149,28 @@ test('what is off or unknown is said so, and nothing is rendered as null or unde
 
   expect(visibleText(render(bare))).not.toMatch(/null|undefined|NaN|\[object/)
   expect(visibleText(render())).not.toMatch(/null|undefined|NaN|\[object/)
+})
+
+test('the candidate of a group stands below it, and can be drained', () => {
+  const { leads } = fixture.status.upstreams
+  const { inFlight, balance, breaker, endpoints } = leads as NonNullable<typeof leads>
+  const candidate = {
+    inFlight,
+    balance,
+    breaker,
+    shadow: { ...createShadowCounts(), sent: 12_000, underWay: 2 },
+    shift: null,
+    endpoints: endpoints.slice(0, 1).map((each) => ({ ...each, url: 'http://risk-next.internal:8080' })),
+  }
+  const upstreams = { ...fixture.status.upstreams, leads: { ...(leads as NonNullable<typeof leads>), candidate } }
+
+  const rendered = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+
+  expect(visibleText(rendered)).toContain('leads, candidate 1 of 1 up')
+  expect(visibleText(rendered)).toContain('copies: 12 000 sent, ')
+  expect(rendered).toContain('id="candidate-leads-0"')
+  expect(rendered).toContain('href="/actions/drain?group=leads&#38;url=http%3A%2F%2Frisk-next.internal%3A8080"')
+  expect(part('upstreams')).not.toContain('risk, candidate')
 })
 
 test('an operator with a session can end it, and reads once what was done', () => {

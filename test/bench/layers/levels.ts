@@ -81,6 +81,9 @@ export const levels: readonly Level[] = [
     { name: 'contract report 10%', on: { contract: heldTo('report', '10%') } },
     { name: 'contract enforce', on: { contract: heldTo('enforce') } },
     { name: 'contract learning', on: { contract: '{ learn: true }' } },
+    // The candidate is the same upstream: what it is asked for as well is in the cost.
+    { name: 'shadow 100%', on: { shadow: '{ sample: 100%, concurrency: 1000 }' } },
+    { name: 'shadow 10%', on: { shadow: '{ sample: 10%, concurrency: 1000 }' } },
     { name: 'no access log', on: { access: 'false' } },
     { name: 'request id', on: { requestId: 'X-Request-Id' } },
     {

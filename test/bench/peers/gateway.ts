@@ -31,10 +31,14 @@ ${tls}admin:
 /** Leaves the default of 10,000 client connections, unless so many are to be idle that the busy ones had no room. */
 const roomFor = ({ options }: Site) => ({ maxConnections: Math.max(10_000, options.idle + 1_000) })
 
-/** Writes the upstreams: the same endpoints behind each group, one upstream process on several addresses. */
-export const behindEach = (hosts: readonly string[], port: number): string => {
+/**
+ * Writes the upstreams: the same endpoints behind each group, one upstream process on several addresses. `more` is what
+ * else each group states, in one line.
+ */
+export const behindEach = (hosts: readonly string[], port: number, more = ''): string => {
   const endpoints = hosts.map((host) => `      - http://${host}:${port}`).join('\n')
-  return `upstreams:\n${groups.map((group) => `  ${group}:\n    endpoints:\n${endpoints}`).join('\n')}\n`
+  const stated = more === '' ? '' : `\n    ${more}`
+  return `upstreams:\n${groups.map((group) => `  ${group}:\n    endpoints:\n${endpoints}${stated}`).join('\n')}\n`
 }
 
 const oneEach = (port: number): string => behindEach(addresses(1), port)

@@ -141,9 +141,10 @@ test('JSON lists every endpoint that was tried', async () => {
   expect(report).toMatchObject({ ok: false, file, hash: expect.any(String) })
   expect(report.endpoints).toEqual(
     expect.arrayContaining([
-      { group: 'market', url, reached: true, reason: null, certificate: null },
+      { group: 'market', side: 'primary', url, reached: true, reason: null, certificate: null },
       {
         group: 'market',
+        side: 'primary',
         url: gone,
         reached: false,
         reason: 'the endpoint refuses connections (ECONNREFUSED)',
@@ -151,6 +152,7 @@ test('JSON lists every endpoint that was tried', async () => {
       },
       {
         group: 'risk',
+        side: 'primary',
         url: gone,
         reached: false,
         reason: 'the endpoint refuses connections (ECONNREFUSED)',
@@ -169,6 +171,30 @@ test('JSON lists every endpoint that was tried', async () => {
   expect(report.warnings).toMatchObject([
     { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
   ])
+})
+
+test('a candidate is tried as well, and one without a reachable endpoint is a problem of its own', async () => {
+  const [{ url }, other, gone] = [await httpUpstream(), await httpUpstream(), await unusedUrl()]
+  const file = fileWith({
+    market: { endpoints: [url], candidate: { endpoints: [gone], healthCheck: { path: '/' } } },
+    risk: { endpoints: [url], candidate: { endpoints: [gone, other.url], healthCheck: { path: '/' } } },
+  })
+
+  const { code, out } = await check(file, '--format', 'json')
+
+  const { endpoints, problems, warnings } = JSON.parse(out)
+  expect(code).toBe(1)
+  expect(endpoints).toContainEqual(
+    expect.objectContaining({ group: 'risk', side: 'candidate', url: other.url, reached: true }),
+  )
+  expect(problems).toMatchObject([
+    {
+      path: 'upstreams.market.candidate.endpoints',
+      line: lineOf('market'),
+      message: 'no endpoint of the candidate of market can be reached',
+    },
+  ])
+  expect(warnings).toMatchObject([{ path: 'upstreams.risk.candidate.endpoints' }])
 })
 
 test('an audit file that cannot be opened is a warning, and none is made', async () => {

@@ -11,6 +11,8 @@ const refusal = (n: number, operation: OperationId | null = 'market.insights'): 
   method: 'GET',
   operation,
   endpoint: null,
+  side: null,
+  fellBack: false,
   status: 401,
   kind: 'unauthenticated',
   reason: 'there is no credential',

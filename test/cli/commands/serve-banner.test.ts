@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderBanner } from '../../../src/cli/commands/serve.ts'
+import { bannerRows, renderBanner } from '../../../src/cli/commands/serve.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const address = { address: '::1', port: 8080, family: 'IPv6' }
@@ -11,4 +11,12 @@ test.each([
   const [line] = renderBanner(testConfig(), address, 'gateway.yaml', workers).split('\n')
 
   expect(line).toBe(first)
+})
+
+test('a candidate is named beside the endpoints of its group', () => {
+  const config = testConfig({ upstreams: { market: { endpoints: ['http://a'], candidate: 'http://b' } } })
+
+  expect(bannerRows(config).find(({ operation }) => operation === 'market.insights')).toMatchObject({
+    upstream: 'http://a (candidate: http://b)',
+  })
 })

@@ -1,5 +1,6 @@
 /** What `status` shows of failing endpoints, and of an edit that waits for its endpoints. */
 import { describe, expect, test } from 'vitest'
+import { createShadowCounts } from '../../../src/observe/candidate/shadow-counts.ts'
 import { configProblem, endpointStatusWith, healthyStatus, runStatus, upstreamStatusWith } from '../status-fixtures.ts'
 
 // By the gateway's clock it is five past two.
@@ -78,6 +79,36 @@ market  http://a         100     0          up
         circuit breaker                     HALF-OPEN since 2026-11-21T02:04:11Z, 48s ago: a few are sent, to see
         retry budget                        13 retries left
 leads   circuit breaker                     closed
+`)
+})
+
+test('the candidate of a group stands below it, with its own breaker', async () => {
+  const risk = upstreamStatusWith(endpointStatusWith('http://a'))
+  const { inFlight, balance, endpoints } = upstreamStatusWith(
+    endpointStatusWith('http://b', { state: 'down', since, reason: 'it hangs' }),
+  )
+  const breaker = { state: 'open', since, where: null, outageSince: null, reason: null } as const
+  const counts = createShadowCounts()
+  const shadow = {
+    ...{ sent: 1204, underWay: 3, pairs: 1190 },
+    outcomes: { ...counts.outcomes, '2xx': 1200, failed: 4 },
+    dropped: { ...counts.dropped, full: 30, 'body-too-large': 1 },
+  }
+  const { out } = await runStatus({
+    ...healthyStatus,
+    upstreams: {
+      risk: { ...risk, retryBudget: { left: 13 }, candidate: { inFlight, balance, endpoints, breaker, shadow } },
+      leads: risk,
+    },
+  })
+
+  expect(out).toContain(`group           endpoint         weight  in flight  state
+risk            http://a         100     0          up
+                retry budget                        13 retries left
+risk candidate  http://b         100     0          DOWN since 2026-11-21T02:04:11Z, 48s ago: it hangs
+                circuit breaker                     OPEN since 2026-11-21T02:04:11Z, 48s ago: nothing is sent
+                copies                   3          1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 body-too-large)
+leads           http://a         100     0          up
 `)
 })
 

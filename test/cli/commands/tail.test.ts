@@ -142,7 +142,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
     const evil = '\u001b]0;owned\u0007'
     const refusal = {
       ...{ at: evil, requestId: evil, client: evil, clientId: evil, method: evil, operation: evil },
-      ...{ endpoint: evil, status: 502, kind: evil, reason: evil, traceId: evil },
+      ...{ endpoint: evil, side: evil, fellBack: true, status: 502, kind: evil, reason: evil, traceId: evil },
     }
     const good = { ...refusal, at: '2026-11-21T02:04:58.000Z' }
     const admin = await scriptedAdmin(sends({ refusals: [good, refusal], total: 2 }))

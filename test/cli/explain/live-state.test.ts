@@ -126,7 +126,16 @@ describe('explain --live', () => {
     const evil = '\u001b]0;owned\u0007\u202e'
     const refusal = {
       ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },
-      ...{ operation: 'market.insights', endpoint: evil, status: 502, kind: evil, reason: evil, traceId: null },
+      ...{
+        operation: 'market.insights',
+        endpoint: evil,
+        side: null,
+        fellBack: false,
+        status: 502,
+        kind: evil,
+        reason: evil,
+        traceId: null,
+      },
     }
     const finding = { severity: evil, about: 'upstreams.market', cause: evil, details: [], since: evil, command: evil }
     const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))

@@ -4,6 +4,7 @@ import { expectGolden, runInProcess, transcript } from './golden.ts'
 const files: readonly (readonly [file: string, code: number])[] = [
   ['gateway.yaml', 0],
   ['plain.yaml', 0],
+  ['candidate.yaml', 0],
   ['twice.yaml', 0],
   ['broken-keys.yaml', 1],
   ['broken-tab.yaml', 1],

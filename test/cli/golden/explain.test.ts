@@ -15,6 +15,7 @@ const forwarded: readonly Case[] = [
   ['absolute-form', 'GET', 'http://api.example:8080/lender/v1/market/insights?region=eu'],
   ['built-in', 'GET', '/market/insights', 'plain.yaml'],
   ['edge', 'GET', '/market/insights', 'edge.yaml'],
+  ['candidate', 'GET', '/market/insights', 'candidate.yaml'],
 ]
 
 const rejected: readonly Case[] = [

@@ -11,6 +11,18 @@ test('a list that looks the same before and after holds a secret that has change
   expect(renderChanges([change])).toBe('for all groups\n  listen.tls.certificates  changed, not shown\n')
 })
 
+test('a candidate that came or went is named by its endpoints', () => {
+  const candidate = { endpoints: ['http://b', { url: 'http://c', weight: 1 }], host: 'endpoint' }
+  const change = { part: 'upstreams.risk', group: 'risk' as const, path: 'upstreams.risk.candidate' }
+
+  expect(renderChanges([{ ...change, from: null, to: candidate }])).toBe(
+    'risk\n  candidate  (not set) → http://b, http://c (weight 1)\n',
+  )
+  expect(renderChanges([{ ...change, from: candidate, to: null }])).toBe(
+    'risk\n  candidate  http://b, http://c (weight 1) → (not set)\n',
+  )
+})
+
 test('a rejection whose code is a member of every object is rendered as any other', () => {
   const [command] = rollbackCommands.commands
   const body = { code: 'constructor', hash: 'abcdefabcdef', problems: [], nextTry: null }

@@ -91,6 +91,7 @@ test('every key but upstreams has a default', () => {
     outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 },
     circuitBreaker: null,
     retry: null,
+    candidate: null,
   })
   expect(Object.keys(operations)).toEqual(allOperations.map(({ id }) => id))
   expect(operations['risk.asset-valuation']).toEqual({

@@ -211,12 +211,13 @@ test('the report of an upstream is a configuration with the same report', () => 
   })
 
   fc.assert(
-    fc.property(policies, policies, fc.boolean(), (defaults, own, unverified) => {
+    fc.property(policies, policies, some(policies), fc.boolean(), (defaults, own, ofCandidate, unverified) => {
       const endpoints = ['https://a', { url: 'http://b', weight: 3, drain: true }]
       const tls = unverified ? { ...own.tls, verify: false, insecure: true } : own.tls
       const others = Object.fromEntries(groups.map((group) => [group, 'sandbox']))
+      const candidate = ofCandidate && { endpoints, ...ofCandidate, retry: undefined }
       const config = validConfig(
-        JSON.stringify({ defaults, upstreams: { ...others, risk: { endpoints, ...own, tls } } }),
+        JSON.stringify({ defaults, upstreams: { ...others, risk: { endpoints, ...own, tls, candidate } } }),
       )
 
       expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)

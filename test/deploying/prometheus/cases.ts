@@ -19,9 +19,10 @@ const of = (name: string, labels = ''): string =>
   `lender_gateway_${name}{${gateway}${labels === '' ? '' : `, ${labels}`}}`
 const requests = (operation: string, status: string, failure = 'none'): string =>
   of('requests_total', `operation="${operation}", status_class="${status}", failure="${failure}"`)
-const endpoint = (url: string, state: string): string =>
-  of('endpoint_state', `group="risk", endpoint="${url}", state="${state}"`)
-const breaker = (state: string): string => of('upstream_breaker_state', `group="risk", state="${state}"`)
+const endpoint = (url: string, state: string, side = 'primary'): string =>
+  of('endpoint_state', `group="risk", side="${side}", endpoint="${url}", state="${state}"`)
+const breaker = (state: string, side = 'primary'): string =>
+  of('upstream_breaker_state', `group="risk", side="${side}", state="${state}"`)
 const checked = (direction: string, outcome: string): string =>
   of('contract_messages_total', `operation="valuation.score", direction="${direction}", outcome="${outcome}"`)
 const took = (le: string): string => of('request_duration_seconds_bucket', `operation="market.insights", le="${le}"`)
@@ -69,10 +70,15 @@ export const cases: readonly Case[] = [
       [endpoint('http://a:1', 'up')]: at(0),
       [endpoint('http://a:1', 'draining')]: at(1),
       [endpoint('http://b:1', 'up')]: at(0),
+      [endpoint('http://next:1', 'up', 'candidate')]: at(1),
     },
     waits: 0,
     fires: 2,
-    good: { [endpoint('http://a:1', 'up')]: at(0), [endpoint('http://b:1', 'up')]: at(1) },
+    good: {
+      [endpoint('http://a:1', 'up')]: at(0),
+      [endpoint('http://b:1', 'up')]: at(1),
+      [endpoint('http://next:1', 'up', 'candidate')]: at(0),
+    },
   },
   {
     alert: 'LenderGatewayBreakerOpen',
@@ -80,7 +86,12 @@ export const cases: readonly Case[] = [
     bad: { [breaker('closed')]: at(0), [breaker('half-open')]: '0 1 0 1 0 1', [breaker('open')]: '1 0 1 0 1 0' },
     waits: 0,
     fires: 2,
-    good: { [breaker('closed')]: at(1), [breaker('half-open')]: at(0), [breaker('open')]: at(0) },
+    good: {
+      [breaker('closed')]: at(1),
+      [breaker('half-open')]: at(0),
+      [breaker('open')]: at(0),
+      [breaker('open', 'candidate')]: at(1),
+    },
   },
   {
     alert: 'LenderGatewayErrors',
@@ -155,16 +166,18 @@ export const cases: readonly Case[] = [
   {
     alert: 'LenderGatewayUpstreamCertificateExpires',
     bad: {
-      [of('endpoint_certificate_not_after_timestamp_seconds', 'group="risk", endpoint="https://risk-a"')]: at(
-        13 * 86_400,
-      ),
+      [of(
+        'endpoint_certificate_not_after_timestamp_seconds',
+        'group="risk", side="primary", endpoint="https://risk-a"',
+      )]: at(13 * 86_400),
     },
     waits: 59,
     fires: 61,
     good: {
-      [of('endpoint_certificate_not_after_timestamp_seconds', 'group="risk", endpoint="https://risk-a"')]: at(
-        15 * 86_400,
-      ),
+      [of(
+        'endpoint_certificate_not_after_timestamp_seconds',
+        'group="risk", side="primary", endpoint="https://risk-a"',
+      )]: at(15 * 86_400),
     },
   },
   {

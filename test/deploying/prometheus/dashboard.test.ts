@@ -26,6 +26,13 @@ test('it shows nearly every metric that there is', () => {
     'lender_gateway_client_requests_total', // there are none unless the file asks for them
     'lender_gateway_endpoint_weight',
     'lender_gateway_endpoint_certificate_not_after_timestamp_seconds', // a finding, and an alert
+    // for as long as a candidate is tried
+    'lender_gateway_shadow_copies_total',
+    'lender_gateway_shadow_copies_in_flight',
+    'lender_gateway_shadow_answers_total',
+    'lender_gateway_shadow_dropped_total',
+    'lender_gateway_side_requests_total', // there are none without a candidate
+    'lender_gateway_candidate_fallbacks_total',
     'lender_gateway_load_shedding_limit_seconds',
     'lender_gateway_token_keys',
     'lender_gateway_proofs_remembered',

@@ -55,14 +55,33 @@ test('each attempt that failed is counted by its reason, its kind where there is
   const metrics = new RequestMetrics()
   const refused = new GatewayError('connect-failed', { reason: 'refused' })
   for (const why of [refused, refused, new GatewayError('headers-timeout'), 503, 500])
-    metrics.operations['market.insights'].countFailedAttempt(new FailedAttempt('http://market:8080', why, 0))
+    metrics.operations['market.insights'].countFailedAttempt(new FailedAttempt('http://market:8080', why, 0), 'primary')
+  metrics.operations['market.insights'].countFailedAttempt(new FailedAttempt('http://next:8080', 503, 0), 'candidate')
   const attemptFailures = mergeRequestMetrics([metrics.report, metrics.report])?.operations['market.insights']
     .attemptFailures
 
   expect(attemptFailures).toEqual([
-    { reason: 'refused', count: 4 },
-    { reason: 'headers-timeout', count: 2 },
-    { reason: 'status', count: 4 },
+    { side: 'primary', reason: 'refused', count: 4 },
+    { side: 'primary', reason: 'headers-timeout', count: 2 },
+    { side: 'primary', reason: 'status', count: 4 },
+    { side: 'candidate', reason: 'status', count: 2 },
+  ])
+})
+
+test('what was never sent is counted on the side that was to serve it', () => {
+  const failure = new GatewayError('circuit-open', { reason: 'breaker-open' })
+  const failed = { status: 503, failure } as const
+
+  const { reasons } = of('market.insights', [
+    failed,
+    { ...failed, side: 'primary' },
+    { ...failed, side: 'candidate' },
+    { ...failed, side: 'candidate', fellBack: true },
+  ])
+
+  expect(reasons.map(({ side, count }) => [side, count])).toEqual([
+    ['primary', 3],
+    ['candidate', 1],
   ])
 })
 
@@ -80,8 +99,8 @@ describe('who calls', () => {
 
     expect(accepted).toEqual([{ method: 'apiKey', count: 1 }])
     expect(reasons).toEqual([
-      { failure: 'unauthenticated', reason: 'expired', method: 'jwt', count: 2 },
-      { failure: 'forbidden', reason: 'client-disabled', method: 'apiKey', count: 1 },
+      { failure: 'unauthenticated', reason: 'expired', method: 'jwt', side: 'primary', count: 2 },
+      { failure: 'forbidden', reason: 'client-disabled', method: 'apiKey', side: 'primary', count: 1 },
     ])
   })
 

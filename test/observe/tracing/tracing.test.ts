@@ -72,7 +72,7 @@ test('what is not sampled has no object for an attempt, and exports nothing', ()
   const { start, exported } = at(0)
   const { trace } = start()
 
-  expect(trace.attempt('http://upstream')).toBe(null)
+  expect(trace.attempt('http://upstream', null)).toBe(null)
   expect(exported).toEqual([])
 })
 
@@ -81,7 +81,7 @@ test('ids differ from exchange to exchange, and from attempt to attempt', () => 
 
   for (let i = 0; i < 1000; i++) {
     const { trace } = start()
-    for (const status of [503, 200]) trace.attempt('http://upstream:8080')?.end(status, null)
+    for (const status of [503, 200]) trace.attempt('http://upstream:8080', null)?.end(status, null)
   }
 
   expect(new Set(exported.map(({ traceId }) => traceId)).size).toBe(1000)
@@ -96,7 +96,7 @@ test.each([
 ])('an attempt at %s says where it went', (endpoint, expected) => {
   const { start, exported } = at(1)
 
-  start().trace.attempt(endpoint)?.end(200, null)
+  start().trace.attempt(endpoint, null)?.end(200, null)
 
   const names = ['server.address', 'server.port', 'url.full']
   expect(names.map((name) => exported[0]?.attributes[name])).toEqual(expected)

@@ -2,12 +2,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type {
   AuditConfig,
   AuthConfig,
+  CandidateConfig,
   Config,
   HeaderMutationConfig,
   LimitsConfig,
   OperationConfig,
   RetryConfig,
   TracingConfig,
+  UpstreamConfig,
 } from '../../../src/config/config.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { RetryBudget } from '../../../src/layers/resilience/retry.ts'
@@ -16,6 +18,7 @@ import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../src/operations.ts'
 import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { composeLayers, type LayerStackOptions, layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'
+import { nullShadow } from '../../../src/runtime/pipeline/shadow-layer.ts'
 import { type CacheLease, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
 import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../../../src/runtime/resources/process-load.ts'
@@ -61,6 +64,7 @@ interface Settings extends Partial<OperationConfig> {
   readonly tracing?: Config['tracing']
   readonly metrics?: Config['metrics']
   readonly caches?: CacheLease
+  readonly candidateUse?: LayerStackOptions['candidateUse']
 }
 
 const allAuth: AuthConfig = {
@@ -89,6 +93,7 @@ const stackOptions = ({
   metrics = null,
   audit = null,
   caches = createEmptyCache(testConfig()),
+  candidateUse = null,
   ...own
 }: Settings = {}): LayerStackOptions => {
   const config = testConfig()
@@ -110,13 +115,18 @@ const stackOptions = ({
       ...config,
       limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
       operations: byOperation(() => operation),
-      upstreams: byGroup((group) => ({ ...config.upstreams[group], ...upstream })),
+      upstreams: byGroup((group) => ({
+        ...config.upstreams[group],
+        ...upstream,
+        candidate: candidateUse && { ...toCandidate(config.upstreams[group]), ...candidateUse },
+      })),
       auth,
       tracing,
       metrics,
       audit,
     },
     retryBudget: budget,
+    shadow: null,
     addressLimiter: null,
     authProvider: nullAuthProvider,
     clientLimits: noClientLimits,
@@ -131,9 +141,15 @@ const stackOptions = ({
     }),
     contract: null,
     learningMode: null,
+    candidateUse,
     learning: null,
   }
 }
+
+/** Makes the candidate of a group that is its upstream once more. */
+const toCandidate = (upstream: UpstreamConfig): CandidateConfig => ({
+  ...{ upstream, digest: '', share: 0, clients: [], fallback: true, expose: null, steps: null, shadow: null },
+})
 
 test('with everything off the handler is the send of the upstream itself', () => {
   const send = fakeNext()
@@ -154,6 +170,7 @@ test.each<[string, Settings]>([
   ['a trace', { tracing: tracingConfig }],
   ['Server-Timing', { tracing: { ...tracingConfig, otlp: null, serverTiming: true } }],
   ['load shedding', { limits: { eventLoopDelay: 100 } }],
+  ['a share of a candidate', { candidateUse: { share: 0.05, clients: [] } }],
 ])('%s stands in front of it', (_, settings) => {
   const send = fakeNext()
 
@@ -204,6 +221,7 @@ describe('the table', () => {
       audit: auditConfig,
       metrics: { clients: true },
       tracing: { ...tracingConfig, serverTiming: true },
+      candidateUse: { share: 0.05, clients: ['bank-a', 'bank-b'] },
     })
     const rows = layerTable({
       ...options,
@@ -245,6 +263,12 @@ describe('the table', () => {
       { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
       { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
+      {
+        name: 'side',
+        key: 'upstreams.risk.candidate.share',
+        setting: '5%, clients: bank-a, bank-b',
+        layer: expect.any(Function),
+      },
       { name: 'request-contract', key: 'contract.request', setting: 'off', layer: null },
       { name: 'idempotency', key: 'idempotency', setting: 'false', layer: null },
       { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
@@ -253,6 +277,37 @@ describe('the table', () => {
       { name: 'contract-learning', key: 'contract.learn', setting: 'false', layer: null },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
     ])
+  })
+
+  test('has copies for a candidate above the retries, where the file asks for them', () => {
+    const options = stackOptions({ id: 'risk.asset-valuation', retry })
+    const { candidate } = testConfig({
+      upstreams: {
+        risk: {
+          endpoints: ['http://a'],
+          candidate: { endpoints: ['http://b'], shadow: { sample: '5%', posts: true, sideEffects: 'none' } },
+        },
+      },
+    }).upstreams.risk
+    const rowsWith = (shadow: object | null) => {
+      const risk = {
+        ...options.config.upstreams.risk,
+        candidate: candidate && {
+          ...candidate,
+          shadow: shadow && candidate.shadow && { ...candidate.shadow, ...shadow },
+        },
+      }
+      const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
+      return layerTable({ ...options, config, shadow: nullShadow }).slice(-2)
+    }
+    const retryRow = expect.objectContaining({ name: 'retry' })
+    const row = { name: 'shadow', key: 'upstreams.risk.candidate.shadow' }
+    const none = { ...row, setting: 'none', layer: null }
+
+    expect(rowsWith({})).toEqual([{ ...row, setting: 'sample: 5%', layer: expect.any(Function) }, retryRow])
+    for (const off of [{ sample: 0 }, { posts: false }, { sideEffects: null }])
+      expect(rowsWith(off)).toEqual([none, retryRow])
+    expect(rowsWith(null).map(({ name }) => name)).toEqual(['contract-learning', 'retry'])
   })
 
   test('has the cache of a GET, and has every POST invalidate it', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { findLostProtections } from '../../../src/runtime/reload/lost-protections.ts'
-import { folderWith, sandbox, validConfig } from '../../config/helper.ts'
+import { folderWith, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 import { sampleContract } from '../../helpers/contract.ts'
 
 const folder = folderWith({ key: 'k'.repeat(32), 'contract.json': JSON.stringify(sampleContract) })
@@ -62,6 +62,17 @@ test.each([
 ])('%s is lost, and none the other way', (_, from, to, lost) => {
   expect(findLostProtections(at(from), at(to))).toEqual(lost)
   expect(findLostProtections(at(to), at(from))).toEqual([])
+})
+
+test('verification of a candidate is lost with one that is not verified, and not with one that is gone', () => {
+  const withCandidate = (tls: string) =>
+    validConfig(withRisk(` { endpoints: [https://a], candidate: { endpoints: [https://b], tls: { ${tls} } } }`))
+  const unverifiedCandidate = withCandidate('verify: false, insecure: true')
+  const lost = ['upstreams.risk.candidate.tls.verify']
+
+  expect(findLostProtections(withCandidate(''), unverifiedCandidate)).toEqual(lost)
+  expect(findLostProtections(at(''), unverifiedCandidate)).toEqual(lost)
+  expect(findLostProtections(unverifiedCandidate, at(''))).toEqual([])
 })
 
 test('what authentication asks for may change: it is on', () => {

@@ -29,6 +29,30 @@ test.each<[string, unknown, unknown, readonly string[]]>([
   expect(addedBy(from, to)).toEqual(names)
 })
 
+test.each<[string, unknown, unknown, readonly string[]]>([
+  ['one that is new', a, { endpoints: [a], candidate: b }, ['candidate http://b.internal']],
+  ['one that stays', { endpoints: [a], candidate: b }, { endpoints: [a], candidate: b, balance: 'round-robin' }, []],
+  ['one that goes', { endpoints: [a], candidate: b }, a, []],
+  ['the primary as its own', a, { endpoints: [a], candidate: a }, []],
+  [
+    'other settings of TLS, that it has of its group',
+    { endpoints: [a], candidate: secure },
+    { endpoints: [a], candidate: secure, tls: { minVersion: 'TLSv1.3' } },
+    ['candidate https://s.internal'],
+  ],
+  ['promoted: it has never served alone', { endpoints: [a], candidate: b }, b, ['primary http://b.internal']],
+  [
+    'the two changed around: the one that is left may be down',
+    { endpoints: [a], candidate: b },
+    { endpoints: [b], candidate: a },
+    ['primary http://b.internal'],
+  ],
+])('of a candidate: %s', (_, from, to, names) => {
+  const added = newEndpoints(config(from), config(to)).map(({ side, endpoint: { origin } }) => `${side} ${origin}`)
+
+  expect(added).toEqual(names)
+})
+
 test('an endpoint that another group has is new to this one', () => {
   const from = testConfig({ upstreams: { risk: a, market: b } })
   const to = testConfig({ upstreams: { risk: a, market: a } })

@@ -45,7 +45,7 @@ export const createReloader = (first = loaded(sandbox)) => {
       const name = upstreams.risk.endpoints[0]?.origin ?? ''
       if (file.reason === null) return []
       return unreachableProblems(
-        [{ group: 'risk', endpoints: [{ name, reason: file.reason }] }],
+        [{ group: 'risk', side: 'primary', endpoints: [{ name, reason: file.reason }] }],
         provenance,
         'gateway.yaml',
       )

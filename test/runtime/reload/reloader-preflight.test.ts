@@ -162,7 +162,7 @@ describe('endpoints are not tried', () => {
 test('of many endpoints that were not reached the first ones are named', () => {
   const endpoints = Array.from({ length: 7 }, (_, i) => ({ name: `http://${i}`, reason: 'timed out' }))
 
-  const [problem] = unreachableProblems([{ group: 'risk', endpoints }], one.provenance, 'gateway.yaml')
+  const [problem] = unreachableProblems([{ group: 'risk', side: 'primary', endpoints }], one.provenance, 'gateway.yaml')
 
   expect(problem?.found).toMatch(/^http:\/\/0 timed out, .*http:\/\/4 timed out, 2 more$/)
 })

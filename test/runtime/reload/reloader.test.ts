@@ -42,6 +42,20 @@ const createReloader = (...reads: readonly (LoadResult | Promise<LoadResult>)[])
   }
 }
 
+test('an override is put into effect while a reload is still reading the file', async () => {
+  const slow = Promise.withResolvers<LoadResult>()
+  const { reloader, applied } = createReloader(slow.promise)
+  const reloading = reloader.reload('file')
+
+  await reloader.reapply(true)
+  const before = [...applied]
+  slow.resolve(at('http://next.internal'))
+  await reloading
+
+  expect(before).toEqual([loaded(sandbox).config])
+  expect(applied.at(-1)).toEqual(at('http://next.internal').config)
+})
+
 describe('one reload at a time', () => {
   test('requests while one is under way share the next, and the last state of the file wins', async () => {
     const first = Promise.withResolvers<LoadResult>()

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { createShadowCounts, type ShadowReport } from '../../../src/observe/candidate/shadow-counts.ts'
 import { groups } from '../../../src/operations.ts'
 import type { IdempotencyReport } from '../../../src/runtime/report/idempotency-report.ts'
 import { mergeReports } from '../../../src/runtime/report/merge-reports.ts'
@@ -31,8 +32,15 @@ const upstream = (more: Partial<UpstreamReport> = {}): UpstreamReport => ({
   balance: 'p2c',
   breaker: null,
   retryBudget: null,
+  candidate: null,
   endpoints: [endpoint()],
   ...more,
+})
+
+const shadow = (more: Partial<ShadowReport> = {}): ShadowReport => ({ ...createShadowCounts(), underWay: 0, ...more })
+
+const withShadow = (counts: ShadowReport | null): Partial<UpstreamReport> => ({
+  candidate: { balance: 'p2c', breaker: null, endpoints: [], shadow: counts },
 })
 
 const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
@@ -105,6 +113,30 @@ const primary = report(
     endpoints: [endpoint(), endpoint({ url: 'http://b' })],
   }),
 )
+
+describe('a candidate', () => {
+  const side = (more: Partial<EndpointReport>) =>
+    ({ balance: 'p2c', breaker: null, shadow: null, endpoints: [endpoint(more)] }) as const
+  const counts = (requests: number) => ({ counts: { requests, failures: 0, ejections: 0 } })
+
+  test('is merged as an upstream is, apart from that of its group', () => {
+    const outage = { name: 'down', since: 1, reason: 'answered 503' } as const
+
+    const merged = merge(
+      { candidate: side({ state: outage }) },
+      { candidate: side(counts(3)), endpoints: [endpoint(counts(100))] },
+      { candidate: side(counts(4)), endpoints: [endpoint(counts(100))] },
+    )
+
+    expect(merged.candidate?.endpoints).toMatchObject([{ state: outage, counts: { requests: 7 } }])
+    expect(merged.endpoints).toMatchObject([{ state: { name: 'up' }, counts: { requests: 200 } }])
+  })
+
+  test('that some workers do not know yet belongs to a reload that is under way', () => {
+    expect(merge({ candidate: side({}) }, { candidate: side({}) }, {}).candidate).toBeNull()
+    expect(merge({}, { candidate: side({}) }).candidate).toBeNull()
+  })
+})
 
 describe('an endpoint of which requests fail', () => {
   const last = (at: number) =>
@@ -366,4 +398,15 @@ describe('idempotency', () => {
     expect(mergeOf(null, shared, gone)).toEqual({ ...gone, where: 'in 1 of 2 workers', dropped: 2, refused: 4 })
     expect(mergeOf(null, shared, shared)).toMatchObject({ state: 'shared', where: null })
   })
+})
+
+test('copies are those of all workers, and none where the file asks for none', () => {
+  const counts = (sent: number, full: number) =>
+    shadow({ sent, underWay: 1, dropped: { ...createShadowCounts().dropped, full } })
+
+  const merged = merge(withShadow(shadow()), withShadow(counts(3, 1)), withShadow(counts(4, 0)))
+  const off = merge(withShadow(null), withShadow(null))
+
+  expect(merged.candidate?.shadow).toEqual({ ...counts(7, 1), underWay: 2 })
+  expect(off.candidate?.shadow).toBeNull()
 })

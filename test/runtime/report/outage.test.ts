@@ -41,6 +41,7 @@ afterEach(() => {
 })
 
 // One with retries, one without; both with a breaker, as in the first example of docs/upstreams.md.
+const none = { get: () => null, all: [] }
 const [market, leads] = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
 const settings = {
   upstream: 'http://127.0.0.1:9',
@@ -112,7 +113,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
       snapshot = build(snapshot)
     },
     found: () => collectFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
-    status: (group: Group) => upstreamStatus(report().upstreams[group], { get: () => null, all: [] }, group),
+    status: (group: Group) => upstreamStatus(report().upstreams[group], { endpoints: none, shifts: none }, group),
     tail: () => report().recentErrors.last.map((each) => toRecentErrorView(each, config.listen).reason),
     failed: (group: Group, reason: string): number => {
       const metric = upstreamMetrics.upstream_failures_total

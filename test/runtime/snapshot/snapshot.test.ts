@@ -31,6 +31,7 @@ const fakeSnapshot = () => {
     config: {} as Config,
     handlers: {} as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'],
+    candidates: {} as Snapshot['candidates'],
     retryBudgets: {} as Snapshot['retryBudgets'],
     processLoad: createProcessLoad(),
     rateLimiters: { address: null, clients: noClientLimits },

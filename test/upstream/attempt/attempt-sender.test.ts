@@ -236,6 +236,37 @@ test('closing finishes what runs', async () => {
   await closed
 })
 
+describe('an exchange that wants to know when it is sent', () => {
+  const counted = () => {
+    let sent = 0
+    const exchange = fakeExchange()
+    exchange.onSent = () => {
+      sent++
+    }
+    return { exchange, sent: () => sent }
+  }
+
+  test('hears of each attempt that has a connection', async () => {
+    const upstream = open((await responsive()).url)
+    const { exchange, sent } = counted()
+
+    await sendOutcome(upstream, exchange)
+    await sendOutcome(upstream, exchange)
+
+    expect(sent()).toBe(2)
+  })
+
+  test('hears nothing while none takes the connection', async () => {
+    const upstream = open(`http://127.0.0.1:${await freePort()}`)
+    const { exchange, sent } = counted()
+
+    const outcome = await sendOutcome(upstream, exchange)
+
+    expect(outcome).toBe('connect-failed')
+    expect(sent()).toBe(0)
+  })
+})
+
 describe('a body that was read first', () => {
   const post = () => fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
 

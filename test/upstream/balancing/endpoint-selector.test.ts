@@ -26,7 +26,7 @@ const member = (fake: Partial<Fake> & { readonly name: string }): GroupEndpoint 
 /** Creates the last of the attempts of an exchange that has tried these, one after the other. */
 const attempts = (tried: readonly GroupEndpoint[]): AttemptRecord | null =>
   tried.reduce<AttemptRecord | null>(
-    (before, { name }) => ({ endpoint: name, startedAt: 0, endedAt: 0, previous: before }),
+    (before, { name }) => ({ endpoint: name, side: null, startedAt: 0, endedAt: 0, previous: before }),
     null,
   )
 

@@ -16,7 +16,7 @@ const members = (...steps: readonly Step[]) => {
     name: `${i}`,
     send: async (exchange: Exchange): Promise<ProxyResponse> => {
       tried.push(i)
-      exchange.attempt = { endpoint: `${i}`, startedAt: 0, endedAt: 0, previous: exchange.attempt }
+      exchange.attempt = { endpoint: `${i}`, side: null, startedAt: 0, endedAt: 0, previous: exchange.attempt }
       if (step === 'response') return fakeResponse()
       throw new GatewayError(step)
     },

@@ -346,7 +346,7 @@ describe('why it is open', () => {
   const at = 'http://a'
   const sentTo = (endpoint: string) => {
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint, startedAt: 0, endedAt: null, previous: null }
+    exchange.attempt = { endpoint, side: null, startedAt: 0, endedAt: null, previous: null }
     return exchange
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Group } from '../../../src/operations.ts'
-import { checkAll, findUnreachableGroups, type PreflightTarget } from '../../../src/upstream/health/preflight.ts'
+import type { Group, Side } from '../../../src/operations.ts'
+import { checkAll, findUnreachableUpstreams, type PreflightTarget } from '../../../src/upstream/health/preflight.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -17,12 +17,17 @@ const unreachable =
     Promise.reject(new Error(reason))
 const after = (ms: number) => () => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-const target = (group: Group, name: string, reach: () => Promise<void>): PreflightTarget => ({ group, name, reach })
+const target = (group: Group, name: string, reach: () => Promise<void>, side: Side = 'primary'): PreflightTarget => ({
+  group,
+  side,
+  name,
+  reach,
+})
 
 test('a group of which one endpoint is reachable is not listed', async () => {
   const tried = [target('market', 'a', unreachable()), target('market', 'b', reachable), target('risk', 'c', reachable)]
 
-  expect(await findUnreachableGroups(tried)).toEqual([])
+  expect(await findUnreachableUpstreams(tried)).toEqual([])
 })
 
 test('a group of which none is reachable is listed, with every reason', async () => {
@@ -33,20 +38,35 @@ test('a group of which none is reachable is listed, with every reason', async ()
     target('leads', 'd', unreachable()),
   ]
 
-  expect(await findUnreachableGroups(tried)).toEqual([
+  expect(await findUnreachableUpstreams(tried)).toEqual([
     {
       group: 'market',
+      side: 'primary',
       endpoints: [
         { name: 'a', reason: 'connection refused' },
         { name: 'b', reason: 'no route to it' },
       ],
     },
-    { group: 'leads', endpoints: [{ name: 'd', reason: 'connection refused' }] },
+    { group: 'leads', side: 'primary', endpoints: [{ name: 'd', reason: 'connection refused' }] },
+  ])
+})
+
+test('a candidate is judged apart from the primary of its group', async () => {
+  const tried = [
+    target('market', 'a', reachable),
+    target('market', 'a', unreachable(), 'candidate'),
+    target('risk', 'b', unreachable()),
+    target('risk', 'c', reachable, 'candidate'),
+  ]
+
+  expect(await findUnreachableUpstreams(tried)).toMatchObject([
+    { group: 'market', side: 'candidate' },
+    { group: 'risk', side: 'primary' },
   ])
 })
 
 test('without targets nothing is listed, and there is no wait', async () => {
-  expect(await findUnreachableGroups([])).toEqual([])
+  expect(await findUnreachableUpstreams([])).toEqual([])
   expect(vi.getTimerCount()).toBe(0)
 })
 
@@ -58,7 +78,7 @@ test('all are checked at once, and one that has not responded after 2 s has fail
       started.push(name)
       return reach()
     })
-  const result = findUnreachableGroups([
+  const result = findUnreachableUpstreams([
     recording('a', never),
     recording('b', after(2500)),
     recording('c', unreachable()),
@@ -78,6 +98,7 @@ test('all are checked at once, and one that has not responded after 2 s has fail
   expect(await result).toEqual([
     {
       group: 'market',
+      side: 'primary',
       endpoints: [
         { name: 'a', reason: 'no answer within 2s' },
         { name: 'b', reason: 'no answer within 2s' },
@@ -88,7 +109,7 @@ test('all are checked at once, and one that has not responded after 2 s has fail
 })
 
 test('one that responds in time is reachable, however the others are, and leaves no timer', async () => {
-  const result = findUnreachableGroups([target('market', 'a', after(1900)), target('market', 'b', unreachable())])
+  const result = findUnreachableUpstreams([target('market', 'a', after(1900)), target('market', 'b', unreachable())])
 
   await vi.advanceTimersByTimeAsync(1900)
 
@@ -100,14 +121,14 @@ test('checkAll lists all, in order', async () => {
   const result = await checkAll([target('risk', 'a', reachable), target('market', 'b', unreachable())])
 
   expect(result).toEqual([
-    { group: 'risk', name: 'a', reason: null },
-    { group: 'market', name: 'b', reason: 'connection refused' },
+    { group: 'risk', side: 'primary', name: 'a', reason: null },
+    { group: 'market', side: 'primary', name: 'b', reason: 'connection refused' },
   ])
 })
 
 test('a failure after 2 s has no effect', async () => {
   const late = () => new Promise<void>((_, reject) => setTimeout(() => reject(new Error('late')), 3000))
-  const result = findUnreachableGroups([target('market', 'a', late)])
+  const result = findUnreachableUpstreams([target('market', 'a', late)])
 
   await vi.advanceTimersByTimeAsync(4000)
 
@@ -124,7 +145,7 @@ test.each<[string, () => Promise<void>, number]>([
     started++
     return nth < 4 ? firstFew() : reachable()
   }
-  const result = findUnreachableGroups(
+  const result = findUnreachableUpstreams(
     Array.from({ length: 50 }, (_, nth) => target('market', String(nth), reach(nth))),
   )
 
@@ -135,7 +156,7 @@ test.each<[string, () => Promise<void>, number]>([
 })
 
 test('once one is reachable, another one that hangs is not waited for', async () => {
-  const result = findUnreachableGroups([target('market', 'a', never), target('market', 'b', reachable)])
+  const result = findUnreachableUpstreams([target('market', 'a', never), target('market', 'b', reachable)])
 
   await vi.advanceTimersByTimeAsync(0)
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Shifts } from '../../../src/runtime/shifts.ts'
 import { deserializeInput, serializeInput } from '../../../src/workers/ipc/messages.ts'
 import { contractFile } from '../../helpers/contract.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -16,7 +17,7 @@ const sent = (disabled: boolean) =>
   structuredClone(
     serializeInput({
       config: configWith(disabled),
-      overrides: { operations: none, endpoints: none, learning: none },
+      overrides: { operations: none, endpoints: none, learning: none, shifts: none },
       sandboxOrigin: null,
     }),
   )
@@ -42,10 +43,23 @@ test('a worker is sent the compiled contract without its document', () => {
 
   const { compiledContract } = serializeInput({
     config,
-    overrides: { operations: none, endpoints: none, learning: none },
+    overrides: { operations: none, endpoints: none, learning: none, shifts: none },
     sandboxOrigin: null,
   }).config
 
   expect(config.compiledContract?.document).toMatchObject({ openapi: '3.1.1' })
   expect(compiledContract).toEqual({ ...config.compiledContract, document: null })
+})
+
+test('a worker is sent how much goes to each candidate, as it stands', async () => {
+  const shifts = new Shifts()
+  shifts.prepare({ risk: { digest: 'a', share: 0.05, steps: null } }).commit()
+  shifts.takeBack('risk', 'it fails')
+  const input = { config: configWith(false), overrides: { operations: none, endpoints: none, learning: none, shifts } }
+
+  const { overrides } = await deserializeInput(structuredClone(serializeInput({ ...input, sandboxOrigin: null })), [])
+
+  expect(overrides.shifts.get('risk')).toEqual(shifts.get('risk'))
+  expect(overrides.shifts.get('risk')).toMatchObject({ share: 0, isStopped: true })
+  expect(overrides.shifts.get('market')).toBeNull()
 })

@@ -13,6 +13,7 @@ import { exchangeRecord } from '../../observe/exchange-record.ts'
 
 const config = testConfig({
   upstream: 'http://127.0.0.1:1',
+  upstreams: { market: { endpoints: ['http://127.0.0.1:1'], candidate: 'http://127.0.0.1:1' } },
   limits: { address: { rate: '1/s' } },
   operations: { 'market.insights': { cache: {} } },
 })
@@ -34,6 +35,7 @@ const total = (report: StatusReport): number =>
 
 test('all counters are found, and put back where they were', () => {
   expect(names).toContain('market http://127.0.0.1:1 ejections')
+  expect(names).toContain('market candidate http://127.0.0.1:1 ejections')
   expect(names).toContain('cache market.insights hit')
   expect(names).toContain('rate evictions')
   expect(names).toContain('gateway user')

@@ -28,6 +28,19 @@ test('the floor of retries is divided without rounding: three thirds a second ar
     })
 })
 
+test('a candidate has places of its own, which are divided as well', () => {
+  const { market } = perWorkerConfig(
+    testConfig({
+      upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['sandbox'], maxConnections: 4 } } },
+      defaults: { maxPending: 9 },
+    }),
+    3,
+  ).upstreams
+
+  expect(market.candidate?.upstream).toMatchObject({ maxConnections: 2, maxPending: 3, retry: null })
+  expect(market).toMatchObject({ maxConnections: 86, maxPending: 3 })
+})
+
 test('nothing else is touched, the hash least of all', () => {
   expect(perWorkerConfig(config, 1)).toEqual(config)
   expect(perWorkerConfig(config, 3).hash).toBe(config.hash)

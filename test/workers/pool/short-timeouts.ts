@@ -20,6 +20,7 @@ const gateway = await startGateway({
   workerTimeouts: {
     startMs: 30_000,
     replyMs: 1000,
+    urgentReplyMs: 250,
     reportMs: 300,
     connectionAckMs: 300,
     countMs: 4000,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { WorkersNotAnsweringError } from '../../../src/runtime/workers-not-answering-error.ts'
 import { ReplyTimeoutError } from '../../../src/workers/ipc/rpc.ts'
 import { prepareAll } from '../../../src/workers/pool/two-phase-commit.ts'
@@ -11,11 +11,13 @@ const slotOf = (number: number, prepare: () => Promise<void>) => {
   return { sent, slot: { number, isServing: true, worker } as unknown as WorkerSlot }
 }
 
+const timeouts = { replyMs: 1000, urgentReplyMs: 100, startMs: 1000 }
+
 test('what one worker cannot prepare all discard, and the error names that worker', async () => {
   const sound = slotOf(1, async () => {})
   const unable = slotOf(2, () => Promise.reject(new Error('has no room')))
 
-  const prepared = prepareAll([sound.slot, unable.slot], {} as never, { replyMs: 1000, startMs: 1000 })
+  const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts)
 
   await expect(prepared).rejects.toThrow('worker 2 (process 2) has no room')
   expect(sound.sent).toEqual([{ type: 'discard', prepared: expect.any(Number) }])
@@ -29,11 +31,50 @@ test('a worker that has not replied is named in an error of its own, unless anot
     prepareAll(
       slots.map(({ slot }) => slot),
       {} as never,
-      { replyMs: 1000, startMs: 1000 },
+      timeouts,
     ).catch((error: unknown) => error)
 
   expect(await prepare(late(1), late(2))).toEqual(
     new WorkersNotAnsweringError('worker 1 (process 1) did not answer, worker 2 (process 2) did not answer'),
   )
   expect(await prepare(late(1), unable)).toEqual(new Error('worker 3 (process 3) has no room'))
+})
+
+describe('what is urgent', () => {
+  /** Creates the slot of a worker that replies to nothing; it records its calls with how long they may take. */
+  const hanging = (number: number) => {
+    const calls: (readonly [type: string, timeoutMs: number])[] = []
+    const kill = vi.fn()
+    const call = (type: string, _: object, timeoutMs: number) => {
+      calls.push([type, timeoutMs])
+      return Promise.reject(new ReplyTimeoutError('did not answer'))
+    }
+    const worker = { pid: number, call, send: () => {}, kill }
+    return { calls, kill, slot: { number, isServing: true, worker } as unknown as WorkerSlot }
+  }
+
+  test('waits briefly for a worker that hangs, which is told all the same, or replaced', async () => {
+    const sound = slotOf(1, async () => {})
+    const hung = hanging(2)
+
+    const change = await prepareAll([sound.slot, hung.slot], {} as never, timeouts, true)
+    await change.commit([])
+    await vi.waitFor(() => expect(hung.kill).toHaveBeenCalledOnce())
+
+    expect(hung.calls).toEqual([
+      ['prepare', 100],
+      ['commit', 1000],
+    ])
+    expect(sound.sent).toEqual([])
+  })
+
+  test('is put into effect nowhere when a worker cannot prepare it', async () => {
+    const sound = slotOf(1, async () => {})
+    const unable = slotOf(2, () => Promise.reject(new Error('has no room')))
+
+    const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts, true)
+
+    await expect(prepared).rejects.toThrow('worker 2 (process 2) has no room')
+    expect(sound.sent).toEqual([{ type: 'discard', prepared: expect.any(Number) }])
+  })
 })

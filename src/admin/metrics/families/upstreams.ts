@@ -1,8 +1,8 @@
 import { allFailureKinds, failureTable } from '../../../failures/kinds.ts'
 import { type FailureReason, reasonsFor } from '../../../failures/reasons.ts'
 import type { AttemptFailureReason } from '../../../observe/metrics/request-metrics.ts'
-import { allOperations, type Group, groups } from '../../../operations.ts'
-import type { EndpointReport } from '../../../runtime/report/status-report.ts'
+import { allOperations, type Group, groups, type Side } from '../../../operations.ts'
+import type { EndpointReport, SideReport } from '../../../runtime/report/status-report.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
 import { asCounted, countByReason, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
@@ -21,46 +21,57 @@ const expected: readonly AttemptFailureReason[] = [
   'status',
 ]
 
-/** Lists the endpoints of a group. One that the configuration names twice is counted once. */
-const uniqueEndpoints = ({ upstreams }: MetricInputs['report'], group: Group): readonly EndpointReport[] =>
-  [
-    ...new Map(upstreams[group].endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values(),
-  ].toReversed()
+/** Lists the upstreams of all groups, candidates included. */
+const listUpstreams = ({ upstreams }: MetricInputs['report']): readonly (readonly [Group, Side, SideReport])[] =>
+  groups.flatMap((group) => {
+    const { candidate } = upstreams[group]
+    const primary = [group, 'primary', upstreams[group]] as const
+    return candidate === null ? [primary] : [primary, [group, 'candidate', candidate] as const]
+  })
 
-const endpoint = seriesFor(['group', 'endpoint'], ({ report }) =>
-  groups.flatMap((group) => uniqueEndpoints(report, group).map((endpoint) => [group, endpoint.url, endpoint] as const)),
+/** Lists the endpoints of an upstream. One that the configuration names twice is counted once. */
+const uniqueEndpoints = ({ endpoints }: SideReport): readonly EndpointReport[] =>
+  [...new Map(endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values()].toReversed()
+
+const endpoint = seriesFor(['group', 'side', 'endpoint'], ({ report }) =>
+  listUpstreams(report).flatMap(([group, side, upstream]) =>
+    uniqueEndpoints(upstream).map((endpoint) => [group, side, endpoint.url, endpoint] as const),
+  ),
 )
 
-const endpointState = seriesFor(['group', 'endpoint', 'state'], ({ report }) =>
-  groups.flatMap((group) =>
-    uniqueEndpoints(report, group).flatMap(({ url, state }) =>
+const endpointState = seriesFor(['group', 'side', 'endpoint', 'state'], ({ report }) =>
+  listUpstreams(report).flatMap(([group, side, upstream]) =>
+    uniqueEndpoints(upstream).flatMap(({ url, state }) =>
       stateSeries(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
-        ([name, is]) => [group, url, name, is] as const,
+        ([name, is]) => [group, side, url, name, is] as const,
       ),
     ),
   ),
 )
 
-const breakerState = seriesFor(['group', 'state'], ({ report }) =>
-  groups.flatMap((group) => {
-    const { breaker } = report.upstreams[group]
+const breakerState = seriesFor(['group', 'side', 'state'], ({ report }) =>
+  listUpstreams(report).flatMap(([group, side, { breaker }]) => {
     if (breaker === null) return []
-    return stateSeries(['closed', 'half-open', 'open'], breaker.state).map(([name, is]) => [group, name, is] as const)
+    return stateSeries(['closed', 'half-open', 'open'], breaker.state).map(
+      ([name, is]) => [group, side, name, is] as const,
+    )
   }),
 )
 
 const upstream = seriesFor(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
 
-const failed = seriesFor(['group', 'reason'], ({ requestMetrics }) =>
-  groups.flatMap((group) => {
+const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics }) =>
+  listUpstreams(report).flatMap(([group, side]) => {
     const operations = allOperations
       .filter((each) => each.group === group)
       .map(({ id }) => requestMetrics.operations[id])
-    const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
+    const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures.filter((each) => each.side === side))
     const unsent = operations.flatMap(({ reasons }) =>
-      reasons.filter(({ reason }) => reasonsWithoutAttempt.has(reason)),
+      reasons.filter((each) => each.side === side && reasonsWithoutAttempt.has(each.reason)),
     )
-    return countByReason(expected, [...attempts, ...unsent]).map(([reason, count]) => [group, reason, count] as const)
+    return countByReason(expected, [...attempts, ...unsent]).map(
+      ([reason, count]) => [group, side, reason, count] as const,
+    )
   }),
 )
 
@@ -68,7 +79,7 @@ const failed = seriesFor(['group', 'reason'], ({ requestMetrics }) =>
 export const upstreamMetrics: MetricDefinitions = {
   endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.', (is) => is),
   endpoint_weight: endpoint.gauge(
-    'The share of a group’s work that the file gives an endpoint, relative to the others.',
+    'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
     ({ weight }) => weight,
   ),
   endpoint_requests_total: endpoint.counter(
@@ -96,7 +107,7 @@ export const upstreamMetrics: MetricDefinitions = {
     },
   ),
   upstream_breaker_state: breakerState.gauge(
-    'Which state a group’s circuit breaker is in: 1 for that one, 0 for the others; the worst of several workers.',
+    'Which state the circuit breaker of an upstream is in: 1 for that one, 0 for the others; the worst of several workers.',
     (is) => is,
   ),
   retry_budget_left: upstream.gauge(

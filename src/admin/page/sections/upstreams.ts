@@ -1,13 +1,15 @@
 import { type Group, groups } from '../../../operations.ts'
+import { describeShadow } from '../../api/describe-shadow.ts'
 import type { Overview } from '../../api/overview.ts'
 import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable, sinceHtml, timeHtml } from '../components.ts'
 import { formatAge, formatCount, formatCounted, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
-type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly place: number }
+type SideView = Pick<UpstreamView, 'inFlight' | 'balance' | 'breaker' | 'endpoints'>
+type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly id: string }
 
-/** Renders the eight groups: every endpoint with its state, and the reason for it. */
+/** Renders the eight groups, with their candidates: every endpoint with its state, and the reason for it. */
 export const upstreamsSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'upstreams',
@@ -15,15 +17,22 @@ export const upstreamsSection = ({ at, status }: Overview): Html =>
     htmlTable<EndpointView>({
       id: 'upstreams-table',
       caption: 'Every endpoint of the eight groups',
-      idOf: ({ group, place }) => `endpoint-${group}-${place}`,
+      idOf: ({ id }) => id,
       isBad: ({ state }) => state === 'down' || state === 'ejected' || state === 'failing',
       bodies: groups.flatMap((group) => {
         const upstream = status.upstreams[group]
         if (upstream === undefined) return []
+        const { candidate } = upstream
+        const primary = {
+          heading: groupHeading(at, group, upstream, retryBudgetFact(upstream)),
+          rows: upstream.endpoints.map((each, place) => ({ ...each, group, id: `endpoint-${group}-${place}` })),
+        }
+        if (candidate === null) return [primary]
         return [
+          primary,
           {
-            heading: groupHeading(at, group, upstream),
-            rows: upstream.endpoints.map((each, place) => ({ ...each, group, place })),
+            heading: groupHeading(at, `${group}, candidate`, candidate, shadowFact(candidate.shadow)),
+            rows: candidate.endpoints.map((each, place) => ({ ...each, group, id: `candidate-${group}-${place}` })),
           },
         ]
       }),
@@ -51,12 +60,20 @@ const badgeTones: Readonly<Record<EndpointView['state'], BadgeTone>> = {
 
 const groupHeading = (
   at: string,
-  group: Group,
-  { balance, breaker, retryBudget, inFlight, endpoints }: UpstreamView,
+  name: string,
+  { balance, breaker, inFlight, endpoints }: SideView,
+  fact: Html | null,
 ): Html => {
   const up = endpoints.filter(({ state }) => state === 'up').length
-  return html`<span class="group-name">${group}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${retryBudget !== null && html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${formatCounted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`}, ${formatCount(inFlight)} in flight</span>`
+  return html`<span class="group-name">${name}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
 }
+
+const shadowFact = (shadow: NonNullable<UpstreamView['candidate']>['shadow']): Html | null =>
+  shadow && html`, copies: ${describeShadow(shadow, formatCount)}`
+
+const retryBudgetFact = ({ retryBudget }: UpstreamView): Html | null =>
+  retryBudget &&
+  html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${formatCounted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`
 
 const breakerBadge = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>
   state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)

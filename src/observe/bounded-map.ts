@@ -1,4 +1,4 @@
-import { slotOf } from '../rolling-counter.ts'
+import { slotOf } from './rolling-counter.ts'
 
 /** A map of at most `max` values. A full one makes room by dropping what is stale, once in ten seconds at most. */
 export class BoundedMap<Value> {

@@ -1,7 +1,7 @@
 /** What is certain of a request that failed. */
 import { expect, test } from 'vitest'
 import { FailedAttempt, GatewayError, overloadedError } from '../../../src/failures/errors.ts'
-import { wasNeverSent } from '../../../src/layers/idempotency/outcome.ts'
+import { wasNeverSent } from '../../../src/shared/exchange/never-sent.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
 const connectFailed = (): GatewayError => new GatewayError('connect-failed')

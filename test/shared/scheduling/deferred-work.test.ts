@@ -1,42 +1,42 @@
 import { expect, test, vi } from 'vitest'
-import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
+import { DeferredWork } from '../../../src/shared/scheduling/deferred-work.ts'
 import { batchWrite } from '../../../src/shared/write-batching.ts'
 
-test('checks run in their order, in a later turn of the event loop', async () => {
-  const queue = new CheckQueue(() => {})
+test('work runs in its order, in a later turn of the event loop', async () => {
+  const work = new DeferredWork(() => {})
   const order: number[] = []
-  for (const i of [1, 2, 3]) queue.add(() => order.push(i))
+  for (const i of [1, 2, 3]) work.add(() => order.push(i))
 
   expect(order).toEqual([])
   await vi.waitFor(() => expect(order).toEqual([1, 2, 3]))
 })
 
-test('what is written in a turn goes out before the checks of that turn', async () => {
-  const queue = new CheckQueue(() => {})
+test('what is written in a turn goes out before the work of that turn', async () => {
+  const work = new DeferredWork(() => {})
   const order: string[] = []
-  queue.add(() => order.push('check'))
+  work.add(() => order.push('work'))
   batchWrite(() => order.push('write'))
 
   await vi.waitFor(() => expect(order).toHaveLength(2))
-  expect(order).toEqual(['write', 'check'])
+  expect(order).toEqual(['write', 'work'])
 })
 
-test('a check that throws is told of once a second, and the others run', async () => {
+test('work that throws is told of once a second, and the others run', async () => {
   const onError = vi.fn()
-  const queue = new CheckQueue(onError)
+  const work = new DeferredWork(onError)
   const done = vi.fn()
   for (let i = 0; i < 100; i++)
-    queue.add(() => {
+    work.add(() => {
       throw new Error('broken')
     })
-  queue.add(done)
+  work.add(done)
 
   await vi.waitFor(() => expect(done).toHaveBeenCalled())
   expect(onError).toHaveBeenCalledTimes(1)
 })
 
-test('slow checks leave the event loop to others in between', async () => {
-  const queue = new CheckQueue(() => {})
+test('slow work leaves the event loop to others in between', async () => {
+  const work = new DeferredWork(() => {})
   let turns = 0
   const turnsAt: number[] = []
   const countTurns = (): void => {
@@ -44,7 +44,7 @@ test('slow checks leave the event loop to others in between', async () => {
     if (turnsAt.length < 3) setImmediate(countTurns)
   }
   for (let i = 0; i < 3; i++)
-    queue.add(() => {
+    work.add(() => {
       for (const until = performance.now() + 10; performance.now() < until; );
       turnsAt.push(turns)
     })
@@ -54,9 +54,9 @@ test('slow checks leave the event loop to others in between', async () => {
   expect(new Set(turnsAt).size).toBe(3)
 })
 
-test('a bounded number of them waits', () => {
-  const queue = new CheckQueue(() => {})
-  const added = Array.from({ length: 10_001 }, () => queue.add(() => {}))
+test('a bounded amount of it waits', () => {
+  const work = new DeferredWork(() => {})
+  const added = Array.from({ length: 10_001 }, () => work.add(() => {}))
 
   expect(added.filter((is) => !is)).toHaveLength(1)
   expect(added.at(-1)).toBe(false)

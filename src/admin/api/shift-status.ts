@@ -1,0 +1,132 @@
+import type { ShiftCause } from '../../runtime/shift/shift-record.ts'
+import type { ShiftState } from '../../runtime/shift/shift-state.ts'
+import { asBoolean, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import { formatPercent } from '../../units.ts'
+import { formatTime } from '../format-time.ts'
+
+/** The members that say who did something, why and when. */
+const noteMembers = {
+  /** The session or address of an operator; null: no operator did. */
+  by: asNullable(asText),
+  reason: asNullable(asText),
+  since: asText,
+}
+
+/** The members of how much of a group goes to its candidate. Shares are from 0 to 1. */
+export const shiftMembers = {
+  share: asNumber,
+  cause: asWord<ShiftCause>(),
+  /** Whether the candidate gets nothing at all. */
+  stopped: asBoolean,
+  ...noteMembers,
+  /** The end of an operator's order; null: it has none. */
+  until: asNullable(asText),
+  /** What holds after `until`. */
+  afterwards: asNullable(asObject({ share: asNumber, cause: asWord<ShiftCause>() })),
+  /** Null: the steps are not paused, or there are none. */
+  paused: asNullable(asObject({ ...noteMembers, until: asNullable(asText) })),
+  /** Null: the file has no steps. */
+  step: asNullable(
+    asObject({
+      /** Counted from 1; 0: the first has not begun. */
+      reached: asNumber,
+      of: asNumber,
+      /** Null: it is the last. */
+      nextShare: asNullable(asNumber),
+      /** Null: it is the last, or something holds it. */
+      nextAt: asNullable(asText),
+    }),
+  ),
+}
+
+/** Decodes how much of a group goes to its candidate. */
+export const shiftShape = asObject(shiftMembers)
+
+/** How much of a group goes to its candidate, and why. */
+export type ShiftStatus = Decoded<typeof shiftShape>
+
+/** Renders how much of a group goes to its candidate. */
+export const shiftStatus = (state: ShiftState): ShiftStatus => {
+  const { share, cause, isStopped, until, afterwards, paused, step } = state
+  return {
+    share,
+    cause,
+    stopped: isStopped,
+    ...noteStatus(state),
+    until: formatEnd(until),
+    afterwards,
+    paused: paused && { ...noteStatus(paused), until: formatEnd(paused.until) },
+    step: step && { ...step, nextAt: formatEnd(step.nextAt) },
+  }
+}
+
+const noteStatus = ({ by, reason, since }: Pick<ShiftState, 'by' | 'reason' | 'since'>) => ({
+  by,
+  reason,
+  since: formatTime(since),
+})
+
+const formatEnd = (end: number | null): string | null => (end === null ? null : formatTime(end))
+
+/** How a text about a shift formats times: RFC 3339 comes in. */
+export interface ShiftTimeFormat {
+  /** Formats the time since which something is so. */
+  since(time: string): string
+  /** Formats the time until which something is so, or at which it begins. */
+  until(time: string): string
+}
+
+const asWritten: ShiftTimeFormat = { since: (time) => time, until: (time) => time }
+
+/** Describes how much of a group goes to its candidate, why, and what comes next: `5% of the clients, as …`. */
+export const describeShift = (shift: ShiftStatus, format = asWritten): string =>
+  `${describeShare(shift, format)}${describePause(shift, format)}`
+
+const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
+  const { share, cause, stopped, by, reason, since, until, afterwards, step } = shift
+  if (stopped) {
+    const what = cause === 'guard' ? 'taken back' : `aborted by ${by}`
+    return `nothing: ${what} ${format.since(since)}${because(reason)}; until an operator says otherwise, or the candidate's part of the file changes`
+  }
+  if (until !== null) {
+    const next = afterwards === null ? '' : `; then ${describeAfterwards(afterwards)}`
+    return `${clients(share)} by ${by} until ${format.until(until)}${because(reason)}${next}`
+  }
+  if (step === null) return `${clients(share)}, as the file says`
+  return `${clients(share)}: ${describeStep(step, format)}`
+}
+
+const describeStep = (
+  { reached, of, nextShare, nextAt }: NonNullable<ShiftStatus['step']>,
+  format: ShiftTimeFormat,
+): string => {
+  const at = reached === 0 ? 'the steps have not begun' : `step ${reached} of ${of}`
+  if (nextShare === null) return `${at}, the last`
+  return `${at}, ${formatPercent(nextShare)} ${nextAt === null ? 'is next' : `at ${format.until(nextAt)}`}`
+}
+
+const describePause = ({ paused, step }: ShiftStatus, format: ShiftTimeFormat): string => {
+  if (paused === null || step?.nextShare == null) return ''
+  const { by, reason, since, until } = paused
+  const end = until === null ? 'until an operator resumes' : `until ${format.until(until)}`
+  return `; the steps are paused by ${by} since ${format.since(since)}, ${end}${because(reason)}`
+}
+
+/** Describes what holds when an order ends. */
+export const describeAfterwards = ({ share, cause }: NonNullable<ShiftStatus['afterwards']>): string => {
+  switch (cause) {
+    case 'guard':
+      return 'nothing, because it was taken back'
+    case 'operator':
+      return 'nothing, because an operator has aborted it'
+    case 'steps':
+      return `${clients(share)}, and the steps go on`
+    case 'file':
+      return `${clients(share)}, as the file says`
+  }
+}
+
+const clients = (share: number): string =>
+  share === 0 ? 'no share of the clients' : `${formatPercent(share)} of the clients`
+
+const because = (reason: string | null): string => (reason === null ? '' : ` (${reason})`)

@@ -1,0 +1,85 @@
+import { allOperations, type Group, type Side } from '../../operations.ts'
+import { isDrained, toEndpointKey } from '../../runtime/overrides.ts'
+import type { UpstreamReport } from '../../runtime/report/status-report.ts'
+import { describeSide, listSides } from '../../sides.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import { findCandidateClients } from '../candidate-clients.ts'
+
+/** An endpoint of one side of a group just now, with overrides that are set but not in effect yet. */
+export interface EndpointState {
+  readonly side: Side
+  readonly url: string
+  readonly inFlight: number
+  /** Whether the configuration drains it. */
+  readonly drainedByFile: boolean
+  /** Whether it gets new requests when it can. */
+  readonly takesWork: boolean
+  /** Why it gets none at present, though it would; null: it does. */
+  readonly outage: string | null
+}
+
+/** Lists the endpoints of a group, those of its candidate included. */
+export const listEndpointStates = (
+  { reloader, overrides }: AdminContext,
+  group: Group,
+  report: UpstreamReport,
+): readonly EndpointState[] =>
+  listSides(reloader.config.upstreams[group]).flatMap(({ side, upstream: { endpoints } }) => {
+    const reported = (side === 'primary' ? report : report.candidate)?.endpoints ?? []
+    // One that the configuration names twice is overridden as one.
+    const distinct = [...new Map(reported.map((each) => [each.url, each])).values()]
+    return distinct.map(({ url, inFlight, state: { name: state } }) => {
+      const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
+      const isReady = (drainedByFile: boolean): boolean =>
+        !isDrained(overrides.endpoints, toEndpointKey(group, url), drainedByFile)
+      return {
+        side,
+        url,
+        inFlight,
+        drainedByFile: same.some(({ drain }) => drain),
+        takesWork: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
+        outage: state === 'down' || state === 'ejected' ? state : null,
+      }
+    })
+  })
+
+/** Lists the endpoints that take requests on the side of another one. */
+export const otherTakers = (
+  endpoints: readonly EndpointState[],
+  { side, url }: Pick<EndpointState, 'side' | 'url'>,
+): readonly EndpointState[] => endpoints.filter((each) => each.side === side && each.url !== url && each.takesWork)
+
+/**
+ * Rejects draining the last endpoint of a side that takes requests, or the last healthy one; null: another one remains.
+ * Those of a candidate may all be drained, unless requests of clients would fail.
+ */
+export const rejectLastEndpoint = (
+  { reloader, overrides }: AdminContext,
+  group: Group,
+  targets: readonly EndpointState[],
+  endpoints: readonly EndpointState[],
+): AdminError | null => {
+  const isExposed = findCandidateClients(group, reloader.config, overrides.shifts) === 'exposed'
+  const last = targets.find(
+    (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(endpoints, target)),
+  )
+  if (last === undefined) return null
+  const { side, url } = last
+  const unavailable = otherTakers(endpoints, last).map((each) => `${each.url} is ${each.outage}`)
+  const drained = endpoints.find((each) => each.side === side && each.url !== url && !each.takesWork)
+  const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url})`
+  const refusals = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
+  const instead =
+    side === 'primary'
+      ? `take its operations out of service (${refusals.join('; ')})`
+      : `take its clients back (shift ${group} --abort)`
+  return {
+    status: 409,
+    code: 'last-endpoint',
+    detail: `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}, add one in the file, or ${instead}`,
+  }
+}
+
+const isLastTaker = ({ takesWork, outage }: EndpointState, others: readonly EndpointState[]): boolean =>
+  takesWork && !others.some((other) => other.outage === null) && (outage === null || others.length === 0)

@@ -1,0 +1,94 @@
+import type { Group } from '../../operations.ts'
+import type { CandidateReport, EndpointReport } from '../../runtime/report/status-report.ts'
+import type { ShiftOrder } from '../../runtime/shift/shift-order.ts'
+import type { ShiftState } from '../../runtime/shift/shift-state.ts'
+import type { Shifts } from '../../runtime/shifts.ts'
+import type { AdminError } from '../admin-error.ts'
+import { badRequest } from './argument.ts'
+
+/** An order that can be carried out. */
+export interface PlannedShift {
+  readonly group: Group
+  readonly order: ShiftOrder
+  readonly reason: string | null
+  readonly before: ShiftState
+  /** How it will stand. */
+  readonly after: ShiftState
+}
+
+/** What an operator wants, not checked yet. */
+interface ShiftWishes {
+  readonly group: Group
+  readonly to: number | null
+  readonly for: number | null
+  readonly pause: boolean
+  readonly resume: boolean
+  readonly abort: boolean
+  readonly reason: string | null
+  readonly force: boolean
+}
+
+const defaultTtlMs = 3_600_000
+
+/** Plans an order, or says what speaks against it. Changes nothing. `candidate` is as the processes report it. */
+export const planShift = (
+  shifts: Shifts,
+  candidate: CandidateReport | null,
+  wishes: ShiftWishes,
+): PlannedShift | AdminError => {
+  const { group, reason, force } = wishes
+  const order = chooseOrder(wishes)
+  if ('detail' in order) return order
+  const [before, after] = [shifts.get(group), shifts.preview(group, order)]
+  if (before === null || after === null || candidate === null) return noCandidate(group)
+  const rejection = rejectIdle(group, order, before) ?? (force ? null : rejectDown(group, candidate, after))
+  return rejection ?? { group, order, reason, before, after }
+}
+
+const chooseOrder = ({ to, for: ttlMs, pause, resume, abort }: ShiftWishes): ShiftOrder | AdminError => {
+  const orders: readonly (ShiftOrder | false)[] = [
+    to !== null && { kind: 'to', share: to, ttlMs: ttlMs ?? defaultTtlMs },
+    pause && { kind: 'pause', ttlMs },
+    resume && { kind: 'resume' },
+    abort && { kind: 'abort' },
+  ]
+  const [order, ...others] = orders.filter((each) => each !== false)
+  if (order === undefined || others.length > 0) return badRequest('one of to, pause, resume and abort is expected')
+  return ttlMs !== null && (order.kind === 'resume' || order.kind === 'abort')
+    ? badRequest(`for is expected with to or pause: ${order.kind} has no end`)
+    : order
+}
+
+const noCandidate = (group: Group): AdminError => ({
+  status: 409,
+  code: 'no-candidate',
+  detail: `${group} has no candidate: write upstreams.${group}.candidate in the file`,
+})
+
+/** Rejects an order that would change nothing. */
+const rejectIdle = (group: Group, { kind }: ShiftOrder, before: ShiftState): AdminError | null => {
+  const { step, paused, isStopped, until } = before
+  if (kind === 'pause' && step?.nextShare == null) {
+    const why = step === null ? 'the file has no steps for it' : 'the last step is reached'
+    return { status: 409, code: 'no-steps', detail: `there is nothing to pause for ${group}: ${why}` }
+  }
+  const isResumable = isStopped || paused !== null || until !== null
+  return kind === 'resume' && !isResumable
+    ? { status: 409, code: 'nothing-to-resume', detail: `the candidate of ${group} has what the file says already` }
+    : null
+}
+
+/** Rejects sending clients to a candidate of which no endpoint is up. */
+const rejectDown = (
+  group: Group,
+  { endpoints }: CandidateReport,
+  { share, isStopped }: ShiftState,
+): AdminError | null => {
+  if (share === 0 || isStopped || endpoints.some(isUp)) return null
+  const states = endpoints.map(({ url, state }) => `${url} is ${state.name}`).join(', ')
+  const detail = `no endpoint of the candidate of ${group} is up (${states}): its clients would get errors; force it all the same with force (--force)`
+  return { status: 409, code: 'candidate-down', detail }
+}
+
+// One that fails, but was not ejected, may have had a hiccup.
+const isUp = ({ state: { name } }: EndpointReport): boolean => name === 'up' || name === 'failing'

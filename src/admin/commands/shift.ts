@@ -1,0 +1,147 @@
+import { groups } from '../../operations.ts'
+import type { ShiftChange } from '../../runtime/shifts.ts'
+import { asNullable, asObject, asText } from '../../shared/decode.ts'
+import { formatDuration, formatPercent, parsePercent } from '../../units.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import { describeShift, type ShiftStatus, shiftShape, shiftStatus } from '../api/shift-status.ts'
+import { durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
+import { type Argument, choiceArgument, flagArgument, optionalArgument, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup, CommandLink } from './command.ts'
+import { confirmShift, listShareChoices } from './confirm-shift.ts'
+import { type PlannedShift, planShift } from './plan-shift.ts'
+
+const { default: _, ...anyDuration } = durationArgument('--for <DURATION>', '1h')
+
+const percentArgument: Argument<number> = {
+  usage: '--to <SHARE>',
+  help: 'the part of the clients that goes to the candidate, for a while',
+  expected: '0%, or a percentage from 0.01% to 100%',
+  example: '25%',
+  read(value) {
+    const share = typeof value === 'string' ? parsePercent(value) : undefined
+    return share === undefined || share > 1 || (share > 0 && share < 0.0001) ? undefined : share
+  },
+}
+
+const maxReasonLength = 200
+
+const flag = (name: string, help: string) =>
+  flagArgument({ usage: `--${name}`, help, expected: 'true, or to be left out' })
+
+/** The arguments of `shift`. One of `to`, `pause`, `resume` and `abort` says what is ordered. */
+export const shiftArguments = {
+  group: choiceArgument(groups, { usage: '<GROUP>', help: 'whose candidate', example: 'risk' }),
+  to: optionalArgument(percentArgument),
+  for: optionalArgument({
+    ...anyDuration,
+    help: 'for how long --to holds (default: 1h), or --pause (default: until --resume); from 1s to 24h',
+  }),
+  pause: flag('pause', 'the steps stay where they are'),
+  resume: flag('resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
+  abort: flag('abort', 'nothing goes to the candidate, until an operator says otherwise'),
+  reason: optionalArgument<string | null>({
+    usage: '--reason <TEXT>',
+    help: 'why, for the log and whoever comes next',
+    expected: `text of at most ${maxReasonLength} characters, in one line`,
+    read: (value) =>
+      typeof value === 'string' && value.length <= maxReasonLength && !/\p{Cc}/u.test(value)
+        ? value.trim() || null
+        : undefined,
+  }),
+  force: flag('force', 'also when no endpoint of the candidate is up'),
+}
+
+interface ShiftCommandResult {
+  readonly group: string
+  /** What was ordered: a share, `pause`, `resume` or `abort`. */
+  readonly order: string
+  readonly by: string
+  readonly reason: string | null
+  /** How it stands now. */
+  readonly shift: ShiftStatus
+}
+
+const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, ShiftCommandResult> = {
+  ...overrideDefaults,
+  choice: 'shift',
+  page: 'shift',
+  path: '/shift',
+  async plan(context, wishes) {
+    const report = await context.report() // first, so that all that follows is decided at once
+    if (context.draining()) return stoppingError
+    return planShift(context.overrides.shifts, report.upstreams[wishes.group].candidate, wishes)
+  },
+  confirmation: (_, planned) => confirmShift(planned),
+  async run(context, { group, order, reason }, by) {
+    const change = context.overrides.shifts.order(group, order, { by, reason })
+    // An abort is in effect wherever it can be, also beside a worker that hangs.
+    const failure = await putIntoEffect(context, change, order.kind === 'abort')
+    if (failure !== null) return failure
+    const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
+    return { group, order: text, by, reason, shift: shiftStatus(change.state) }
+  },
+  event: 'shift order',
+  fields: ({ shift: { share, cause, until, paused }, ...rest }) => ({
+    ...rest,
+    share: formatPercent(share),
+    cause,
+    until: until ?? paused?.until ?? null,
+  }),
+  successText: ({ group, shift }) => `The candidate of ${group} gets ${describeShift(shift)}.`,
+  cliText: (_, { group, shift }) => `the candidate of ${group} gets ${describeShift(shift)}`,
+  responseShape: asObject({
+    group: asText,
+    order: asText,
+    by: asText,
+    reason: asNullable(asText),
+    shift: shiftShape,
+  }),
+  links: {
+    candidate: ({ group, shift }) => {
+      const link = (name: string, words: string, value = 'true'): CommandLink => ({
+        query: { group, [name]: value },
+        words,
+        about: `the candidate of ${group}`,
+      })
+      const next = listShareChoices(shift).find((share) => share > shift.share)
+      const isResumable = shift.stopped || shift.paused !== null || shift.until !== null
+      return [
+        ...(next === undefined ? [] : [link('to', `To ${formatPercent(next)}`, formatPercent(next))]),
+        ...(shift.step?.nextShare != null && shift.paused === null ? [link('pause', 'Pause')] : []),
+        ...(isResumable ? [link('resume', 'Resume')] : []),
+        ...(shift.stopped ? [] : [link('abort', 'Abort')]),
+      ]
+    },
+  },
+}
+
+/** Puts a change into effect. Returns why it is not, and has been undone; null: it is in effect. */
+const putIntoEffect = async (
+  { reloader, draining }: AdminContext,
+  { undo }: ShiftChange,
+  isUrgent: boolean,
+): Promise<AdminError | null> => {
+  try {
+    await reloader.reapply(isUrgent)
+    return null
+  } catch (error) {
+    undo()
+    if (draining()) return stoppingError
+    throw error
+  }
+}
+
+/** Shifts clients to the candidate of a group by hand, or stops that. */
+export const shiftCommands: CommandGroup = {
+  name: 'shift',
+  description: 'Show how much of a group goes to its candidate, or shift clients there and back.',
+  choice: null,
+  args: shiftArguments,
+  help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(3_600_000)} unless --for says otherwise), and then what the file says
+holds again; --abort has no end. What is to stay belongs into the file.`,
+  exitCodes:
+    '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
+  examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],
+  commands: [shiftCommand],
+}

@@ -1,0 +1,98 @@
+import { type Group, groups } from '../../operations.ts'
+import type { CandidateReport } from '../../runtime/report/status-report.ts'
+import { describeSide, sideKey } from '../../sides.ts'
+import { type CandidateClients, findCandidateClients } from '../candidate-clients.ts'
+import { formatTimeOfDay } from '../format-time.ts'
+import { clientErrorFindings } from './client-errors.ts'
+import { upstreamCertificateFindings } from './credentials.ts'
+import { createFinding, type Finding, lastFailurePhrase, wherePhrase } from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+import { groupOutage } from './outage.ts'
+import { endpointFindings, getUpstreamErrors } from './upstreams.ts'
+
+/**
+ * Finds what is wrong with candidates. Nothing is worse than a warning while it costs no request: no client is on the
+ * candidate, or the primary serves what could not be sent.
+ */
+export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
+  groups.flatMap((group) => {
+    const { candidate } = inputs.report.upstreams[group]
+    if (candidate === null) return []
+    const clients = findCandidateClients(group, inputs.config, inputs.overrides.shifts)
+    const seen = viewAsPrimary(group, candidate, inputs)
+    const outages = [
+      ...outageFindings(group, candidate, clients, seen),
+      ...upstreamCertificateFindings(seen, [group]),
+    ].map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
+    // What clients were told is no less for what the others are told.
+    const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
+    return [...outages, ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding))].map(
+      (finding) => ({ ...finding, about: sideKey(group, 'candidate') }),
+    )
+  })
+
+const atMostWarning = (finding: Finding): Finding =>
+  finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
+
+const consequences: Readonly<Record<CandidateClients, string>> = {
+  none: '',
+  covered: ', so the primary serves its clients',
+  exposed: ', so requests of its clients fail',
+}
+
+/** Finds why nothing, or hardly anything, is sent to the candidate. */
+const outageFindings = (
+  group: Group,
+  { endpoints, breaker }: CandidateReport,
+  clients: CandidateClients,
+  seen: FindingInputs,
+): readonly Finding[] => {
+  const name = describeSide(group, 'candidate')
+  const consequence = consequences[clients]
+  const about = sideKey(group, 'candidate')
+  const command = `lender-gateway check --online ${seen.file.name}`
+  if (endpoints.every(({ state }) => state.name === 'draining')) {
+    const cause = `every endpoint of ${name} drains, or has weight 0${consequence}`
+    return [createFinding(clients === 'exposed' ? 'critical' : 'notice', about, cause)]
+  }
+  const outage = groupOutage(group, seen)
+  if (outage !== null) {
+    const { since, fact } = outage
+    const begun = since === null ? '' : ` since ${formatTimeOfDay(since, seen.at)}`
+    const cause = `no endpoint of ${name} serves${begun}${consequence}: ${fact}`
+    return [createFinding('critical', about, cause, { since, command })]
+  }
+  if (breaker === null || breaker.state === 'closed') return []
+  const { lastFailure } = breaker
+  const why = lastFailure === null ? '' : `, because ${lastFailurePhrase(lastFailure, lastFailure.endpoint)}`
+  const cause = `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}${consequence}${why}`
+  return [createFinding('critical', about, cause, { since: breaker.outageSince ?? breaker.since, command })]
+}
+
+const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: FindingInputs): readonly Finding[] => {
+  const causes = getUpstreamErrors(group, seen)
+  return [
+    ...endpoints.flatMap((each) => endpointFindings(group, each, causes, seen)),
+    ...clientErrorFindings(group, seen),
+  ]
+}
+
+/** Views the candidate of a group as its upstream, so that the same rules judge both. */
+const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: FindingInputs): FindingInputs => {
+  const { config, report } = inputs
+  const ofPrimary: ReadonlySet<string | null> = new Set(report.upstreams[group].endpoints.map(({ url }) => url))
+  const { upstream } = config.upstreams[group].candidate ?? { upstream: config.upstreams[group] }
+  return {
+    ...inputs,
+    config: { ...config, upstreams: { ...config.upstreams, [group]: upstream } },
+    report: {
+      ...report,
+      upstreams: { ...report.upstreams, [group]: { ...candidate, retryBudget: null, candidate: null } },
+      // They name an endpoint by its URL. Those of one that the primary has as well are told of the primary.
+      recentErrors: {
+        ...report.recentErrors,
+        causes: report.recentErrors.causes.filter(({ endpoint }) => !ofPrimary.has(endpoint)),
+      },
+    },
+  }
+}

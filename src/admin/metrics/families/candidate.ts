@@ -1,0 +1,36 @@
+import { allOperations, sides } from '../../../operations.ts'
+import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
+
+type OfOperation = readonly [string, MetricInputs['requestMetrics']['operations']['none']]
+
+/** Lists the operations whose group has a candidate. */
+const sided = ({ config, requestMetrics }: MetricInputs): readonly OfOperation[] =>
+  allOperations.flatMap(({ id, group }): readonly OfOperation[] =>
+    config.upstreams[group].candidate === null ? [] : [[id, requestMetrics.operations[id]]],
+  )
+
+// A rate shows a first event only if the series was there, at 0, before it.
+const expectedClasses = [2, 3, 4, 5]
+
+const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
+  sided(inputs).flatMap(([operation, counted]) =>
+    sides.flatMap((side) => {
+      const counts = new Map(expectedClasses.map((statusClass) => [statusClass, 0]))
+      for (const each of counted.sides) if (each.side === side) counts.set(each.statusClass, each.count)
+      return [...counts].map(([statusClass, count]) => [operation, side, `${statusClass}xx`, count] as const)
+    }),
+  ),
+)
+
+/** What became of requests by the side of their client. No series for a group without a candidate. */
+export const candidateMetrics: MetricDefinitions = {
+  side_requests_total: bySide.counter(
+    'Requests while a candidate is in use, by the side that their client is on, and by the class of their status.',
+    asCounted,
+  ),
+  candidate_fallbacks_total: seriesFor(['operation'], sided).counter(
+    'Requests of clients on the candidate that the primary served.',
+    ({ fallbacks }) => fallbacks,
+  ),
+}

@@ -1,0 +1,37 @@
+import type { ShadowReport } from '../../../observe/candidate/shadow-counts.ts'
+import { type Group, groups } from '../../../operations.ts'
+import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
+
+const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonly [Group, ShadowReport])[] =>
+  groups.flatMap((group) => {
+    const shadow = upstreams[group].candidate?.shadow
+    return shadow ? [[group, shadow] as const] : []
+  })
+
+/** Creates series for each count of a record, by its name. */
+const seriesOfCounts = <Label extends string>(
+  label: Label,
+  read: (shadow: ShadowReport) => Readonly<Record<string, number>>,
+) =>
+  seriesFor(['group', label], (inputs) =>
+    listShadows(inputs).flatMap(([group, shadow]) =>
+      Object.entries(read(shadow)).map(([name, count]) => [group, name, count] as const),
+    ),
+  )
+
+const perGroup = seriesFor(['group'], listShadows)
+
+/** The copies of requests that go to candidates. No series for a group without any. */
+export const shadowMetrics: MetricDefinitions = {
+  shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', ({ sent }) => sent),
+  shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', ({ underWay }) => underWay),
+  shadow_answers_total: seriesOfCounts('outcome', ({ outcomes }) => outcomes).counter(
+    'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
+    asCounted,
+  ),
+  shadow_dropped_total: seriesOfCounts('reason', ({ dropped }) => dropped).counter(
+    'Requests that were to be copied and were not, by what was in the way.',
+    asCounted,
+  ),
+}

@@ -1,0 +1,49 @@
+import { type Group, groups } from '../../../operations.ts'
+import { formatPercent } from '../../../units.ts'
+import type { Overview } from '../../api/overview.ts'
+import { describeShift, type ShiftStatus } from '../../api/shift-status.ts'
+import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable } from '../components.ts'
+import { type Html, html } from '../html.ts'
+
+interface CandidateRow {
+  readonly group: Group
+  readonly shift: ShiftStatus
+}
+
+/** Renders how much of each group goes to its candidate, why, and what comes next. */
+export const candidateSection = ({ at, status: { upstreams } }: Overview): Html => {
+  const rows = groups.flatMap((group): readonly CandidateRow[] => {
+    const shift = upstreams[group]?.candidate?.shift
+    return shift == null ? [] : [{ group, shift }]
+  })
+  const clock = (time: string): string => (time.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 19) : time)
+  return htmlSection(
+    'candidates',
+    'Candidates',
+    rows.length === 0
+      ? html`<p>No group has one.</p>`
+      : htmlTable<CandidateRow>({
+          id: 'candidates-table',
+          caption: 'How much of each group goes to its candidate',
+          idOf: ({ group }) => `candidate-${group}`,
+          isBad: ({ shift }) => shift.stopped && shift.cause === 'guard',
+          bodies: [{ rows }],
+          columns: [
+            { title: 'Group', cell: ({ group }) => html`<b>${group}</b>` },
+            { title: 'Share', cell: ({ shift }) => shareBadge(shift) },
+            {
+              title: 'Gets',
+              kind: 'wide',
+              cell: ({ shift }) => describeShift(shift, { since: clock, until: clock }),
+            },
+            { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
+          ],
+        }),
+  )
+}
+
+const shareBadge = ({ share, stopped, cause }: ShiftStatus): Html => {
+  if (stopped) return badge(cause === 'guard' ? 'bad' : 'warning', cause === 'guard' ? 'taken back' : 'aborted')
+  const tone: BadgeTone = share === 0 ? 'off' : 'notice'
+  return badge(tone, formatPercent(share))
+}

@@ -1,0 +1,92 @@
+import type * as z from 'zod'
+import type { Group } from '../../operations.ts'
+import type { CandidateConfig, HealthCheckConfig, UpstreamConfig } from '../config.ts'
+import { hashValue } from '../config-hash.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import { mergeLevels, type PartialLevel } from '../schema/inheritance.ts'
+import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from '../sections/upstream-policies.ts'
+
+type ParsedUpstream = ParsedConfig['upstreams'][Group]
+type ParsedCandidate = NonNullable<ParsedUpstream['candidate']>
+type Defaults = ParsedConfig['defaults']
+
+/** Merges a group with the defaults. A policy that only the group turns on has built-in values for its other keys. */
+export function resolveUpstream(given: ParsedUpstream, defaults: Defaults): UpstreamConfig {
+  const { endpoints, host, request, response, candidate, ...stated } = given
+  const { deadline: _, maxBody: __, ...policy } = mergeLevels<Defaults>(stated, defaults)
+  const upstream: UpstreamConfig = {
+    endpoints,
+    host,
+    request,
+    response,
+    ...policy,
+    healthCheck: requirePath(resolvePolicy(given.healthCheck, defaults.healthCheck, healthCheckSchema)),
+    outlier: resolvePolicy(given.outlier, defaults.outlier, outlierSchema),
+    circuitBreaker: resolvePolicy(given.circuitBreaker, defaults.circuitBreaker, circuitBreakerSchema),
+    retry: resolvePolicy(given.retry, defaults.retry, retrySchema),
+    candidate: null,
+  }
+  return { ...upstream, candidate: candidate && resolveCandidate(candidate, upstream) }
+}
+
+/** Merges a candidate with the upstream of its group, as a group is merged with the defaults. */
+const resolveCandidate = (given: ParsedCandidate, upstream: UpstreamConfig): CandidateConfig => {
+  const {
+    endpoints,
+    host,
+    request,
+    response,
+    timeouts,
+    keepAlive,
+    maxConnections,
+    maxPending,
+    resolve,
+    tls,
+    balance,
+    slowStart,
+    healthCheck,
+    outlier,
+    circuitBreaker,
+    ...own
+  } = given
+  const stated = {
+    host,
+    request,
+    response,
+    timeouts,
+    keepAlive,
+    maxConnections,
+    maxPending,
+    resolve,
+    tls,
+    balance,
+    slowStart,
+  }
+  return {
+    ...own,
+    digest: hashValue({ ...given, tls: tls && { ...tls, ca: null, certificate: null, key: null } }),
+    upstream: {
+      ...mergeLevels<UpstreamConfig>(stated, upstream),
+      endpoints,
+      healthCheck: requirePath(resolvePolicy(healthCheck, upstream.healthCheck, healthCheckSchema)),
+      outlier: resolvePolicy(outlier, upstream.outlier, outlierSchema),
+      circuitBreaker: resolvePolicy(circuitBreaker, upstream.circuitBreaker, circuitBreakerSchema),
+      retry: null,
+      concurrency: null,
+    },
+  }
+}
+
+const resolvePolicy = <S extends z.ZodObject>(
+  stated: PartialLevel<z.output<S>> | null | undefined,
+  inherited: z.output<S> | null,
+  schema: S,
+): z.output<S> | null =>
+  stated === null ? null : mergeLevels(stated, stated === undefined ? inherited : (inherited ?? schema.parse({})))
+
+const requirePath = (given: z.output<typeof healthCheckSchema> | null): HealthCheckConfig | null => {
+  if (given === null) return null
+  const { path } = given
+  if (path === null) throw new TypeError('a health check without a path is refused before')
+  return { ...given, path }
+}

@@ -1,0 +1,53 @@
+import * as z from 'zod'
+import { optionalKey } from '../schema/annotations.ts'
+import { optionalPolicy } from '../schema/inheritance.ts'
+import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { duration, percent } from '../schema/scalar-types.ts'
+
+const maxSteps = 20
+const week = 7 * 24 * 3_600_000
+
+const shares = z
+  .array(percent('The share of a step', { min: 0.0001 }))
+  .min(1)
+  .max(maxSteps)
+  .check((context) => {
+    const at = context.value.findIndex((share, index) => share <= (context.value[index - 1] ?? 0))
+    if (at < 0) return
+    const params = { expected: 'each more than the one before', hint: 'write them in order: [1%, 5%, 25%, 100%]' }
+    context.issues.push({ code: 'custom', message: 'not rising', path: [at], params, input: context.value })
+  })
+  .meta({ description: 'The shares, one after the other' })
+
+// RFC 3339 §5.6, with seconds and a zone: a time without one is another elsewhere.
+const timePattern = '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,3})?([Zz]|[+-]\\d{2}:\\d{2})$'
+
+/** The schema of a point in time, parsed to milliseconds since the epoch. */
+const time = (description: string) =>
+  scalar<number>(
+    {
+      expected: 'a time such as 2026-11-23T22:00:00Z',
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+        const parsed = new RegExp(timePattern).test(value) ? Date.parse(value) : Number.NaN
+        return Number.isNaN(parsed)
+          ? new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
+          : parsed
+      },
+      render: (value) => new Date(value).toISOString(),
+      json: { type: 'string', pattern: timePattern },
+    },
+    description,
+  )
+
+/** The schema of the steps of a candidate: shares that follow each other by themselves. */
+export const stepsSchema = optionalPolicy(
+  z
+    .strictObject({
+      shares,
+      every: duration('How long each share holds before the next', { min: 1000, max: week }),
+      startedAt: optionalKey(time('When the first began or begins; without it, when the gateway has the steps')),
+    })
+    .meta({ description: 'Shares that follow each other by themselves, until one is taken back' }),
+  '{ shares: [1%, 5%, 25%, 100%], every: 15m }',
+)

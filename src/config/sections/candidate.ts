@@ -1,0 +1,69 @@
+import * as z from 'zod'
+import { annotate } from '../schema/annotations.ts'
+import { optionalResponseField } from '../schema/header-fields.ts'
+import { partialShape } from '../schema/inheritance.ts'
+import { renderMap } from '../schema/render.ts'
+import { boolean, percent } from '../schema/scalar-types.ts'
+import { candidateShadowSchema } from './candidate-shadow.ts'
+import { stepsSchema } from './candidate-steps.ts'
+import { clientName } from './clients.ts'
+import { defaultsSchema } from './upstream-defaults.ts'
+import { endpointUrlSchema, targetShape } from './upstream-target.ts'
+
+// Above the two sides: one wait, one size, one count of attempts and of requests in flight for both.
+const aboveSides = { deadline: true, maxBody: true, retry: true, concurrency: true } as const
+
+const policies = defaultsSchema.omit(aboveSides)
+
+const { endpoints, ...inheritedTarget } = targetShape
+
+const inheritedShape = partialShape(inheritedTarget)
+
+const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
+
+/** The keys of a candidate that no upstream has. Each has a default, so that a URL alone is a candidate. */
+const ownForm = z.strictObject({
+  share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
+  steps: stepsSchema.prefault('none'),
+  shadow: candidateShadowSchema.prefault('none'),
+  clients: z
+    .array(clientName('The name of a client, as clients has it'))
+    .max(10_000)
+    .meta({ description: 'Clients that it gets, whatever the share is' })
+    .prefault([]),
+  fallback: boolean(
+    'Whether the upstream of the group serves what fails here, where another attempt is allowed',
+  ).prefault(true),
+  expose: optionalResponseField('The response field that names the side, or none', 'X-Upstream-Side').prefault('none'),
+})
+
+const nothingStated: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
+
+const shortForm = endpointUrlSchema.transform((endpoint) => ({
+  endpoints: [endpoint],
+  ...nothingStated,
+  ...ownForm.parse({}),
+}))
+
+const candidateForm = <S extends z.core.$ZodLooseShape>(inherited: S) =>
+  annotate(
+    z
+      .union([shortForm, z.strictObject({ endpoints, ...inherited, ...ownForm.shape })])
+      .meta({ id: 'Candidate', description: 'A second upstream, to be tried before it replaces the first' }),
+    {
+      render: (candidate) => ({
+        ...renderMap(z.strictObject(targetShape), Object(candidate).upstream),
+        ...renderMap(policies, Object(candidate).upstream),
+        ...renderMap(ownForm, candidate),
+      }),
+    },
+  )
+
+/**
+ * The schema of the candidate of a group: a URL, `sandbox`, or the long form. What it leaves out is that of its group's
+ * upstream.
+ */
+export const candidateSchema = candidateForm(policyShape)
+
+/** The schema of the candidate for editors, which shows the built-in values. */
+export const describedCandidateSchema = candidateForm({ ...inheritedShape, ...policies.shape })

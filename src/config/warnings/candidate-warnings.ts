@@ -1,0 +1,85 @@
+import { groups } from '../../operations.ts'
+import type { CandidateConfig, UpstreamConfig } from '../config.ts'
+import type { KeyPath } from '../problem.ts'
+import type { RuleResult, WarningRule } from '../rules/rule.ts'
+import { findDuplicates } from './upstream-warnings.ts'
+
+type CandidateRule = (candidate: {
+  /** Where it stands. */
+  readonly path: KeyPath
+  readonly config: CandidateConfig
+  /** The upstream of its group. */
+  readonly primary: UpstreamConfig
+  /** What the candidate itself says of TLS; undefined: nothing. */
+  readonly statedTls: object | undefined
+}) => RuleResult
+
+const ofEachCandidate =
+  (rule: CandidateRule): WarningRule =>
+  ({ parsed, config: { upstreams } }) =>
+    groups.map((group) => {
+      const primary = upstreams[group]
+      const { candidate: config } = primary
+      const statedTls = parsed.upstreams[group].candidate?.tls
+      return config && rule({ path: ['upstreams', group, 'candidate'], config, primary, statedTls })
+    })
+
+const duplicates: CandidateRule = ({ path, config: { upstream } }) => findDuplicates(path, upstream)
+
+/** Warns of a candidate that gets the very requests of its group at the very places: there is nothing to try. */
+const sameAsPrimary: CandidateRule = ({ path, config: { upstream }, primary }) => {
+  const names = primary.endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
+  const isSame =
+    upstream.endpoints.every(({ origin, pathPrefix }) => names.includes(origin + pathPrefix)) &&
+    JSON.stringify([upstream.host, upstream.request]) === JSON.stringify([primary.host, primary.request])
+  return (
+    isSame && {
+      path,
+      message: 'this candidate is the upstream of its group: there is nothing to try',
+      expected: 'other endpoints, or another host or request',
+      found: 'the same',
+      hint: 'write the URL of the upstream that is to be tried, or remove candidate',
+    }
+  )
+}
+
+const withoutHealthCheck: CandidateRule = ({ path, config: { upstream } }) =>
+  upstream.healthCheck === null &&
+  upstream.endpoints.some(({ origin }) => origin !== 'sandbox') && {
+    path,
+    message: 'the gateway does not notice that this candidate is down before it has requests',
+    expected: 'a healthCheck, of the candidate or its group',
+    found: 'none',
+    hint: 'add healthCheck: { path: … } to the group',
+  }
+
+const unverifiedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
+  statedTls !== undefined &&
+  'verify' in statedTls &&
+  !upstream.tls.verify && {
+    path: [...path, 'tls', 'verify'],
+    message:
+      'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
+    expected: 'true',
+    found: 'false for this candidate',
+    hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',
+  }
+
+const unusedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
+  statedTls !== undefined &&
+  !upstream.endpoints.some(({ origin }) => origin.startsWith('https:')) && {
+    path: [...path, 'tls'],
+    message: 'this does nothing: no endpoint of the candidate is spoken to over TLS',
+    expected: 'an endpoint with https://',
+    found: 'none',
+    hint: 'write https:// in front of the endpoints, or remove tls',
+  }
+
+/** The warnings of candidates. */
+export const candidateWarnings: readonly WarningRule[] = [
+  duplicates,
+  sameAsPrimary,
+  withoutHealthCheck,
+  unverifiedTls,
+  unusedTls,
+].map(ofEachCandidate)

@@ -1,0 +1,78 @@
+import { now } from '../../clock.ts'
+import type { ProxyResponse } from '../../exchange.ts'
+import type { FailureKind } from '../../failures/kinds.ts'
+import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import type { ShadowAnswer } from '../../observe/candidate/shadow-pair.ts'
+import type { BodyShare } from '../../shared/bodies/body-room.ts'
+import { RecordedBody } from './recorded-body.ts'
+
+/** Records what one side answers, as it comes. */
+export class AnswerRecorder {
+  /** When its request was sent last, on the monotonic clock. */
+  sentAt = now()
+  readonly #body: RecordedBody
+  #status: number | null = null
+  #fields: HeaderFields = []
+  #headMs: number | null = null
+  #answer: ShadowAnswer | null = null
+
+  /** A body of more than `maxBytes` is hashed. */
+  constructor(maxBytes: number, room: BodyShare) {
+    this.#body = new RecordedBody(maxBytes, room)
+  }
+
+  /** The answer. Null: it has not ended. */
+  get answer(): ShadowAnswer | null {
+    return this.#answer
+  }
+
+  /** Null: no head has come. */
+  get status(): number | null {
+    return this.#status
+  }
+
+  head({ status, fields }: ProxyResponse): void {
+    this.#status = status
+    this.#fields = fields
+    this.#headMs = now() - this.sentAt
+  }
+
+  /** Adds a chunk of the body; false: it is longer than is read. */
+  data(chunk: Buffer): boolean {
+    return this.#body.push(chunk)
+  }
+
+  /** Gives up the body: the rest of it is not read. */
+  cut(): void {
+    this.#body.cut()
+  }
+
+  /** The bytes of the body that have come. */
+  get length(): number {
+    return this.#body.length
+  }
+
+  /** Takes the whole body, in memory that is never freed by hand. */
+  whole(bytes: Buffer): void {
+    this.#body.keep(bytes)
+  }
+
+  /** Ends the answer; `failure` is why it is not complete, null: it is. */
+  end(failure: FailureKind | null): ShadowAnswer {
+    this.#answer ??= {
+      status: this.#status,
+      contentType: getFirstFieldValue(this.#fields, 'content-type') ?? null,
+      fields: this.#fields,
+      body: this.#body.end(),
+      headMs: this.#headMs,
+      totalMs: now() - this.sentAt,
+      failure,
+    }
+    return this.#answer
+  }
+
+  /** Gives the room and the memory of the body back. */
+  free(): void {
+    this.#body.free()
+  }
+}

@@ -1,0 +1,96 @@
+import type { ResponseBody } from '../../body.ts'
+import type { ProxyResponse } from '../../exchange.ts'
+import type { GatewayError } from '../../failures/errors.ts'
+import { freeBuffer } from '../../shared/buffers.ts'
+import type { AnswerRecorder } from './answer-recorder.ts'
+
+// So much of an answer is read, however little the primary has answered; beyond it, so many times as much.
+const readAnyway = 64 * 1024
+const readTimes = 4
+
+/**
+ * Reads what the candidate answers, as far as that can be compared. A body that is much longer than that of the primary
+ * waits for it, and is cut when that has ended: to read on would say no more, and would cost clients their time.
+ */
+export class CandidateReader {
+  readonly #candidate: AnswerRecorder
+  readonly #primary: AnswerRecorder
+  readonly #maxBody: number
+  readonly #onEnd: (error: GatewayError | null) => void
+  /** Null: it does not stream, or not yet. */
+  #body: ResponseBody | null = null
+
+  /** `onEnd` is called once, with why the answer is not complete; null: it is, or it was cut. */
+  constructor(
+    candidate: AnswerRecorder,
+    primary: AnswerRecorder,
+    maxBody: number,
+    onEnd: (error: GatewayError | null) => void,
+  ) {
+    this.#candidate = candidate
+    this.#primary = primary
+    this.#maxBody = maxBody
+    this.#onEnd = onEnd
+  }
+
+  /** Takes the response. */
+  take(response: ProxyResponse): void {
+    const { body } = response
+    if (this.#hasEnded) return body.discard()
+    this.#candidate.head(response)
+    const whole = body.takeBuffered()
+    if (whole !== null) {
+      this.#candidate.whole(whole)
+      return this.end(null)
+    }
+    this.#body = body
+    body.consume({
+      data: (chunk) => {
+        if (this.#hasEnded) return true
+        const isRead = this.#candidate.data(chunk)
+        if (!body.isShared) freeBuffer(chunk)
+        if (isRead) return this.#readsOn()
+        this.#cut(body)
+        return false
+      },
+      end: () => this.end(null),
+      fail: (error) => this.end(error),
+    })
+  }
+
+  /** Goes on, if it waits for more of the primary's answer. */
+  readOn(): void {
+    if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
+  }
+
+  /** Ends the answer; null: there is nothing more to read. */
+  end(error: GatewayError | null): void {
+    if (this.#hasEnded) return
+    this.#candidate.end(error?.kind ?? null)
+    this.#onEnd(error)
+  }
+
+  get #hasEnded(): boolean {
+    return this.#candidate.answer !== null
+  }
+
+  #readsOn(): boolean {
+    if (this.#candidate.length <= this.#readable) return true
+    if (this.#primary.answer !== null && this.#body !== null) this.#cut(this.#body)
+    return false
+  }
+
+  /** How much of it is read, for as much as there is of the primary's. */
+  get #readable(): number {
+    const { length, answer } = this.#primary
+    if (answer !== null && length > this.#maxBody) return length // the hashes of longer ones differ
+    const several = Math.max(readAnyway, length * readTimes)
+    return answer === null ? several : Math.min(this.#maxBody, several)
+  }
+
+  #cut(body: ResponseBody): void {
+    this.#candidate.cut()
+    body.discard()
+    this.end(null)
+  }
+}

@@ -1,0 +1,41 @@
+import { createHmac } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Group } from '../../operations.ts'
+import { formatOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
+
+/** How many buckets there are: a share counts in steps of 0.01 %. */
+export const bucketCount = 10_000
+
+/**
+ * Returns the bucket of an owner of requests to a group, from 0 to 9,999. It depends on both alone: reloads, restarts
+ * and other gateways agree, and no edit of the candidate moves a client. Each group has a salt of its own, so that the
+ * same clients are not the first in all groups.
+ */
+export const clientBucket = (group: Group, owner: RequestOwner): number =>
+  createHmac('sha256', `lender-gateway: the side of a client of ${group}`)
+    .update(formatOwner(owner))
+    .digest()
+    .readUInt32BE(0) % bucketCount
+
+/** Returns how many buckets are a share. They are the first ones, so that a larger share only adds clients. */
+export const bucketsOfShare = (share: number): number => Math.round(share * bucketCount)
+
+// An HMAC takes 2.5 µs, and looking it up 0.03 µs. Many more than a lender has clients; a stranger's addresses push out
+// each other, and no client.
+const maxRemembered = 4096
+
+/** Creates a {@link clientBucket} of one group that remembers the buckets of the last owners. */
+export const createBucketMemory = (group: Group): ((owner: RequestOwner) => number) => {
+  const clients = new LRUCache<string, number>({ max: maxRemembered })
+  const addresses = new LRUCache<string, number>({ max: maxRemembered })
+  return (owner) => {
+    const isClient = 'client' in owner
+    const remembered = isClient ? clients : addresses
+    const name = isClient ? owner.client : owner.address
+    const known = remembered.get(name)
+    if (known !== undefined) return known
+    const bucket = clientBucket(group, owner)
+    remembered.set(name, bucket)
+    return bucket
+  }
+}

@@ -1,0 +1,75 @@
+import { createHash, type Hash } from 'node:crypto'
+import type { ShadowBody } from '../../observe/candidate/shadow-pair.ts'
+import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import type { BodyShare } from '../../shared/bodies/body-room.ts'
+
+// Of a body that is longer than is kept, so many times as much is hashed: enough for a report, and an end to a body
+// that has none.
+const hashedTimes = 16
+
+/** The body of one side's answer as it comes: kept up to a bound, and hashed beyond it. */
+export class RecordedBody {
+  readonly #maxHashedBytes: number
+  readonly #copy: BodyCopy
+  #length = 0
+  /** Null: the bytes are kept, or too many have come. */
+  #hash: Hash | null = null
+  #sha256: string | null = null
+  #isKept = true
+
+  constructor(maxBytes: number, room: BodyShare) {
+    this.#maxHashedBytes = maxBytes * hashedTimes
+    this.#copy = new BodyCopy(maxBytes, room)
+  }
+
+  /** Adds a chunk; false: it is longer than is read. */
+  push(chunk: Buffer): boolean {
+    this.#length += chunk.length
+    if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
+    if (this.#length > this.#maxHashedBytes) {
+      this.cut()
+      return false
+    }
+    this.#hash?.update(chunk)
+    return true
+  }
+
+  /** The bytes that have come. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** Gives up what has come: the rest is not read. */
+  cut(): void {
+    this.#isKept = false
+    this.#hash = null
+    this.#copy.close()
+  }
+
+  /** Takes the whole body, without a copy. */
+  keep(whole: Buffer): void {
+    this.#length = whole.length
+    if (this.#copy.keep(whole)) return
+    this.#beginHash()
+    if (whole.length <= this.#maxHashedBytes) this.#hash?.update(whole)
+    else this.cut()
+  }
+
+  /** Ends it. What has come is all that there is. */
+  end(): ShadowBody {
+    this.#sha256 ??= this.#hash?.digest('hex') ?? null
+    return { length: this.#length, bytes: this.#isKept ? this.#copy.bytes : null, sha256: this.#sha256 }
+  }
+
+  /** Gives the room back, and the memory, which nothing reads any more. */
+  free(): void {
+    this.#copy.close()
+    this.#hash = null
+  }
+
+  #beginHash(): void {
+    this.#isKept = false
+    this.#hash = createHash('sha256').update(this.#copy.bytes)
+    this.#copy.close()
+  }
+}

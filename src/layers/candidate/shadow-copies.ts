@@ -1,0 +1,65 @@
+import { createShadowCounts, type ShadowReport } from '../../observe/candidate/shadow-counts.ts'
+import { BodyRoom } from '../../shared/bodies/body-room.ts'
+import type { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
+
+/** A copy that is under way. */
+export interface StoppableCopy {
+  /** Cuts it: nothing comes of it any more. */
+  stop(): void
+}
+
+/** How much the copies of a group may take of a process. */
+export interface ShadowBounds {
+  /** The most copies that are under way at once. */
+  readonly concurrency: number
+  /** The most memory of their bodies, and of the answers to them. */
+  readonly maxBytes: number
+}
+
+/**
+ * The copies of one group's requests that are under way in a process, and what became of those before. It outlives
+ * reloads: what is under way counts against the bounds of the next configuration too.
+ */
+export class ShadowCopies {
+  readonly counts = createShadowCounts()
+  /** The room for their bodies, and for both answers. */
+  readonly room = new BodyRoom(0)
+  /** What is done with pairs when nothing waits for it. */
+  readonly work: DeferredWork
+  readonly #underWay = new Set<StoppableCopy>()
+  #concurrency = 0
+  #isStopped = false
+
+  constructor(work: DeferredWork) {
+    this.work = work
+  }
+
+  get report(): ShadowReport {
+    const { outcomes, dropped, ...counts } = this.counts
+    return { ...counts, underWay: this.#underWay.size, outcomes: { ...outcomes }, dropped: { ...dropped } }
+  }
+
+  set bounds({ concurrency, maxBytes }: ShadowBounds) {
+    this.#concurrency = concurrency
+    this.room.maxBytes = maxBytes
+  }
+
+  /** Lets a copy begin; a reason: it may not. */
+  begin(copy: StoppableCopy): 'full' | 'stopped' | null {
+    if (this.#isStopped) return 'stopped'
+    if (this.#underWay.size >= this.#concurrency) return 'full'
+    this.#underWay.add(copy)
+    return null
+  }
+
+  /** Counts a copy out. */
+  end(copy: StoppableCopy): void {
+    this.#underWay.delete(copy)
+  }
+
+  /** Cuts every copy, and lets none begin any more: a process that stops does not wait for them. */
+  stop(): void {
+    this.#isStopped = true
+    for (const copy of [...this.#underWay]) copy.stop()
+  }
+}

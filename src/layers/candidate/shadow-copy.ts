@@ -1,0 +1,245 @@
+import { CoalescedTimer, epochMs, now } from '../../clock.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { failureTable } from '../../failures/kinds.ts'
+import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import { type ShadowDropReason, toShadowOutcome } from '../../observe/candidate/shadow-counts.ts'
+import type { ShadowAnswer, ShadowedRequest } from '../../observe/candidate/shadow-pair.ts'
+import { createBackgroundExchange } from '../../shared/background-exchange.ts'
+import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import { WholeBody } from '../../shared/bodies/buffered-request-body.ts'
+import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
+import { ObservedResponseBody } from '../../shared/bodies/observed-response-body.ts'
+import { hasTokenInQuery } from '../../shared/token-in-query.ts'
+import { AnswerRecorder } from './answer-recorder.ts'
+import { CandidateReader } from './candidate-reader.ts'
+import type { ShadowOptions } from './shadow.ts'
+import type { StoppableCopy } from './shadow-copies.ts'
+
+/**
+ * The copy of one request. It waits until the primary's request is on its way, and its body is complete. It ends when
+ * both sides have answered, or when its time is over.
+ */
+export class ShadowCopy implements StoppableCopy {
+  readonly #exchange: Exchange
+  readonly #toCopyFields: (fields: HeaderFields) => HeaderFields
+  readonly #options: ShadowOptions
+  readonly #timer = new CoalescedTimer(() => this.#onTimeout())
+  readonly #requestBody: BodyCopy
+  readonly #primary: AnswerRecorder
+  readonly #candidate: AnswerRecorder
+  readonly #reader: CandidateReader
+  /** When the primary got the request, in ms since the epoch. Null: it has not. */
+  #sentAt: number | null = null
+  /** Whether the whole body has been copied, or there is none. */
+  #isBodyComplete: boolean
+  /** The exchange with the candidate. Null: it has not begun. */
+  #own: Exchange | null = null
+  /** Whether what the primary answers is of use: nothing has cut it but the primary itself. */
+  #isPairable = true
+  #isOver = false
+
+  constructor(exchange: Exchange, toCopyFields: (fields: HeaderFields) => HeaderFields, options: ShadowOptions) {
+    const { maxBody, copies } = options
+    this.#exchange = exchange
+    this.#toCopyFields = toCopyFields
+    this.#options = options
+    this.#requestBody = new BodyCopy(maxBody, copies.room, exchange.body.length)
+    this.#primary = new AnswerRecorder(maxBody, copies.room)
+    this.#candidate = new AnswerRecorder(maxBody, copies.room)
+    this.#reader = new CandidateReader(this.#candidate, this.#primary, maxBody, (error) => this.#onCandidateEnd(error))
+    this.#isBodyComplete = exchange.body.length === 0
+    exchange.onSent = () => this.#onSent()
+    const { body } = exchange
+    if (!this.#isBodyComplete && !body.replayable && !this.#isTooLong)
+      copyRequestBody(body, this.#requestBody, () => this.#onBody())
+  }
+
+  /** Takes the primary's response, and returns the one to hand on: the same. */
+  onResponse(response: ProxyResponse): ProxyResponse {
+    if (this.#isOver) return response
+    this.#primary.head(response)
+    const { status, reason, fields, body } = response
+    const observed = new ObservedResponseBody(body, {
+      onChunk: (chunk) => {
+        if (this.#isOver || !this.#isPairable) return
+        this.#primary.data(chunk)
+        this.#reader.readOn()
+      },
+      onWhole: (whole) => {
+        if (!this.#isOver && this.#isPairable) this.#primary.whole(whole)
+      },
+      onEnd: () => this.#endPrimary(null),
+      onCut: (error) => this.#endPrimary(error ?? new GatewayError('client-gone')),
+    })
+    return { status, reason, fields, body: observed }
+  }
+
+  /** Takes the failure of the primary's request. */
+  onFailure(error: unknown): void {
+    this.#endPrimary(GatewayError.from(error))
+  }
+
+  stop(): void {
+    this.#end()
+    this.#own?.abort(new GatewayError('overloaded', { cause: 'the process stops' }))
+  }
+
+  get #isTooLong(): boolean {
+    return (this.#exchange.body.length ?? 0) > this.#options.maxBody
+  }
+
+  #onSent(): void {
+    this.#primary.sentAt = now()
+    if (this.#sentAt !== null || this.#isOver) return
+    this.#sentAt = epochMs()
+    const { body } = this.#exchange
+    if (this.#isTooLong) this.#drop('body-too-large')
+    else if (this.#isBodyComplete) this.#beginLater()
+    else if (body.replayable)
+      body.read().then(
+        (chunks) => this.#onRead(chunks),
+        () => this.#drop('body-unfinished'),
+      )
+  }
+
+  /** Takes a body that was read before it was sent. */
+  #onRead(chunks: readonly Buffer[]): void {
+    for (const chunk of chunks) this.#requestBody.push(chunk)
+    this.#onBody()
+  }
+
+  #onBody(): void {
+    this.#isBodyComplete = true
+    if (this.#sentAt !== null) this.#beginLater()
+  }
+
+  /** Begins after what is written in this turn of the event loop: the primary's request first of all. */
+  #beginLater(): void {
+    if (!this.#options.copies.work.add(() => this.#begin())) this.#drop('full')
+  }
+
+  #begin(): void {
+    if (this.#isOver || this.#own !== null) return
+    const { copies, forwardsCredentials, timeoutMs, send } = this.#options
+    const { query, fields } = this.#exchange
+    const { failure } = this.#requestBody
+    if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
+    if (!forwardsCredentials && hasTokenInQuery(query)) return this.#drop('credential-in-query')
+    const refused = copies.begin(this)
+    if (refused !== null) return this.#drop(refused)
+    const own = createBackgroundExchange(this.#exchange, true)
+    own.fields = this.#toCopyFields(fields)
+    own.body = new WholeBody(this.#requestBody.bytes)
+    own.trace = null
+    own.onSent = () => {
+      this.#candidate.sentAt = now()
+    }
+    this.#own = own
+    this.#candidate.sentAt = now()
+    copies.counts.sent++
+    this.#timer.set(timeoutMs)
+    send(own).then(
+      (response) => {
+        if (this.#isOver) response.body.discard()
+        else this.#reader.take(response)
+      },
+      (error) => this.#reader.end(GatewayError.from(error)),
+    )
+  }
+
+  #onCandidateEnd(error: GatewayError | null): void {
+    if (this.#isOver) return
+    const { status } = this.#candidate
+    const { outcomes } = this.#options.copies.counts
+    outcomes[error !== null || status === null ? 'failed' : toShadowOutcome(status)]++
+    this.#own?.finish()
+    this.#settle()
+  }
+
+  /** Ends the primary's side; null: with a whole answer. */
+  #endPrimary(error: GatewayError | null): void {
+    if (this.#isOver || this.#primary.answer !== null) return
+    if (this.#own === null && !this.#isBodyComplete) {
+      // It will never be complete.
+      if (this.#sentAt === null) this.#end()
+      else this.#drop('body-unfinished')
+      return
+    }
+    if (this.#sentAt === null) return this.#end()
+    this.#isPairable = error === null || isAnswer(error)
+    this.#primary.end(error?.kind ?? null)
+    this.#reader.readOn()
+    this.#settle()
+  }
+
+  #onTimeout(): void {
+    const late = new GatewayError('deadline-exceeded')
+    this.#reader.end(late)
+    this.#own?.abort(late)
+    // Of the primary there is no answer yet: a client may read for hours.
+    if (!this.#isOver) this.#end()
+  }
+
+  #settle(): void {
+    const primary = this.#primary.answer
+    const candidate = this.#candidate.answer
+    if (primary === null || candidate === null) return
+    if (this.#isPairable) this.#handOn(primary, candidate)
+    else this.#end()
+  }
+
+  /** Hands the pair on, when what is written in this turn has gone out. */
+  #handOn(primary: ShadowAnswer, candidate: ShadowAnswer): void {
+    const { copies, onPair } = this.#options
+    this.#leave()
+    const request = this.#describeRequest()
+    const isQueued = copies.work.add(() => {
+      try {
+        copies.counts.pairs++
+        onPair(primary, candidate, request)
+      } finally {
+        this.#freeAnswers()
+      }
+    })
+    if (!isQueued) this.#freeAnswers()
+  }
+
+  #describeRequest(): ShadowedRequest {
+    const { operation, fields } = this.#exchange
+    const { requestIdField } = this.#options
+    const requestId = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
+    return { operation: operation.id, requestId: requestId ?? null, at: this.#sentAt ?? epochMs() }
+  }
+
+  #drop(reason: ShadowDropReason): void {
+    this.#options.copies.counts.dropped[reason]++
+    this.#end()
+  }
+
+  /** Ends it without a pair. */
+  #end(): void {
+    this.#leave()
+    this.#freeAnswers()
+  }
+
+  /** Gives back everything but the answers. */
+  #leave(): void {
+    this.#isOver = true
+    this.#exchange.onSent = null
+    this.#timer.clear()
+    this.#options.copies.end(this)
+    // Some of it may wait to be written.
+    if (this.#own === null || this.#own.bodySent) this.#requestBody.close()
+    else this.#requestBody.release()
+  }
+
+  #freeAnswers(): void {
+    this.#primary.free()
+    this.#candidate.free()
+  }
+}
+
+/** Tells whether a failure is what a client gets of its upstream: not that it left, or asked for too much. */
+const isAnswer = ({ kind }: GatewayError): boolean =>
+  failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'

@@ -1,0 +1,68 @@
+import { foldUnderscores, type HeaderFields } from '../../header-fields.ts'
+
+/** What the fields of a copy are made by. */
+export interface ShadowFieldsOptions {
+  /** The field that says that a request is a copy. */
+  readonly marker: string
+  readonly forwardsCredentials: boolean
+  /** Names, in any case, of the fields that hold credentials of clients as configured. */
+  readonly credentialFields: readonly string[]
+}
+
+// Wherever a client may have put a credential that no key of the file names.
+const knownCredentialFields = [
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'dpop',
+  'x-api-key',
+  'x-auth-token',
+  'x-access-token',
+  'x-amz-security-token',
+  'x-csrf-token',
+  'x-xsrf-token',
+]
+
+// RFC 9440, and what proxies called it before: X-Forwarded-Client-Cert, X-SSL-Client-Cert, X-Amzn-Mtls-Clientcert-Leaf.
+const certificatePattern = /client-?cert/
+
+/**
+ * Creates the function that turns the fields of a request into those of its copy: without the credentials of the
+ * client, unless they are forwarded, and marked. Fields that the gateway itself sets for the candidate come later.
+ * Names are compared as a CGI-like back end reads them.
+ */
+export const createShadowFields = ({
+  marker,
+  forwardsCredentials,
+  credentialFields,
+}: ShadowFieldsOptions): ((fields: HeaderFields) => HeaderFields) => {
+  const removed = new Set(
+    (forwardsCredentials ? [] : [...knownCredentialFields, ...credentialFields]).map(foldUnderscores),
+  )
+  removed.add(foldUnderscores(marker))
+  return (fields) => {
+    const kept: string[] = []
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      const folded = foldUnderscores(name)
+      if (removed.has(folded) || (!forwardsCredentials && certificatePattern.test(folded))) continue
+      kept.push(name, fields[i + 1] as string)
+    }
+    kept.push(marker, '1')
+    return kept
+  }
+}
+
+/**
+ * Creates the function that removes the marker from the fields of a client's request: what comes marked is a copy, and
+ * a client must not make one. The same list comes back where there is none.
+ */
+export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => HeaderFields) => {
+  const folded = foldUnderscores(marker)
+  const isMarker = (name: string): boolean => name.length === folded.length && foldUnderscores(name) === folded
+  return (fields) => {
+    for (let i = 0; i < fields.length; i += 2)
+      if (isMarker(fields[i] as string)) return fields.filter((_, at) => !isMarker(fields[at - (at % 2)] as string))
+    return fields
+  }
+}

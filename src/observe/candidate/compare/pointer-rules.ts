@@ -1,0 +1,69 @@
+import type { ComparisonRules } from './comparison.ts'
+
+/** What the rules say of one place of a document, and of the places below it. */
+export interface PlaceRules {
+  /** Whether what stands here is not compared. */
+  readonly isIgnored: boolean
+  /** The member by which the items of an array are found. Null: their order counts. */
+  readonly keyMember: string | null
+  /** How many rules may hold further below: what a step costs. */
+  readonly size: number
+  /** Returns the rules of a member, or of an item by its index. */
+  below(segment: string): PlaceRules
+}
+
+/** A tree of the pointers, by segment. */
+interface RuleNode {
+  isIgnored: boolean
+  keyMember: string | null
+  readonly members: Map<string, RuleNode>
+  /** The node of `*`. */
+  every: RuleNode | null
+}
+
+/** Compiles the rules of places. Returns those of the whole document. */
+export const compilePointerRules = ({
+  ignore,
+  unordered,
+}: Pick<ComparisonRules, 'ignore' | 'unordered'>): PlaceRules => {
+  const root = createNode()
+  for (const pointer of ignore) findOrAddNode(root, pointer).isIgnored = true
+  for (const [pointer, member] of Object.entries(unordered)) findOrAddNode(root, pointer).keyMember = member
+  return toPlaceRules([root])
+}
+
+const createNode = (): RuleNode => ({ isIgnored: false, keyMember: null, members: new Map(), every: null })
+
+const findOrAddNode = (root: RuleNode, pointer: string): RuleNode => {
+  let node = root
+  for (const segment of pointer.split('/').slice(1)) {
+    if (segment === '*') {
+      node.every ??= createNode()
+      node = node.every
+      continue
+    }
+    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~')
+    const next = node.members.get(name) ?? createNode()
+    node.members.set(name, next)
+    node = next
+  }
+  return node
+}
+
+const toPlaceRules = (nodes: readonly RuleNode[]): PlaceRules => ({
+  isIgnored: nodes.some((node) => node.isIgnored),
+  // A name goes before `*`.
+  keyMember: nodes.find((node) => node.keyMember !== null)?.keyMember ?? null,
+  size: nodes.length,
+  below(segment) {
+    const next: RuleNode[] = []
+    for (const { members } of nodes) {
+      const named = members.get(segment)
+      if (named !== undefined) next.push(named)
+    }
+    for (const { every } of nodes) if (every !== null) next.push(every)
+    return next.length === 0 ? noRules : toPlaceRules(next)
+  },
+})
+
+const noRules: PlaceRules = { isIgnored: false, keyMember: null, size: 0, below: () => noRules }

@@ -1,0 +1,72 @@
+import type { OperationId } from '../../operations.ts'
+import { copyText } from '../copy-text.ts'
+import type { Difference, DifferenceKind } from './compare/comparison.ts'
+import { differenceKey } from './compare/differences.ts'
+import { isNoise, type NoiseRow } from './comparison-report.ts'
+
+/** So many pairs of the primary's own answers come before the first comparison. */
+export const firstNoisePairs = 5
+
+// The share of the requests that are sent to the primary twice afterwards.
+const repeatedShare = 0.01
+
+// A request that fails the second time teaches nothing: others are tried.
+const maxFirstRepeats = 2 * firstNoisePairs
+
+// An operation where more differs from one answer to the next has no comparison worth its name.
+const maxPlaces = 200
+
+// What the primary answers otherwise in these ways is a fault of its own, and none to be overlooked.
+const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'content-type', 'unreadable'])
+
+/** What differs between two answers of the primary to one request: times, ids, what comes in any order. */
+export class Noise {
+  readonly #operation: OperationId
+  readonly #places = new Map<string, { readonly place: Omit<NoiseRow, 'count'>; count: number }>()
+  #pairs = 0
+  #repeats = 0
+
+  constructor(operation: OperationId) {
+    this.#operation = operation
+  }
+
+  /** How many pairs it was learnt from. */
+  get pairs(): number {
+    return this.#pairs
+  }
+
+  /** Whether enough is known to compare. */
+  get isLearnt(): boolean {
+    return this.#pairs >= firstNoisePairs
+  }
+
+  get rows(): readonly NoiseRow[] {
+    return [...this.#places.values()].map(({ place, count }) => ({ ...place, count }))
+  }
+
+  /** Decides whether the next request is sent to the primary twice. */
+  takeRepeat(): boolean {
+    const isTaken = (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
+    if (isTaken) this.#repeats++
+    return isTaken
+  }
+
+  /** Learns from a pair of answers of the primary. */
+  learn(differences: readonly Difference[]): void {
+    if (differences.some(({ kind }) => neverNoise.has(kind))) return
+    this.#pairs++
+    for (const { kind, pointer } of differences) {
+      const key = differenceKey({ kind, pointer })
+      const known = this.#places.get(key)
+      if (known !== undefined) known.count++
+      else if (this.#places.size < maxPlaces)
+        this.#places.set(key, { place: { operation: this.#operation, kind, pointer: copyText(pointer) }, count: 1 })
+    }
+  }
+
+  /** Tells whether a difference is noise. */
+  readonly has = (key: string): boolean => {
+    const place = this.#places.get(key)
+    return place !== undefined && isNoise(place.count, this.#pairs)
+  }
+}

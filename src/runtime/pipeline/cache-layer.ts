@@ -1,0 +1,33 @@
+import type { Config, OperationCacheConfig } from '../../config/config.ts'
+import type { Layer } from '../../exchange.ts'
+import { cacheLayer } from '../../layers/cache/cache.ts'
+import type { Operation, Side } from '../../operations.ts'
+import type { CacheLease } from '../resources/cache-registry.ts'
+
+/** What the layer of one operation is made from. */
+interface CacheLayerOptions {
+  readonly operation: Operation
+  readonly config: Config
+  readonly caches: CacheLease
+}
+
+/** Creates the cache of an operation: one for each side of its group. Null: nothing is stored here. */
+export const createCacheLayer = (
+  { operation: { id }, config, caches }: CacheLayerOptions,
+  rules: OperationCacheConfig,
+): Layer | null => {
+  const { credentials } = config.cache
+  const ofSide = (side: Side): Layer | null => {
+    const partition = caches.get(id, side)
+    return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id, side))
+  }
+  const [primary, candidate] = [ofSide('primary'), ofSide('candidate')]
+  return primary === null || candidate === null ? primary : bySide(primary, candidate)
+}
+
+const bySide =
+  (primary: Layer, candidate: Layer): Layer =>
+  (next) => {
+    const [ofPrimary, ofCandidate] = [primary(next), candidate(next)]
+    return (exchange) => (exchange.side === 'candidate' ? ofCandidate(exchange) : ofPrimary(exchange))
+  }

@@ -1,0 +1,109 @@
+import { now } from '../../clock.ts'
+import type { CandidateConfig, Config, OperationIdempotencyConfig, UpstreamConfig } from '../../config/config.ts'
+import type { Handler, Layer } from '../../exchange.ts'
+import { bucketsOfShare } from '../../layers/candidate/client-bucket.ts'
+import { sideLayer } from '../../layers/candidate/side.ts'
+import { splitSend } from '../../layers/candidate/split-send.ts'
+import type { CandidateRetries, RetryAllowance } from '../../layers/resilience/retry.ts'
+import type { Group } from '../../operations.ts'
+import { defaultIpv6Prefix } from '../../shared/exchange/request-owner.ts'
+import { formatPercent } from '../../units.ts'
+import type { Upstream } from '../../upstream/upstream.ts'
+import type { ShiftState } from '../shift/shift-state.ts'
+import { keyFieldOf } from './idempotency-layer.ts'
+
+/** Which clients of a group are on its candidate now. */
+export interface CandidateUse {
+  /** Part of all clients, from 0 to 1. */
+  readonly share: number
+  /** Those that are there whatever the share is. */
+  readonly clients: readonly string[]
+}
+
+/**
+ * Returns which clients of a group are on its candidate: the share as it stands now, and those that the file names.
+ * Null: none are, and the group has no sides. `shift` null: the file decides.
+ */
+export const findCandidateUse = (
+  candidate: CandidateConfig | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+): CandidateUse | null => {
+  if (candidate === null || shift?.isStopped === true) return null
+  const { clients } = candidate
+  const share = shift?.share ?? candidate.share
+  return bucketsOfShare(share) === 0 && clients.length === 0 ? null : { share, clients }
+}
+
+/** Creates the layer that decides the side of each exchange of a group. */
+export const createSideLayer = (config: Config, group: Group, use: CandidateUse): Layer =>
+  sideLayer({
+    ...use,
+    group,
+    ipv6Prefix: clientIpv6Prefix(config),
+    expose: config.upstreams[group].candidate?.expose ?? null,
+  })
+
+/** Returns how many leading bits of an IPv6 address count as one client, as the limits by address count them. */
+export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
+  limits.address?.ipv6Prefix ?? defaultIpv6Prefix
+
+/** Describes which clients are on the candidate, in one line. */
+export const formatCandidateUse = ({ share, clients }: CandidateUse): string =>
+  formatPercent(share) + (clients.length === 0 ? '' : `, clients: ${clients.join(', ')}`)
+
+/** Creates the innermost handler of a group: the send of its upstream, or of both sides while a candidate is in use. */
+export const createSend = (
+  upstream: Upstream,
+  candidate: Upstream | null,
+  config: CandidateConfig | null,
+  use: CandidateUse | null,
+): Handler =>
+  candidate === null || config === null || use === null
+    ? upstream.send
+    : splitSend({
+        primary: upstream.send,
+        candidate: candidate.send,
+        fallback: config.fallback,
+        candidateIsUp: () => {
+          const at = now()
+          return candidate.members.some(
+            ({ receivesTraffic, health }) => receivesTraffic && !health.isDown && !health.isEjected(at),
+          )
+        },
+      })
+
+/**
+ * Returns an upstream of a group whose responses, interim ones included, lack the field that names the side: the
+ * gateway alone sets it.
+ */
+export const withoutExposedField = (upstream: UpstreamConfig, candidate: CandidateConfig | null): UpstreamConfig => {
+  const { response } = upstream
+  const expose = candidate?.expose ?? null
+  return expose === null ? upstream : { ...upstream, response: { ...response, remove: [...response.remove, expose] } }
+}
+
+/** Returns how attempts that failed at the candidate are repeated. */
+export const createCandidateRetries = (
+  candidate: CandidateConfig | null,
+  idempotency: OperationIdempotencyConfig | null,
+): CandidateRetries | null =>
+  candidate && { keyField: keyFieldOf(idempotency, candidate.upstream.request), fallback: candidate.fallback }
+
+/**
+ * Limits the retries of a group: none is granted, and none taken from the budget, while the circuit breaker of the side
+ * that it would go to rejects it. `candidate` null: the group has no sides.
+ */
+export const createRetryAllowance = (
+  budget: RetryAllowance | null,
+  primary: Pick<Upstream, 'breaker'>,
+  candidate: Pick<Upstream, 'breaker'> | null,
+): RetryAllowance | null => {
+  if (budget === null || (primary.breaker === null && (candidate === null || candidate.breaker === null))) return budget
+  return {
+    requested: () => budget.requested(),
+    take: (side) => {
+      const { breaker } = side === 'candidate' && candidate !== null ? candidate : primary
+      return breaker?.state !== 'open' && budget.take(side)
+    },
+  }
+}

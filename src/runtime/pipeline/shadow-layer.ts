@@ -1,0 +1,60 @@
+import type { CandidateShadowConfig, Config } from '../../config/config.ts'
+import type { Handler, Layer } from '../../exchange.ts'
+import { shadowLayer } from '../../layers/candidate/shadow.ts'
+import { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
+import type { OnShadowPair } from '../../observe/candidate/shadow-pair.ts'
+import type { Operation } from '../../operations.ts'
+import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
+import { formatPercent } from '../../units.ts'
+
+/** Where the copies of one group's requests go, and what becomes of the answers. */
+export interface ShadowDestination {
+  /** Sends to the candidate, on connections that carry nothing but copies. */
+  readonly send: Handler
+  readonly copies: ShadowCopies
+  readonly onPair: OnShadowPair
+}
+
+/** A destination that gets nothing, where no traffic is served. */
+export const nullShadow: ShadowDestination = {
+  send: () => Promise.reject(new TypeError('no traffic is served')),
+  copies: new ShadowCopies(new DeferredWork(() => {})),
+  onPair: () => {},
+}
+
+/**
+ * Returns the rules by which requests of an operation are copied. A POST is only where the file says that it does no
+ * harm. Null: none are.
+ */
+export const copiesOf = (
+  { method }: Pick<Operation, 'method'>,
+  rules: CandidateShadowConfig,
+): CandidateShadowConfig | null => {
+  const { sample, posts, sideEffects } = rules
+  return sample > 0 && (method === 'GET' || (posts && sideEffects === 'none')) ? rules : null
+}
+
+/** Describes copies in one line. */
+export const formatShadow = ({ sample }: CandidateShadowConfig): string => `sample: ${formatPercent(sample)}`
+
+/** Creates the layer that copies requests. Null: there is no destination. */
+export const createShadowLayer = (
+  config: Config,
+  { sample, timeout, maxBody, marker, credentials }: CandidateShadowConfig,
+  destination: ShadowDestination | null,
+): Layer | null =>
+  destination &&
+  shadowLayer({
+    ...destination,
+    sample,
+    marker,
+    maxBody,
+    timeoutMs: timeout,
+    forwardsCredentials: credentials === 'forward',
+    credentialFields: listCredentialFields(config),
+    requestIdField: config.requestId.header?.toLowerCase() ?? null,
+  })
+
+/** Lists the fields that hold credentials of clients, or name them, as the file has it. */
+const listCredentialFields = ({ auth, cache }: Config): readonly string[] =>
+  [auth?.apiKey.field, auth?.identityField, ...cache.credentials].filter((each) => each != null)

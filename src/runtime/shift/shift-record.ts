@@ -1,0 +1,150 @@
+import type { ShiftPlan } from './shift-plan.ts'
+
+/** What decides how much goes to the candidate. */
+export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard'
+
+/** Who did something, why and when. */
+export interface ShiftNote {
+  /** The operator's session or address. Null: the gateway itself. */
+  readonly by: string | null
+  /** In words. Null: none were given. */
+  readonly reason: string | null
+  /** Milliseconds since the epoch. */
+  readonly since: number
+}
+
+/** An operator's order of a share. */
+export interface ShareOrder extends ShiftNote {
+  readonly share: number
+  readonly leftMs: number
+}
+
+/** A share of 0 until an operator says otherwise: the guard's takeback, or an operator's abort. */
+export interface ShiftStop extends ShiftNote {
+  readonly cause: 'guard' | 'operator'
+}
+
+/** A pause of the steps. */
+export interface StepsPause extends ShiftNote {
+  /** Null: until an operator resumes. */
+  readonly leftMs: number | null
+}
+
+/**
+ * What has become of the plan of a group. Its times are durations that are left, so no clock that jumps, and no second
+ * gateway with another clock, makes one longer or shorter.
+ */
+export interface ShiftRecord {
+  /** Goes before the stop: it was given after it. */
+  readonly order: ShareOrder | null
+  /** Goes before the steps and the share of the file. */
+  readonly stop: ShiftStop | null
+  readonly pause: StepsPause | null
+  /** The index of the step that is reached. -1: the steps have not begun, or there are none. */
+  readonly step: number
+  /** The share below which the steps do not go: clients that an order has moved stay when it ends. */
+  readonly floor: number
+  /** Until the next step, or the first one. It rests while an order, a stop or a pause holds. */
+  readonly stepLeftMs: number
+  /** Since when the step or the share of the file holds, in milliseconds since the epoch. */
+  readonly since: number
+}
+
+/** What came about by itself. */
+export type ShiftEvent = 'step' | 'order ended' | 'pause ended'
+
+/** Creates the record of a plan that begins now, or has begun when the file says. `epoch` is the wall clock's time. */
+export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord => {
+  const record = { order: null, stop: null, pause: null, step: -1, floor: 0, stepLeftMs: 0, since: epoch }
+  if (steps === null) return record
+  const { everyMs, startedAt, shares } = steps
+  const elapsed = startedAt === null ? 0 : epoch - startedAt
+  if (elapsed < 0) return { ...record, stepLeftMs: -elapsed }
+  const step = Math.min(Math.floor(elapsed / everyMs), shares.length - 1)
+  return { ...record, step, stepLeftMs: everyMs - (elapsed % everyMs) }
+}
+
+/** Returns the share that holds beneath orders and stops. */
+export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: ShiftRecord): number =>
+  Math.max(share, steps?.shares[step] ?? 0, floor)
+
+/** Sets an operator's order. What it replaces is another order; a stop holds again when it ends. */
+export const withOrder = (record: ShiftRecord, order: ShareOrder): ShiftRecord => ({ ...record, order })
+
+/** Stops the shift: the share is 0. It ends an order, which was given before. */
+export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
+
+/** Pauses the steps. */
+export const withPause = (record: ShiftRecord, pause: StepsPause): ShiftRecord => ({ ...record, pause })
+
+/** Ends what operators and the guard have said. After a stop, the steps begin anew. */
+export const resumed = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
+  if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
+  const startedAt = plan.steps?.startedAt ?? null
+  const isAhead = startedAt !== null && startedAt > epoch
+  return beginRecord({ ...plan, steps: plan.steps && { ...plan.steps, startedAt: isAhead ? startedAt : null } }, epoch)
+}
+
+/** Tells how long until something comes about by itself. Null: nothing does. */
+export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null => {
+  const lefts = [record.order?.leftMs, record.pause?.leftMs, isStepping(record, plan) ? record.stepLeftMs : null]
+  return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
+}
+
+/** Lets time go by. Lists what has come about meanwhile. */
+export const advance = (
+  record: ShiftRecord,
+  plan: ShiftPlan,
+  elapsedMs: number,
+  epoch: number,
+): { readonly record: ShiftRecord; readonly events: readonly ShiftEvent[] } => {
+  const events: ShiftEvent[] = []
+  let [current, left] = [record, elapsedMs]
+  for (let due = untilNextMs(current, plan); due !== null && due <= left; due = untilNextMs(current, plan)) {
+    left -= due
+    const [next, event] = settleDue(subtract(current, plan, due), plan, epoch)
+    events.push(event)
+    current = next
+  }
+  return { record: subtract(current, plan, left), events }
+}
+
+/** Tells whether the time of a step runs. The wait for the first one does not rest: the file says when it ends. */
+export const isStepping = ({ order, stop, pause, step }: ShiftRecord, { steps }: ShiftPlan): boolean =>
+  steps !== null && stop === null && step < steps.shares.length - 1 && (step < 0 || (order === null && pause === null))
+
+const subtract = (record: ShiftRecord, plan: ShiftPlan, ms: number): ShiftRecord => ({
+  ...record,
+  order: record.order && { ...record.order, leftMs: record.order.leftMs - ms },
+  pause: record.pause && { ...record.pause, leftMs: record.pause.leftMs === null ? null : record.pause.leftMs - ms },
+  stepLeftMs: isStepping(record, plan) ? record.stepLeftMs - ms : record.stepLeftMs,
+})
+
+const settleDue = (record: ShiftRecord, plan: ShiftPlan, epoch: number): readonly [ShiftRecord, ShiftEvent] => {
+  if (record.order !== null && record.order.leftMs <= 0) return [endOrder(record, plan, epoch), 'order ended']
+  if (record.pause?.leftMs != null && record.pause.leftMs <= 0) return [{ ...record, pause: null }, 'pause ended']
+  return [{ ...record, step: record.step + 1, stepLeftMs: plan.steps?.everyMs ?? 0, since: epoch }, 'step']
+}
+
+/**
+ * Ends an order. The steps go on from where its clients are: none goes back because the order has ended. Where a stop
+ * holds beneath it, all do.
+ */
+const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
+  const { order, stop, step, stepLeftMs } = record
+  const { steps } = plan
+  if (order === null) return record
+  const ended = { ...record, order: null }
+  if (steps === null || stop !== null) return { ...ended, since: epoch }
+  if (order.share <= plannedShare(plan, record))
+    return { ...ended, since: epoch, stepLeftMs: step < 0 ? stepLeftMs : steps.everyMs }
+  const reached = steps.shares.findLastIndex((share) => share <= order.share)
+  const isBegun = step >= 0 || reached >= 0
+  return {
+    ...ended,
+    floor: order.share,
+    step: Math.max(step, reached),
+    stepLeftMs: isBegun ? steps.everyMs : stepLeftMs,
+    since: epoch,
+  }
+}

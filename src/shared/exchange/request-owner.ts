@@ -1,0 +1,17 @@
+import type { Exchange } from '../../exchange.ts'
+import { toNetworkKey } from '../rate-limiter/network-key.ts'
+
+/** Whose a request is: a client of the file, or the network of an address where no client is known. */
+export type RequestOwner = { readonly client: string } | { readonly address: string }
+
+/** The leading bits of an IPv6 address that count as one client, unless `limits.address.ipv6Prefix` says otherwise. */
+export const defaultIpv6Prefix = 64
+
+/** Finds the owner of a request: the client that was authenticated, or else its address, as limits count addresses. */
+export const findRequestOwner = (
+  { identity, client }: Pick<Exchange, 'identity' | 'client'>,
+  ipv6Prefix = defaultIpv6Prefix,
+): RequestOwner => (identity === null ? { address: toNetworkKey(client, ipv6Prefix) } : { client: identity.client })
+
+/** Names an owner in one text. A client's id may look like an address, but no address begins as an id does here. */
+export const formatOwner = (owner: RequestOwner): string => ('client' in owner ? `id ${owner.client}` : owner.address)

@@ -1,0 +1,154 @@
+/** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
+import { describe, expect, test } from 'vitest'
+import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import type { CandidateReport, EndpointReport } from '../../../src/runtime/report/status-report.ts'
+import type { ShiftState } from '../../../src/runtime/shift/shift-state.ts'
+import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
+
+const next = 'http://risk-next:8080'
+const since = at - 60_000
+
+const settings = {
+  upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], timeouts: { headers: '1s' } } } },
+}
+
+const candidate = (more: Partial<CandidateReport> = {}): CandidateReport => ({
+  balance: 'p2c',
+  breaker: null,
+  shadow: null,
+  endpoints: [endpoint({ url: next })],
+  ...more,
+})
+
+/** Collects findings about a candidate with these endpoints, beside a primary that is well. */
+const found = (endpoints: readonly Partial<EndpointReport>[], more: Partial<CandidateReport> = {}) =>
+  collectFindings(
+    findingInputs({
+      settings,
+      upstreams: {
+        risk: {
+          candidate: candidate({ endpoints: endpoints.map((each) => endpoint({ url: next, ...each })), ...more }),
+        },
+      },
+    }),
+  ).map(({ severity, about, cause }) => [severity, about, cause])
+
+const down = { state: { name: 'down', since, reason: 'answered 503, 200-299 is expected' }, succeededAt: null } as const
+const about = 'upstreams.risk.candidate'
+
+test('one that is well has no finding', () => {
+  expect(found([{}])).toEqual([])
+})
+
+test('one of which no endpoint serves is a warning, with since when and why', () => {
+  expect(found([down])).toEqual([
+    [
+      'warning',
+      about,
+      `no endpoint of the candidate of risk serves since 02:03:00: ${next} is down: answered 503, 200-299 is expected`,
+    ],
+  ])
+})
+
+test('so is one of several that is down', () => {
+  expect(found([down, { url: `${next}1` }])).toEqual([
+    ['warning', about, expect.stringContaining(`${next}: it is down`)],
+  ])
+})
+
+test('one that drains is a notice', () => {
+  expect(found([{ state: { name: 'draining', since: null, reason: null } }])).toEqual([
+    ['notice', about, expect.stringContaining('every endpoint of the candidate of risk drains')],
+  ])
+})
+
+test('its breaker is a warning of its own', () => {
+  const breaker = { state: 'half-open', since, where: null, outageSince: since, lastFailure: null } as const
+
+  expect(found([{}], { breaker })).toEqual([
+    ['warning', about, 'the circuit breaker of the candidate of risk is half-open'],
+  ])
+})
+
+test('an expired certificate is a warning, though the gateway verifies it', () => {
+  const certificate = { address: '10.0.0.1', notAfter: since, warnFrom: since, seenAt: since }
+
+  expect(found([{ certificates: [certificate] }])).toEqual([
+    ['warning', about, expect.stringContaining(`the certificate of ${next} has expired`)],
+  ])
+})
+
+test('it is slow by its own timeouts', () => {
+  expect(found([{ latencyMs: 600 }])).toEqual([
+    ['warning', about, expect.stringContaining('is given up after 1s (timeouts.headers)')],
+  ])
+})
+
+describe('an endpoint on both sides', () => {
+  test('is judged on each by what happened there', () => {
+    const findings = collectFindings(
+      findingInputs({
+        settings,
+        upstreams: { risk: { candidate: candidate({ endpoints: [endpoint()] }) } },
+        causes: [cause()],
+      }),
+    )
+
+    expect(findings.map((each) => each.about)).toEqual(['upstreams.risk'])
+  })
+})
+
+test('an outage of the primary is told as before, whatever its candidate does', () => {
+  const inputs = findingInputs({
+    settings,
+    upstreams: { risk: { endpoints: [endpoint(down)], candidate: candidate() } },
+  })
+
+  expect(collectFindings(inputs)).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
+})
+
+describe('with clients on it', () => {
+  const use = (own: object) => ({
+    upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], share: '5%', ...own } } },
+  })
+  const outage = { candidate: candidate({ endpoints: [endpoint({ url: next, ...down })] }) }
+
+  test('an outage is a warning where the primary serves its clients', () => {
+    expect(collectFindings(findingInputs({ settings: use({}), upstreams: { risk: outage } }))).toMatchObject([
+      {
+        severity: 'warning',
+        about,
+        cause: expect.stringContaining('serves since 02:03:00, so the primary serves its clients: '),
+      },
+    ])
+  })
+
+  test('and critical where their requests fail', () => {
+    const settings = use({ fallback: false })
+
+    expect(collectFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
+      { severity: 'critical', cause: expect.stringContaining(', so requests of its clients fail: ') },
+    ])
+  })
+
+  test('and a warning again when it was taken back', () => {
+    const stopped = { share: 0, isStopped: true } as ShiftState
+    const inputs = findingInputs({ settings: use({ fallback: false }), upstreams: { risk: outage } })
+    const overrides = { ...inputs.overrides, shifts: { get: () => stopped, all: [] } }
+
+    expect(collectFindings({ ...inputs, overrides })).toMatchObject([{ severity: 'warning' }])
+  })
+
+  test('requests that fail there again and again are critical, and no finding of the primary', () => {
+    const failing = endpoint({ url: next, failingSince: since })
+    const inputs = {
+      settings: use({}),
+      upstreams: { risk: { candidate: candidate({ endpoints: [failing, endpoint({ url: `${next}1` })] }) } },
+      causes: [cause({ endpoint: next, kind: 'reset-before-headers', reason: 'reset' })],
+    } as const
+
+    expect(collectFindings(findingInputs(inputs))).toMatchObject([
+      { severity: 'critical', about, cause: expect.stringContaining('12 requests failed in the last minute') },
+    ])
+  })
+})

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
+
+const boot = async () => {
+  const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
+  const risk = {
+    endpoints: [primary.url],
+    candidate: { endpoints: [candidate.url], steps: { shares: ['1%', '5%'], every: '15m' } },
+  }
+  const live = await bootLiveGateway({ upstreams: { risk } })
+  const runShift = (...args: readonly string[]) => runCommand(['shift', ...args, '--admin', live.admin])
+  return { candidate, runShift }
+}
+
+describe('shift', () => {
+  test('without an order says how it stands, in words, with the endpoints', async () => {
+    const { candidate, runShift } = await boot()
+
+    const { code, out, err } = await runShift('risk')
+
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^the candidate of risk gets 1% of the clients: step 1 of 2, 5% at 2\S+Z, 1[45]m.* left\n\n/)
+    expect(out).toContain(candidate.url)
+  })
+
+  test('prints JSON for programs', async () => {
+    const { runShift } = await boot()
+
+    const shown = await runShift('risk', '--format', 'json')
+    const ordered = await runShift('risk', '--to', '3%', '--format', 'json')
+
+    expect(JSON.parse(shown.out)).toMatchObject({ group: 'risk', shift: { share: 0.01 }, endpoints: [{ state: 'up' }] })
+    expect(JSON.parse(ordered.out)).toMatchObject({ group: 'risk', order: '3%', shift: { share: 0.03 } })
+  })
+
+  test('gives an order, and says what holds, until when, and what then', async () => {
+    const { runShift } = await boot()
+
+    const to = await runShift('risk', '--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
+    const paused = await runShift('risk', '--pause')
+    const resumed = await runShift('risk', '--resume')
+    const aborted = await runShift('risk', '--abort')
+
+    expect([to, paused, resumed, aborted].map(({ code, err }) => [code, err])).toEqual(Array(4).fill([0, '']))
+    expect(to.out).toMatch(
+      /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps go on\n$/,
+    )
+    expect(paused.out).toContain('until')
+    expect(resumed.out).toContain('25% of the clients: step 2 of 2, the last')
+    expect(aborted.out).toMatch(
+      /^the candidate of risk gets nothing: aborted by 127.0.0.1 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
+    )
+  })
+
+  test('prints why an order is rejected', async () => {
+    const { runShift } = await boot()
+
+    const none = await runShift('market')
+    const order = await runShift('market', '--to', '5%')
+
+    expect([none.code, order.code]).toEqual([1, 1])
+    expect(none.err).toContain('market has no candidate')
+    expect(order.err).toContain('does not accept it: market has no candidate')
+  })
+
+  test('of an unknown group is wrong usage, and no gateway is asked', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code } = await runCommand(['shift', 'risks', '--to', '5%', '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(admin.received).toEqual([])
+  })
+})

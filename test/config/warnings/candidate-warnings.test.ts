@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { parse, withRisk } from '../helper.ts'
+
+/** Lists the warnings about a group with a candidate, by key path. */
+const warned = (candidate: string, own = 'endpoints: [https://a], healthCheck: { path: /up }', top = '') => {
+  const result = parse(`${withRisk(` { ${own}, candidate: ${candidate} }`)}\n${top}`)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.warnings.map(({ path, message }) => [path, message])
+}
+
+const at = 'upstreams.risk.candidate'
+
+test('a sound candidate gets none', () => {
+  expect(warned('https://b')).toEqual([])
+  expect(warned('{ endpoints: [https://b], tls: { minVersion: TLSv1.3 } }')).toEqual([])
+})
+
+describe('one gets a warning', () => {
+  test.each<[string, string, string, string, string?]>([
+    ['that is the upstream itself', 'https://a', at, 'nothing to try'],
+    ['without a health check', '{ endpoints: [https://b], healthCheck: none }', at, 'does not notice'],
+    ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
+    [
+      'whose certificates are not verified',
+      '{ endpoints: [https://b], tls: { verify: false, insecure: true } }',
+      `${at}.tls.verify`,
+      'WHOEVER ANSWERS',
+    ],
+    ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
+    [
+      'with fewer connections than workers',
+      '{ endpoints: [https://b], maxConnections: 1 }',
+      `${at}.maxConnections`,
+      'each of 2 workers',
+      'workers: 2',
+    ],
+  ])('%s', (_, candidate, path, message, top) => {
+    const found = warned(candidate, undefined, top).filter(([key]) => key !== 'workers') // this machine may have one core
+
+    expect(found).toEqual([[path, expect.stringContaining(message)]])
+  })
+})
+
+test('an endpoint of the group with other requests is something to try', () => {
+  expect(warned('{ endpoints: [https://a], host: b.example }')).toEqual([])
+  expect(warned('{ endpoints: [https://a], request: { set: { X-Release: b } } }')).toEqual([])
+})
+
+test('what its group does not verify is told once, of the group', () => {
+  const own = 'endpoints: [https://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
+
+  expect(warned('https://b', own).map(([path]) => path)).toEqual(['upstreams.risk.tls.verify'])
+})
+
+test('the sandbox as a candidate answers other machines when the listener is open to them', () => {
+  const real = withRisk(' { endpoints: [https://a], healthCheck: { path: /up }, candidate: sandbox }').replaceAll(
+    ': sandbox\n',
+    ': https://a\n',
+  )
+  const result = parse(`${real}\nallowSandbox: true\nlisten: { host: 0.0.0.0 }`)
+
+  expect(result.ok && result.warnings.find(({ path }) => path === 'allowSandbox')).toMatchObject({
+    found: 'the sandbox behind risk',
+  })
+})
+
+test('a candidate that is not told the key of idempotency cannot recognise it', () => {
+  const operations = 'operations: { risk.asset-valuation: { idempotency: { onUnknown: forward } } }'
+  const candidate = '{ endpoints: [https://b], request: { remove: [Idempotency-Key] } }'
+  const result = parse(
+    `${withRisk(` { endpoints: [https://a], healthCheck: { path: /up }, candidate: ${candidate} }`)}\n${operations}`,
+  )
+
+  expect(result.ok && result.warnings).toMatchObject([
+    {
+      path: 'operations.risk.asset-valuation.idempotency',
+      found: 'idempotency-key in upstreams.risk.candidate.request.remove',
+    },
+  ])
+})

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ComparisonCounts, type ComparisonOptions } from '../../../src/observe/candidate/comparison-counts.ts'
+import {
+  type ComparisonReport,
+  mergeComparisonReports,
+  withoutRecentDifferences,
+} from '../../../src/observe/candidate/comparison-report.ts'
+import { quantile } from '../../../src/observe/metrics/histogram.ts'
+import { answer } from './compare/answer.ts'
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
+afterEach(() => vi.useRealTimers())
+
+const options: ComparisonOptions = {
+  fields: [],
+  ignore: [],
+  numbers: null,
+  unordered: {},
+  maxBody: 1024,
+  noise: true,
+  examples: false,
+}
+
+const compareAll = (pairs: readonly (readonly [unknown, unknown])[], digest = 'digest'): ComparisonReport => {
+  const counts = new ComparisonCounts(digest, options, 'key')
+  const toAnswer = (body: unknown) => ({
+    ...answer(JSON.stringify(body)),
+    contentType: 'application/json',
+    headMs: 10,
+    totalMs: 10,
+  })
+  const request = { operation: 'market.insights', requestId: 'r-1', at: 0 } as const
+  for (let n = 0; n < 5; n++) counts.onRepeatedPair(toAnswer({ at: n }), toAnswer({ at: n + 1 }), request)
+  for (const [primary, candidate] of pairs) counts.onPair(toAnswer(primary), toAnswer(candidate), request)
+  return counts.report
+}
+
+test('what workers have counted is added up, and the same pair of values is one in all of them', () => {
+  const one = compareAll([
+    [{ grade: 'A' }, { grade: 'B' }],
+    [{ grade: 'A' }, { grade: 'A' }],
+  ])
+  vi.advanceTimersByTime(1000)
+  const other = compareAll([
+    [{ grade: 'A' }, { grade: 'B' }],
+    [{ grade: 'A' }, { grade: 'C' }],
+    [{ n: 1 }, {}],
+  ])
+
+  const merged = mergeComparisonReports('digest', [one, other])
+
+  expect(merged.since).toBe(Date.parse('2026-11-23T10:04:00Z'))
+  expect(merged.totals).toEqual([
+    expect.objectContaining({ operation: 'market.insights', compared: 5, equal: 1, noisePairs: 10 }),
+  ])
+  expect(
+    merged.rows.map(({ kind, pointer, count, pairs }) => [kind, pointer, count, pairs.map((each) => each.count)]),
+  ).toEqual([
+    ['value', '/grade', 3, [2, 1]],
+    ['missing', '/n', 1, [1]],
+  ])
+  expect(merged.noise).toEqual([{ operation: 'market.insights', kind: 'value', pointer: '/at', count: 10 }])
+  expect(quantile(merged.totals[0]?.latency.primary ?? { counts: [], sumMs: 0 }, 0.5)).toBeCloseTo(9, 0)
+})
+
+test('reports on another comparison are left out', () => {
+  const [before, now] = [compareAll([[{ n: 1 }, { n: 2 }]], 'before'), compareAll([], 'now')]
+
+  expect(mergeComparisonReports('now', [before, now]).rows).toEqual([])
+})
+
+test('of a worker that has ended nothing is recent', () => {
+  const report = compareAll([[{ n: 1 }, { n: 2 }]])
+
+  expect(withoutRecentDifferences(report).rows.map(({ count, recent }) => [count, recent])).toEqual([[1, 0]])
+})

@@ -1,0 +1,387 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ShiftPlan } from '../../src/runtime/shift/shift-plan.ts'
+import { Shifts } from '../../src/runtime/shifts.ts'
+
+const start = 1_700_000_000_000
+const minute = 60_000
+const words = { by: '10.0.0.9', reason: 'rehearsal' }
+
+beforeEach(() => void vi.useFakeTimers({ now: start }))
+afterEach(() => {
+  for (const each of opened.splice(0)) each.clear() // timers of one duration share one, also with the next test
+  vi.useRealTimers()
+})
+
+const opened: Shifts[] = []
+
+const plan = (changes: Partial<ShiftPlan> = {}): ShiftPlan => ({ digest: 'a', share: 0.05, steps: null, ...changes })
+const steps = (startedAt: number | null = null) => ({
+  shares: [0.01, 0.05, 0.25, 1],
+  everyMs: 15 * minute,
+  startedAt,
+})
+const stepped = (changes: Partial<ShiftPlan> = {}) => plan({ share: 0, steps: steps(), ...changes })
+
+/** Opens shifts whose risk has a candidate with this plan, and records the news. */
+const open = (risk: ShiftPlan) => {
+  const news: string[] = []
+  const shifts = new Shifts((group, what, { share }) => news.push(`${group} ${what} ${share}`))
+  opened.push(shifts)
+  shifts.prepare({ risk }).commit()
+  const share = () => shifts.get('risk')?.share
+  return { shifts, news, share }
+}
+
+describe('the file', () => {
+  test('says the share of a candidate, and a group without one has none', () => {
+    const { shifts } = open(plan())
+
+    expect(shifts.get('market')).toBeNull()
+    expect(shifts.get('risk')).toEqual({
+      digest: 'a',
+      share: 0.05,
+      cause: 'file',
+      isStopped: false,
+      ...{ by: null, reason: null, since: start },
+      ...{ until: null, afterwards: null, paused: null, step: null },
+    })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('with another candidate forgets what was said of the one before, and leaves no timer', () => {
+    const { shifts, share } = open(stepped())
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+
+    shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
+    const other = share()
+    shifts.prepare({}).commit()
+
+    expect(other).toBe(0.05)
+    expect(shifts.all).toEqual([])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('that is read again with the same candidate changes nothing', () => {
+    const { shifts } = open(stepped())
+    vi.advanceTimersByTime(16 * minute)
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+    const before = shifts.get('risk')
+    vi.advanceTimersByTime(minute)
+
+    shifts.prepare({ risk: stepped(), market: plan() }).commit()
+
+    expect(shifts.get('risk')).toEqual(before)
+  })
+
+  test('says how it will stand with the plans of the next file, and changes nothing yet', () => {
+    const { shifts, share } = open(plan())
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+
+    const same = shifts.prepare({ risk: plan() }).view
+    const other = shifts.prepare({ risk: plan({ digest: 'b', share: 0.2 }), market: stepped() }).view
+
+    expect(same.get('risk')?.share).toBe(0.5)
+    expect(other.all.map(([group, state]) => [group, state.share])).toEqual([
+      ['risk', 0.2],
+      ['market', 0.01],
+    ])
+    expect(share()).toBe(0.5)
+    expect(shifts.get('market')).toBeNull()
+  })
+})
+
+describe('steps', () => {
+  test('go on by themselves to the last, and rest there without a timer', () => {
+    const { shifts, news, share } = open(stepped())
+    const first = share()
+
+    vi.advanceTimersByTime(46 * minute)
+
+    expect(first).toBe(0.01)
+    expect(news).toEqual(['risk step 0.05', 'risk step 0.25', 'risk step 1'])
+    expect(shifts.get('risk')).toMatchObject({ cause: 'steps', step: { reached: 4, of: 4, nextAt: null } })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('do not begin before a time of the file, and are where that time says after a restart', () => {
+    const ahead = open(stepped({ steps: steps(start + minute) }))
+    const early = ahead.shifts.get('risk')
+    vi.advanceTimersByTime(minute)
+    const begun = ahead.share()
+    const later = open(stepped({ steps: steps(start - 20 * minute) })).shifts.get('risk')
+
+    expect(early).toMatchObject({ share: 0, step: { reached: 0, nextShare: 0.01, nextAt: start + minute } })
+    expect(begun).toBe(0.01)
+    // A minute has gone by since.
+    expect(later).toMatchObject({ share: 0.05, step: { reached: 2, nextAt: start - 20 * minute + 30 * minute } })
+  })
+
+  test('wait for a time that lies years ahead, which is more than a timer holds', () => {
+    const { share } = open(stepped({ steps: steps(start + 40 * 24 * 60 * minute) }))
+
+    vi.advanceTimersByTime(39 * 24 * 60 * minute)
+    const before = share()
+    vi.advanceTimersByTime(24 * 60 * minute)
+
+    expect([before, share()]).toEqual([0, 0.01])
+  })
+
+  test('never go below the share of the file', () => {
+    const { share } = open(stepped({ share: 0.1 }))
+
+    const first = share()
+    vi.advanceTimersByTime(31 * minute)
+
+    expect([first, share()]).toEqual([0.1, 0.25])
+  })
+
+  test('are no shorter or longer when the wall clock jumps', () => {
+    const { share } = open(stepped())
+
+    vi.setSystemTime(start + 24 * 60 * minute)
+    vi.advanceTimersByTime(14 * minute)
+    const forward = share()
+    vi.setSystemTime(start - 24 * 60 * minute)
+    vi.advanceTimersByTime(minute)
+
+    expect([forward, share()]).toEqual([0.01, 0.05])
+  })
+
+  test('that are paused in the middle of one go on with what was left of it', () => {
+    const { shifts, share } = open(stepped())
+    vi.advanceTimersByTime(10 * minute)
+
+    shifts.order('risk', { kind: 'pause', ttlMs: null }, words)
+    vi.advanceTimersByTime(600 * minute)
+    const paused = shifts.get('risk')
+    shifts.order('risk', { kind: 'resume' }, words)
+    vi.advanceTimersByTime(5 * minute - 1)
+    const before = share()
+    vi.advanceTimersByTime(1)
+
+    expect(paused).toMatchObject({ share: 0.01, paused: { ...words, until: null }, step: { nextAt: null } })
+    expect([before, share()]).toEqual([0.01, 0.05])
+  })
+
+  test('go on when a pause has ended', () => {
+    const { shifts, news, share } = open(stepped())
+
+    shifts.order('risk', { kind: 'pause', ttlMs: 60 * minute }, words)
+    vi.advanceTimersByTime(60 * minute)
+    const ended = shifts.get('risk')?.paused
+    vi.advanceTimersByTime(15 * minute)
+
+    expect(ended).toBeNull()
+    expect(news).toEqual(['risk pause ended 0.01', 'risk step 0.05'])
+    expect(share()).toBe(0.05)
+  })
+})
+
+describe('an order', () => {
+  test('goes before the file, and says what holds when it ends', () => {
+    const { shifts, news, share } = open(plan())
+
+    const { state } = shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words)
+    vi.advanceTimersByTime(60 * minute - 1)
+    const held = share()
+    vi.advanceTimersByTime(1)
+
+    expect(state).toMatchObject({
+      ...{ share: 0.25, cause: 'operator', ...words, since: start, until: start + 60 * minute },
+      afterwards: { share: 0.05, cause: 'file' },
+    })
+    expect([held, share()]).toEqual([0.25, 0.05])
+    expect(news).toEqual(['risk order ended 0.05'])
+  })
+
+  test('replaces another one, and its time', () => {
+    const { shifts, news, share } = open(plan())
+    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 10 * minute }, words)
+
+    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words)
+    vi.advanceTimersByTime(59 * minute)
+
+    expect(share()).toBe(0.1)
+    expect(news).toEqual([])
+  })
+
+  test('that ends leaves its clients where they are while there are steps, which go on from there', () => {
+    const { shifts, share } = open(stepped())
+
+    const { state } = shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words)
+    vi.advanceTimersByTime(60 * minute)
+    const ended = shifts.get('risk')
+    vi.advanceTimersByTime(15 * minute)
+
+    expect(state.afterwards).toEqual({ share: 0.3, cause: 'steps' })
+    expect(ended).toMatchObject({ share: 0.3, cause: 'steps', step: { reached: 3, nextShare: 1 } })
+    expect(share()).toBe(1)
+  })
+
+  test('of less than the steps have reached holds for its time, and then the step does, anew', () => {
+    const { shifts, share } = open(stepped())
+    vi.advanceTimersByTime(31 * minute)
+
+    shifts.order('risk', { kind: 'to', share: 0.01, ttlMs: 5 * minute }, words)
+    vi.advanceTimersByTime(5 * minute)
+    const ended = share()
+    vi.advanceTimersByTime(15 * minute - 1)
+    const still = share()
+    vi.advanceTimersByTime(1)
+
+    expect([ended, still, share()]).toEqual([0.25, 0.25, 1])
+  })
+
+  test('does not hold up a start that the file has set', () => {
+    const { shifts, share } = open(stepped({ steps: steps(start + 10 * minute) }))
+
+    shifts.order('risk', { kind: 'to', share: 0.001, ttlMs: 20 * minute }, words)
+    vi.advanceTimersByTime(20 * minute)
+
+    expect(share()).toBe(0.01)
+  })
+
+  test('that is undone leaves what held before, with the time that it has left', () => {
+    const { shifts, share } = open(plan())
+    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words)
+    vi.advanceTimersByTime(20 * minute)
+
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 120 * minute }, words).undo()
+    const undone = shifts.get('risk')
+    vi.advanceTimersByTime(40 * minute)
+
+    expect(undone).toMatchObject({ share: 0.25, until: start + 60 * minute })
+    expect(share()).toBe(0.05)
+  })
+
+  test('that is undone leaves what has come since', () => {
+    const { shifts } = open(plan())
+    const change = shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+
+    shifts.takeBack('risk', 'it fails')
+    change.undo()
+
+    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard' })
+  })
+
+  test('for a group without a candidate is a defect of the caller', () => {
+    const { shifts } = open(plan())
+
+    expect(() => shifts.order('market', { kind: 'to', share: 0.5, ttlMs: minute }, words)).toThrow(
+      'market has no candidate',
+    )
+  })
+})
+
+describe('a takeback', () => {
+  test('goes before the file, the steps and an order, and is told once', () => {
+    const { shifts, news } = open(stepped())
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+
+    const first = shifts.takeBack('risk', 'it fails')
+    const again = shifts.takeBack('risk', 'it still fails')
+    const elsewhere = shifts.takeBack('market', 'it has no candidate')
+    vi.advanceTimersByTime(600 * minute)
+
+    expect([first, again, elsewhere]).toEqual([true, false, false])
+    expect(news).toEqual(['risk taken back 0'])
+    expect(shifts.get('risk')).toMatchObject({
+      ...{ share: 0, cause: 'guard', isStopped: true, by: null, reason: 'it fails', since: start, until: null },
+      step: { nextAt: null },
+    })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('takes back what a share of 0 leaves as well: clients by name, and copies', () => {
+    const { shifts } = open(plan({ share: 0 }))
+
+    expect(shifts.takeBack('risk', 'it fails')).toBe(true)
+    expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true })
+  })
+
+  test('gives way to an order that comes after it, and holds again when that has ended', () => {
+    const { shifts, news } = open(stepped())
+    shifts.takeBack('risk', 'it fails')
+
+    const { state } = shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words)
+    vi.advanceTimersByTime(60 * minute)
+
+    expect(state).toMatchObject({ share: 0.1, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
+    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard', isStopped: true, reason: 'it fails' })
+    expect(news.at(-1)).toBe('risk order ended 0')
+  })
+
+  test('can come again while an order holds that came after the first', () => {
+    const { shifts } = open(plan())
+    shifts.takeBack('risk', 'it fails')
+    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words)
+
+    expect(shifts.takeBack('risk', 'it fails again')).toBe(true)
+    expect(shifts.get('risk')).toMatchObject({ share: 0, reason: 'it fails again' })
+  })
+
+  test('ends when an operator resumes: the steps begin anew at the first', () => {
+    const { shifts, share } = open(stepped({ steps: steps(start - 31 * minute) }))
+    const before = share()
+    shifts.takeBack('risk', 'it fails')
+
+    shifts.order('risk', { kind: 'resume' }, words)
+    const resumed = share()
+    vi.advanceTimersByTime(15 * minute)
+
+    expect([before, resumed, share()]).toEqual([0.25, 0.01, 0.05])
+  })
+
+  test('ends with another candidate in the file, and with the same one after it', () => {
+    const { shifts, share } = open(plan())
+    shifts.takeBack('risk', 'it fails')
+
+    shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
+    const other = share()
+    shifts.prepare({ risk: plan() }).commit()
+
+    expect([other, share()]).toEqual([0.05, 0.05])
+  })
+
+  test('holds again when a rollback brings its candidate back, also in the view before', () => {
+    const { shifts, share } = open(plan())
+    shifts.takeBack('risk', 'it fails')
+    shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
+
+    const view = shifts.prepare({ risk: plan() }, true).view.get('risk')
+    shifts.prepare({ risk: plan() }, true).commit()
+
+    expect(view).toMatchObject({ share: 0, reason: 'it fails' })
+    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
+    expect(share()).toBe(0)
+  })
+})
+
+describe('an abort', () => {
+  test('sets the share to 0 without an end, in the name of the operator', () => {
+    const { shifts } = open(stepped())
+
+    shifts.order('risk', { kind: 'abort' }, words)
+    vi.advanceTimersByTime(24 * 60 * minute)
+
+    expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'operator', isStopped: true, ...words, until: null })
+  })
+
+  test('leaves nothing to take back', () => {
+    const { shifts, news } = open(plan())
+    shifts.order('risk', { kind: 'abort' }, words)
+
+    expect(shifts.takeBack('risk', 'it fails')).toBe(false)
+    expect(news).toEqual([])
+  })
+})
+
+test('of two orders at once the later holds, and undoing the earlier does not end it', () => {
+  const { shifts, share } = open(plan())
+  const earlier = shifts.order('risk', { kind: 'to', share: 0.2, ttlMs: 60 * minute }, words)
+  shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words)
+
+  earlier.undo()
+
+  expect(share()).toBe(0.3)
+})
