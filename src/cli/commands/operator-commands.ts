@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from 'commander'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
 import { shiftArguments, shiftCommands } from '../../admin/commands/shift.ts'
+import { groups } from '../../operations.ts'
 import type { ClientCommandOptions } from '../client/locate.ts'
 import { createCommandLine } from '../command-line.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
@@ -18,12 +19,18 @@ export const createFullCommandLine = (): Command =>
     })),
   )
 
-/** Adds to `shift` what asks for nothing: without an order it shows how it stands. */
+/** Adds to `shift` what orders nothing: to show how it stands, and to print the edit of the file that ends it. */
 const createShiftCommand = (): Command =>
-  createOperatorCommand(shiftCommands, (words, options) =>
-    shiftOrders.some((order) => options[order] !== undefined)
-      ? null
-      : async () => (await import('./shift.ts')).showShift(`${words[0]}`, options),
+  createOperatorCommand(shiftCommands, (words, options) => {
+    const isOrder = shiftOrders.some((order) => options[order] !== undefined)
+    const group = groups.find((each) => each === words[0])
+    if (group === undefined || isOrder) return null
+    if (options.promote === undefined) return async () => (await import('./shift.ts')).showShift(group, options)
+    return async () => (await import('./shift-promote.ts')).showPromotion(group, options)
+  }).addOption(
+    new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is').conflicts(
+      shiftOrders,
+    ),
   )
 
 const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))

@@ -37,6 +37,9 @@ const ownForm = z.strictObject({
   expose: optionalResponseField('The response field that names the side, or none', 'X-Upstream-Side').prefault('none'),
 })
 
+/** The keys of a candidate that go with it when it becomes the upstream. */
+export const candidateOnlyKeys: readonly string[] = Object.keys(ownForm.shape)
+
 const nothingStated: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
 
 const shortForm = endpointUrlSchema.transform((endpoint) => ({

@@ -1,0 +1,52 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Group, groups } from '../../operations.ts'
+import type { Config } from '../config.ts'
+import { type ConfigChange, diffReports } from '../diff/diff-reports.ts'
+import type { Environment } from '../environment.ts'
+import { type LoadResult, parseConfig } from '../load/load.ts'
+import type { ConfigProblem } from '../problem.ts'
+import { promoteCandidate } from './promote-candidate.ts'
+
+type LoadedConfig = Extract<LoadResult, { ok: true }>
+
+/** The edit of a file that makes the candidate of a group its upstream, or why there is none. */
+export type Promotion =
+  | {
+      readonly ok: true
+      /** The whole file, edited. */
+      readonly text: string
+      readonly hash: string
+      /** What changes in effect. */
+      readonly changes: readonly ConfigChange[]
+    }
+  /** `problems`: those of the edited file. None: it would change something else too. */
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
+
+/** Returns what the upstream of a group is when its candidate has become it. */
+export const promotedUpstream = ({ upstreams }: Pick<Config, 'upstreams'>, group: Group) => {
+  const { candidate, retry, concurrency } = upstreams[group]
+  // One of each for both sides: a candidate has none of its own.
+  return candidate && { ...candidate.upstream, retry, concurrency, candidate: null }
+}
+
+/**
+ * Edits the text of a file so that the candidate of a group is its upstream, and verifies the edit: read anew, the file
+ * has to say that and nothing else. `loaded` is what it says now.
+ */
+export const planPromotion = (
+  text: string,
+  file: string,
+  group: Group,
+  loaded: LoadedConfig,
+  environment: Environment = process.env,
+): Promotion => {
+  const rendered = Object(Object(loaded.report.config.upstreams)[group]).candidate
+  const edited = promoteCandidate(text, group, rendered)
+  const next = parseConfig(Buffer.from(edited), file, environment)
+  if (!next.ok) return { ok: false, problems: next.problems }
+  const expected = { ...loaded.config.upstreams, [group]: promotedUpstream(loaded.config, group) }
+  const isExact = groups.every((each) => isDeepStrictEqual(next.config.upstreams[each], expected[each]))
+  const changes = diffReports(loaded.report, next.report)
+  if (!isExact || changes.some(({ part }) => part !== `upstreams.${group}`)) return { ok: false, problems: [] }
+  return { ok: true, text: edited, hash: next.config.hash, changes }
+}
