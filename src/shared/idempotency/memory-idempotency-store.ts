@@ -1,5 +1,4 @@
 import { epochMs, now } from '../../clock.ts'
-import { AgingQueue } from './aging-queue.ts'
 import type {
   Claim,
   ClaimResult,
@@ -11,6 +10,8 @@ import type {
   RecordSummary,
   Settlement,
 } from './idempotency-store.ts'
+import type { SettledRecord } from './memory/record-bytes.ts'
+import { SettledRecords } from './memory/settled-records.ts'
 
 /** The bounds of a store in memory. */
 export interface MemoryStoreBounds {
@@ -20,24 +21,18 @@ export interface MemoryStoreBounds {
   readonly maxBytes: number
 }
 
-/** What is remembered of one key. Times are of the monotonic clock. */
-interface Entry {
-  readonly client: string
-  readonly requestId: string
-  readonly ttlMs: number
+/** An attempt that is under way. Times are of the monotonic clock. */
+interface Attempt {
+  readonly claim: Claim
   readonly claimedAt: number
-  state: RecordSummary['state']
   /** Whether an attempt before this one may have been processed. */
   readonly wasUnknown: boolean
-  token: string
-  fingerprint: string | null
-  /** When an attempt in progress counts as unknown. */
+  /** When it counts as unknown. */
   leaseUntil: number
-  /** Since when it is in its state. */
-  since: number
-  expiresAt: number
-  response: Buffer | null
 }
+
+// The pause between two looks at all attempts for those whose lease has run out.
+const lapsePauseMs = 15_000
 
 /**
  * Remembers in the memory of one process. What is in it is gone with the process. When there is no room for responses,
@@ -46,17 +41,10 @@ interface Entry {
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
-  readonly #entries = new Map<string, Entry>()
-  /** The records by the time that they are kept for, those that expire first at the beginning. */
-  readonly #queuesByTtl = new Map<number, AgingQueue>()
-  /** The records with a response, the oldest first. */
-  readonly #withResponse = new AgingQueue()
-  readonly #inProgress = new Set<string>()
-  /** The records whose outcome is unknown, the oldest first. */
-  readonly #unknown = new Set<string>()
+  readonly #attempts = new Map<string, Attempt>()
+  readonly #settled = new SettledRecords((client) => this.#countDown(client))
   readonly #countByClient = new Map<string, number>()
-  #bytes = 0
-  #dropped = 0
+  #nextLapseAt = 0
   #refused = 0
 
   constructor(bounds: MemoryStoreBounds) {
@@ -93,183 +81,159 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   /** Returns how full it is. */
   state(): IdempotencyStoreState {
     const at = now()
-    this.#removeExpired(at)
-    for (const name of this.#inProgress) this.#find(name, at)
-    const [oldest] = this.#unknown
-    const oldestSince = oldest === undefined ? null : (this.#entries.get(oldest)?.since ?? null)
+    this.#lapseAll(at)
+    this.#settled.removeExpired(at)
+    const oldestUnknown = this.#settled.oldestUnknownSince()
     return {
-      entries: this.#entries.size,
-      bytes: this.#bytes,
-      inProgress: this.#inProgress.size,
-      unknown: this.#unknown.size,
-      oldestUnknown: oldestSince === null ? null : toEpoch(oldestSince, at),
-      dropped: this.#dropped,
+      entries: this.#entries,
+      bytes: this.#settled.bytes,
+      inProgress: this.#attempts.size,
+      unknown: this.#settled.unknown,
+      oldestUnknown: oldestUnknown === null ? null : toEpoch(oldestUnknown, at),
+      dropped: this.#settled.dropped,
       refused: this.#refused,
     }
   }
 
+  get #entries(): number {
+    return this.#attempts.size + this.#settled.size
+  }
+
   #claim(claim: Claim): ClaimResult {
     const at = now()
-    const entry = this.#find(claim.name, at)
-    if (entry === null) return this.#insert(claim, at)
-    const { state, requestId, fingerprint, response } = entry
-    if (state !== 'unknown' || !claim.takesOver || fingerprint !== claim.fingerprint)
-      return state === 'done' ? { state, requestId, fingerprint, response } : { state, requestId, fingerprint }
-    this.#remove(claim.name, entry)
+    const attempt = this.#findAttempt(claim.name, at)
+    if (attempt !== null) {
+      const { requestId, fingerprint } = attempt.claim
+      return { state: 'in-progress', requestId, fingerprint }
+    }
+    const place = this.#settled.find(claim.name, at)
+    if (place === null) return this.#insert(claim, at)
+    const { state, requestId, fingerprint } = this.#settled.read(place)
+    if (state === 'done') return { state, requestId, fingerprint, response: this.#settled.copyResponse(place) }
+    if (!claim.takesOver || fingerprint !== claim.fingerprint) return { state, requestId, fingerprint }
+    this.#settled.remove(place)
     this.#add({ ...claim, requestId }, at, true)
     return { state: 'claimed' }
   }
 
   #insert(claim: Claim, at: number): ClaimResult {
-    this.#removeExpired(at)
+    if (at >= this.#nextLapseAt) this.#lapseAll(at)
+    this.#settled.removeExpired(at)
     const owned = this.#countByClient.get(claim.client) ?? 0
-    const free = this.#bounds.maxEntries - this.#entries.size
+    const free = this.#bounds.maxEntries - this.#entries
     // A client takes no more than it leaves, so n clients who take all that they can leave an (n+1)th of it free.
     if (owned < claim.maxKeys && owned < free) {
-      this.#add(claim, at)
+      this.#add(claim, at, false)
       return { state: 'claimed' }
     }
     this.#refused++
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 
-  #add({ client, name, token, fingerprint, requestId, ttlMs, leaseMs }: Claim, at: number, wasUnknown = false): void {
-    this.#entries.set(name, {
-      client,
-      requestId,
-      ttlMs,
-      claimedAt: at,
-      state: 'in-progress',
-      wasUnknown,
-      token,
-      fingerprint,
-      leaseUntil: at + leaseMs,
-      since: at,
-      expiresAt: at + ttlMs,
-      response: null,
-    })
-    this.#inProgress.add(name)
-    this.#countByClient.set(client, (this.#countByClient.get(client) ?? 0) + 1)
-    this.#queueOf(ttlMs).add(name)
+  #add(claim: Claim, at: number, wasUnknown: boolean): void {
+    this.#attempts.set(claim.name, { claim, claimedAt: at, wasUnknown, leaseUntil: at + claim.leaseMs })
+    this.#countByClient.set(claim.client, (this.#countByClient.get(claim.client) ?? 0) + 1)
   }
 
   #settle({ name, token }: Claim, settlement: Settlement): boolean {
     const at = now()
-    const entry = this.#findHeld(name, token, at)
-    if (entry === null) return false
-    if (settlement.state === 'free') {
-      if (entry.wasUnknown) this.#setState(name, entry, 'unknown', at)
-      else this.#remove(name, entry)
-      return true
+    const attempt = this.#findHeld(name, token, at)
+    if (attempt === null) return false
+    if (settlement.state !== 'free')
+      this.#end(
+        attempt,
+        settlement.state,
+        settlement.fingerprint,
+        at,
+        settlement.state === 'done' ? settlement.response : null,
+      )
+    else if (attempt.wasUnknown) this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
+    else {
+      this.#attempts.delete(name)
+      this.#countDown(attempt.claim.client)
     }
-    this.#setState(name, entry, settlement.state, at)
-    entry.fingerprint = settlement.fingerprint
-    if (settlement.state === 'done' && settlement.response !== null) this.#keep(name, entry, settlement.response)
     return true
   }
 
-  #keep(name: string, entry: Entry, response: Buffer): void {
-    entry.response = response
-    this.#bytes += response.length
-    this.#withResponse.add(name)
-    while (this.#bytes > this.#bounds.maxBytes) {
-      const oldest = this.#withResponse.first()
-      if (oldest === null) return
-      this.#dropResponse(oldest, this.#entries.get(oldest))
-      this.#dropped++
-    }
+  /** Ends an attempt. The time that its record is kept for begins now. */
+  #end(
+    { claim, claimedAt }: Attempt,
+    state: SettledRecord['state'],
+    fingerprint: string | null,
+    at: number,
+    response: Buffer | null = null,
+  ): void {
+    const { name, client, requestId, ttlMs } = claim
+    this.#attempts.delete(name)
+    const record = { name, client, requestId, fingerprint, state, claimedAt, since: at, ttlMs }
+    this.#settled.add(record, response, this.#bounds.maxBytes)
   }
 
   #renew({ name, token, leaseMs }: Claim): boolean {
     const at = now()
-    const entry = this.#findHeld(name, token, at)
-    if (entry === null) return false
-    entry.leaseUntil = at + leaseMs
+    const attempt = this.#findHeld(name, token, at)
+    if (attempt === null) return false
+    attempt.leaseUntil = at + leaseMs
     return true
   }
 
   #summarize({ name }: KeyDigest): RecordSummary | false {
     const at = now()
-    const entry = this.#find(name, at)
-    if (entry === null) return false
-    const { state, requestId, claimedAt, expiresAt, response } = entry
-    return {
-      state,
-      requestId,
-      claimedAt: toEpoch(claimedAt, at),
-      expiresAt: toEpoch(expiresAt, at),
-      responseBytes: response?.length ?? null,
+    const attempt = this.#findAttempt(name, at)
+    const place = attempt === null ? this.#settled.find(name, at) : null
+    if (attempt !== null) {
+      const { claim, claimedAt } = attempt
+      const { requestId, ttlMs } = claim
+      const times = { claimedAt: toEpoch(claimedAt, at), expiresAt: toEpoch(claimedAt + ttlMs, at) }
+      return { state: 'in-progress', requestId, ...times, responseBytes: null }
     }
+    if (place === null) return false
+    const { state, requestId, claimedAt, since, ttlMs } = this.#settled.read(place)
+    const times = { claimedAt: toEpoch(claimedAt, at), expiresAt: toEpoch(since + ttlMs, at) }
+    return { state, requestId, ...times, responseBytes: this.#settled.responseLength(place) }
   }
 
   #forget({ name }: KeyDigest): boolean {
-    const entry = this.#find(name, now())
-    if (entry === null) return false
-    this.#remove(name, entry)
+    const at = now()
+    const attempt = this.#findAttempt(name, at)
+    if (attempt !== null) {
+      this.#attempts.delete(name)
+      this.#countDown(attempt.claim.client)
+      return true
+    }
+    const place = this.#settled.find(name, at)
+    if (place !== null) this.#settled.remove(place)
+    return place !== null
+  }
+
+  /** Finds an attempt that is under way. One that was not renewed in time has become unknown. */
+  #findAttempt(name: string, at: number): Attempt | null {
+    const attempt = this.#attempts.get(name)
+    if (attempt === undefined || this.#lapse(attempt, at)) return null
+    return attempt
+  }
+
+  #findHeld(name: string, token: string, at: number): Attempt | null {
+    const attempt = this.#findAttempt(name, at)
+    return attempt?.claim.token === token ? attempt : null
+  }
+
+  /** Ends an attempt whose lease has run out; false: it has not. */
+  #lapse(attempt: Attempt, at: number): boolean {
+    if (attempt.leaseUntil > at) return false
+    this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
     return true
   }
 
-  /** Finds a record as it is now: an attempt that was not renewed in time has become unknown. */
-  #find(name: string, at: number): Entry | null {
-    const entry = this.#entries.get(name)
-    if (entry === undefined) return null
-    if (entry.state === 'in-progress') {
-      if (entry.leaseUntil <= at) this.#setState(name, entry, 'unknown', at)
-    } else if (entry.expiresAt <= at) {
-      this.#remove(name, entry)
-      return null
-    }
-    return entry
+  #lapseAll(at: number): void {
+    this.#nextLapseAt = at + lapsePauseMs
+    for (const attempt of this.#attempts.values()) this.#lapse(attempt, at)
   }
 
-  #findHeld(name: string, token: string, at: number): Entry | null {
-    const entry = this.#find(name, at)
-    return entry?.state === 'in-progress' && entry.token === token ? entry : null
-  }
-
-  /** Ends an attempt. The time that the record is kept for begins now. */
-  #setState(name: string, entry: Entry, state: 'unknown' | 'done', at: number): void {
-    entry.state = state
-    entry.since = at
-    entry.expiresAt = at + entry.ttlMs
-    this.#inProgress.delete(name)
-    if (state === 'unknown') this.#unknown.add(name)
-    this.#queueOf(entry.ttlMs).add(name)
-  }
-
-  #remove(name: string, entry: Entry): void {
-    this.#dropResponse(name, entry)
-    this.#unknown.delete(name)
-    this.#inProgress.delete(name)
-    this.#entries.delete(name)
-    this.#queueOf(entry.ttlMs).delete(name)
-    const left = (this.#countByClient.get(entry.client) ?? 0) - 1
-    if (left > 0) this.#countByClient.set(entry.client, left)
-    else this.#countByClient.delete(entry.client)
-  }
-
-  #dropResponse(name: string, entry: Entry | undefined): void {
-    this.#withResponse.delete(name)
-    if (entry?.response == null) return
-    this.#bytes -= entry.response.length
-    entry.response = null
-  }
-
-  /** Removes what has expired. An attempt in progress has not: it expires when it has been unknown for long enough. */
-  #removeExpired(at: number): void {
-    for (const [ttlMs, queue] of this.#queuesByTtl) {
-      for (let name = queue.first(); name !== null; name = queue.first()) {
-        const entry = this.#entries.get(name)
-        if (entry === undefined || entry.expiresAt > at || this.#find(name, at) !== null) break
-      }
-      if (queue.size === 0) this.#queuesByTtl.delete(ttlMs)
-    }
-  }
-
-  #queueOf(ttlMs: number): AgingQueue {
-    const queue = this.#queuesByTtl.get(ttlMs) ?? new AgingQueue()
-    this.#queuesByTtl.set(ttlMs, queue)
-    return queue
+  #countDown(client: string): void {
+    const left = (this.#countByClient.get(client) ?? 0) - 1
+    if (left > 0) this.#countByClient.set(client, left)
+    else this.#countByClient.delete(client)
   }
 }
 

@@ -1,0 +1,98 @@
+/** What is remembered of a key whose attempt has ended. Times are of the monotonic clock. */
+export interface SettledRecord {
+  readonly name: string
+  readonly client: string
+  readonly requestId: string
+  /** The digest of query and body; null: it is not known. */
+  readonly fingerprint: string | null
+  readonly state: 'unknown' | 'done'
+  readonly claimedAt: number
+  /** When the attempt ended. */
+  readonly since: number
+  /** How long it is kept from then on. */
+  readonly ttlMs: number
+}
+
+// A record is its numbers, then its texts one behind the other, a byte for each character.
+const at = {
+  state: 0,
+  hasFingerprint: 1,
+  nameLength: 4,
+  clientLength: 8,
+  requestIdLength: 12,
+  fingerprintLength: 16,
+  claimedAt: 24,
+  since: 32,
+  ttlMs: 40,
+  responsePlace: 48,
+  texts: 56,
+} as const
+
+const [done, unknown] = [1, 2]
+
+/** Returns how many bytes a record takes. */
+export const recordLength = ({ name, client, requestId, fingerprint }: SettledRecord): number =>
+  at.texts + name.length + client.length + requestId.length + (fingerprint?.length ?? 0)
+
+/**
+ * Writes a record, whose texts have characters of Latin-1 only. `responsePlace` is where its response is; 0: nowhere.
+ */
+export const writeRecord = (memory: Buffer, from: number, record: SettledRecord, responsePlace: number): void => {
+  const { name, client, requestId, fingerprint, state, claimedAt, since, ttlMs } = record
+  memory[from + at.state] = state === 'done' ? done : unknown
+  memory[from + at.hasFingerprint] = fingerprint === null ? 0 : 1
+  memory.writeDoubleLE(claimedAt, from + at.claimedAt)
+  memory.writeDoubleLE(since, from + at.since)
+  memory.writeDoubleLE(ttlMs, from + at.ttlMs)
+  memory.writeDoubleLE(responsePlace, from + at.responsePlace)
+  let end = from + at.texts
+  end = writeText(memory, from + at.nameLength, name, end)
+  end = writeText(memory, from + at.clientLength, client, end)
+  end = writeText(memory, from + at.requestIdLength, requestId, end)
+  writeText(memory, from + at.fingerprintLength, fingerprint ?? '', end)
+}
+
+const writeText = (memory: Buffer, lengthAt: number, text: string, textAt: number): number => {
+  memory.writeUInt32LE(text.length, lengthAt)
+  return textAt + memory.write(text, textAt, 'latin1')
+}
+
+/** Reads a record. */
+export const readRecord = (memory: Buffer, from: number): SettledRecord => {
+  const nameEnd = from + at.texts + memory.readUInt32LE(from + at.nameLength)
+  const clientEnd = nameEnd + memory.readUInt32LE(from + at.clientLength)
+  const requestIdEnd = clientEnd + memory.readUInt32LE(from + at.requestIdLength)
+  const fingerprintEnd = requestIdEnd + memory.readUInt32LE(from + at.fingerprintLength)
+  return {
+    name: memory.toString('latin1', from + at.texts, nameEnd),
+    client: memory.toString('latin1', nameEnd, clientEnd),
+    requestId: memory.toString('latin1', clientEnd, requestIdEnd),
+    fingerprint:
+      memory[from + at.hasFingerprint] === 0 ? null : memory.toString('latin1', requestIdEnd, fingerprintEnd),
+    state: isUnknown(memory, from) ? 'unknown' : 'done',
+    claimedAt: memory.readDoubleLE(from + at.claimedAt),
+    since: memory.readDoubleLE(from + at.since),
+    ttlMs: memory.readDoubleLE(from + at.ttlMs),
+  }
+}
+
+/** Tells whether a record's outcome is unknown. */
+export const isUnknown = (memory: Buffer, from: number): boolean => memory[from + at.state] === unknown
+
+/** Reads when a record's attempt ended. */
+export const readSince = (memory: Buffer, from: number): number => memory.readDoubleLE(from + at.since)
+
+/** Reads where a record's response is; 0: it has none. */
+export const readResponsePlace = (memory: Buffer, from: number): number => memory.readDoubleLE(from + at.responsePlace)
+
+/** Writes where a record's response is; 0: nowhere any more. */
+export const writeResponsePlace = (memory: Buffer, from: number, place: number): void => {
+  memory.writeDoubleLE(place, from + at.responsePlace)
+}
+
+/** Tells whether a record has a name. */
+export const hasName = (memory: Buffer, from: number, name: string): boolean => {
+  if (memory.readUInt32LE(from + at.nameLength) !== name.length) return false
+  for (let i = 0; i < name.length; i++) if (memory[from + at.texts + i] !== name.charCodeAt(i)) return false
+  return true
+}

@@ -1,0 +1,195 @@
+import { ByteLog, LogMemory, positionOf } from './byte-log.ts'
+import { NameIndex } from './name-index.ts'
+import {
+  hasName,
+  isUnknown,
+  readRecord,
+  readResponsePlace,
+  readSince,
+  recordLength,
+  type SettledRecord,
+  writeRecord,
+  writeResponsePlace,
+} from './record-bytes.ts'
+
+/** The records that are kept for the same time, and their responses: what was settled first expires first. */
+interface Generation {
+  readonly ttlMs: number
+  readonly records: ByteLog
+  readonly responses: ByteLog
+  unknown: number
+  /** The place of the oldest whose outcome is unknown; means nothing where there is none. */
+  oldestUnknown: number
+}
+
+// Before each response stands the place of its record.
+const responseHeaderBytes = 8
+
+/**
+ * The records of settled keys, as bytes in a few large pieces of memory. As objects, a hundred thousand of them were
+ * copied twice and gone through again and again by the collector. A place names a record until one is added or removed.
+ */
+export class SettledRecords {
+  readonly #memory = new LogMemory()
+  readonly #generations = new Map<number, Generation>()
+  readonly #index = new NameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
+  readonly #onRemoved: (client: string) => void
+  #bytes = 0
+  #dropped = 0
+
+  /** `onRemoved` is told of each record that is removed whose it was. */
+  constructor(onRemoved: (client: string) => void) {
+    this.#onRemoved = onRemoved
+  }
+
+  get size(): number {
+    return this.#index.size
+  }
+
+  /** Bytes of responses. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** How many responses were given up for want of room. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** How many outcomes are unknown. */
+  get unknown(): number {
+    let unknown = 0
+    for (const generation of this.#generations.values()) unknown += generation.unknown
+    return unknown
+  }
+
+  /** Returns since when the oldest unknown outcome is so; null: there is none. */
+  oldestUnknownSince(): number | null {
+    let oldest: number | null = null
+    for (const { unknown, oldestUnknown } of this.#generations.values()) {
+      if (unknown > 0) oldest = Math.min(oldest ?? Number.POSITIVE_INFINITY, this.#sinceOf(oldestUnknown))
+    }
+    return oldest
+  }
+
+  /** Finds the place of a record that has not expired; null: there is none. */
+  find(name: string, at: number): number | null {
+    const place = this.#index.find(name)
+    if (place === null) return null
+    const { since, ttlMs } = this.read(place)
+    if (since + ttlMs > at) return place
+    this.remove(place)
+    return null
+  }
+
+  read(place: number): SettledRecord {
+    return readRecord(this.#memory.memoryOf(place), positionOf(place))
+  }
+
+  /** Copies the response of a record; null: it has none. */
+  copyResponse(place: number): Buffer | null {
+    const responsePlace = this.#responsePlaceOf(place)
+    if (responsePlace === 0) return null
+    const from = positionOf(responsePlace)
+    const bytes = this.#memory.memoryOf(responsePlace)
+    return Buffer.from(bytes.subarray(from + responseHeaderBytes, from + this.#memory.lengthOf(responsePlace)))
+  }
+
+  /** Returns how long the response of a record is; null: it has none. */
+  responseLength(place: number): number | null {
+    const responsePlace = this.#responsePlaceOf(place)
+    return responsePlace === 0 ? null : this.#memory.lengthOf(responsePlace) - responseHeaderBytes
+  }
+
+  /** Adds a record, whose name has none. The oldest responses are given up where there are more than `maxBytes`. */
+  add(record: SettledRecord, response: Buffer | null, maxBytes: number): void {
+    const generation = this.#generationOf(record.ttlMs)
+    const place = generation.records.add(recordLength(record))
+    const responsePlace = response === null ? 0 : this.#addResponse(generation, response, place)
+    writeRecord(this.#memory.memoryOf(place), positionOf(place), record, responsePlace)
+    this.#index.add(record.name, place)
+    if (record.state === 'unknown' && generation.unknown++ === 0) generation.oldestUnknown = place
+    while (this.#bytes > maxBytes) this.#dropOldestResponse()
+  }
+
+  remove(place: number): void {
+    const { name, client, ttlMs, state } = this.read(place)
+    const generation = this.#generationOf(ttlMs)
+    const responsePlace = this.#responsePlaceOf(place)
+    if (responsePlace !== 0) this.#removeResponse(generation, responsePlace)
+    this.#index.delete(name)
+    if (state === 'unknown' && --generation.unknown > 0 && generation.oldestUnknown === place)
+      generation.oldestUnknown = this.#nextUnknown(generation, place)
+    generation.records.remove(place)
+    this.#onRemoved(client)
+  }
+
+  /** Removes what has expired. */
+  removeExpired(at: number): void {
+    for (const { ttlMs, records, responses } of this.#generations.values()) {
+      let place = records.first()
+      while (place !== null && this.#sinceOf(place) + ttlMs <= at) {
+        this.remove(place)
+        place = records.first()
+      }
+      if (place !== null) continue
+      records.close()
+      responses.close()
+      this.#generations.delete(ttlMs)
+    }
+  }
+
+  #sinceOf(place: number): number {
+    return readSince(this.#memory.memoryOf(place), positionOf(place))
+  }
+
+  #responsePlaceOf(place: number): number {
+    return readResponsePlace(this.#memory.memoryOf(place), positionOf(place))
+  }
+
+  /** Finds the next unknown outcome after one, where there is another. */
+  #nextUnknown({ records }: Generation, place: number): number {
+    let next = records.next(place)
+    while (next !== null && !isUnknown(this.#memory.memoryOf(next), positionOf(next))) next = records.next(next)
+    return next ?? place
+  }
+
+  #addResponse({ responses }: Generation, response: Buffer, recordPlace: number): number {
+    const place = responses.add(responseHeaderBytes + response.length)
+    const [memory, from] = [this.#memory.memoryOf(place), positionOf(place)]
+    memory.writeDoubleLE(recordPlace, from)
+    response.copy(memory, from + responseHeaderBytes)
+    this.#bytes += response.length
+    return place
+  }
+
+  #removeResponse({ responses }: Generation, place: number): void {
+    this.#bytes -= this.#memory.lengthOf(place) - responseHeaderBytes
+    responses.remove(place)
+  }
+
+  #dropOldestResponse(): void {
+    let oldest = { generation: null as Generation | null, place: 0, record: 0, since: Number.POSITIVE_INFINITY }
+    for (const generation of this.#generations.values()) {
+      const place = generation.responses.first()
+      if (place === null) continue
+      const record = this.#memory.memoryOf(place).readDoubleLE(positionOf(place))
+      const since = this.#sinceOf(record)
+      if (since < oldest.since) oldest = { generation, place, record, since }
+    }
+    const { generation, place, record } = oldest
+    if (generation === null) return
+    this.#removeResponse(generation, place)
+    writeResponsePlace(this.#memory.memoryOf(record), positionOf(record), 0)
+    this.#dropped++
+  }
+
+  #generationOf(ttlMs: number): Generation {
+    const known = this.#generations.get(ttlMs)
+    if (known !== undefined) return known
+    const [records, responses] = [new ByteLog(this.#memory), new ByteLog(this.#memory)]
+    const generation = { ttlMs, records, responses, unknown: 0, oldestUnknown: 0 }
+    this.#generations.set(ttlMs, generation)
+    return generation
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Prints what the layer `idempotency` costs a POST without sockets, in µs of CPU, garbage collection included:
+ * `node test/bench/idempotency-alone.ts [KEYS]`. So many keys are remembered meanwhile.
+ */
+import { randomUUID } from 'node:crypto'
+import type { OperationIdempotencyConfig } from '../../src/config/config.ts'
+import type { Exchange, Handler } from '../../src/exchange.ts'
+import { AbandonedAttempts } from '../../src/layers/idempotency/forward-once.ts'
+import { idempotencyLayer } from '../../src/layers/idempotency/idempotency.ts'
+import { BodyRoom } from '../../src/shared/bodies/body-room.ts'
+import { WholeBody } from '../../src/shared/bodies/buffered-request-body.ts'
+import { BytesBody } from '../../src/shared/bodies/bytes-body.ts'
+import type { IdempotencyStore } from '../../src/shared/idempotency/idempotency-store.ts'
+import { MemoryIdempotencyStore } from '../../src/shared/idempotency/memory-idempotency-store.ts'
+import { fakeExchange } from '../helpers/exchange.ts'
+import { smallBody, smallResponse } from './payloads.ts'
+import { median } from './stats.ts'
+
+const [keys = 200_000] = process.argv.slice(2).map(Number)
+const [rounds, lanes] = [10, 64]
+const perRound = Math.ceil(keys / rounds)
+
+const rules: OperationIdempotencyConfig = {
+  ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, maxKey: 255 },
+  ...{ maxBody: 65_536, maxResponse: 65_536, wait: 0, onUnknown: 'refuse', onStoreFailure: 'refuse' },
+}
+
+const serveWith = (store: IdempotencyStore): Handler =>
+  idempotencyLayer(rules, {
+    store,
+    rooms: { requests: new BodyRoom(), responses: new BodyRoom() },
+    abandoned: new AbandonedAttempts(),
+    credentialFields: ['authorization', 'cookie'],
+    requestIdField: 'x-request-id',
+    maxKeysPerClient: 1e7,
+  })(upstream)
+
+/** Reads the request as sending does, and answers in another turn of the event loop. */
+const upstream: Handler = async (exchange) => {
+  const chunks = await exchange.body.read()
+  await new Promise(setImmediate)
+  const body = new BytesBody(Buffer.from(smallResponse))
+  const fields = ['Content-Type', 'application/json', 'Content-Length', `${smallResponse.length}`, 'Server', 'bench']
+  return { status: chunks.length > 0 ? 200 : 400, reason: 'OK', fields, body }
+}
+
+const claimed = { state: 'claimed' } as const
+const forgetful = { call: async ({ type }) => (type === 'claim' ? claimed : true) } as IdempotencyStore
+
+const memory = new MemoryIdempotencyStore({ maxEntries: 1e7, maxBytes: 1024 ** 3 })
+
+const levels = { nothing: upstream, 'the layer alone': serveWith(forgetful), 'with its memory': serveWith(memory) }
+
+const makePost = (): Exchange =>
+  fakeExchange({
+    operation: 'valuation.score',
+    fields: [
+      ...['Content-Type', 'application/json', 'Accept', 'application/json', 'User-Agent', 'lender/1.0'],
+      ...['Idempotency-Key', randomUUID(), 'X-Request-Id', randomUUID()],
+    ],
+    body: new WholeBody(Buffer.from(smallBody)),
+  })
+
+/** Has a handler serve POSTs, and returns the CPU time of each in µs. */
+const measure = async (serve: Handler): Promise<number> => {
+  const before = process.cpuUsage()
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next++ < perRound) {
+      const exchange = makePost()
+      const { status, body } = await serve(exchange)
+      if (status !== 200 || body.takeBuffered() === null) throw new Error(`it answered ${status}`)
+      exchange.bodySent = true
+      exchange.finish()
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / perRound
+}
+
+const samples = Object.keys(levels).map(() => [] as number[])
+for (let round = 0; round <= rounds; round++)
+  for (const [nth, serve] of Object.values(levels).entries()) {
+    const cpuUs = await measure(serve)
+    if (round > 0) samples[nth]?.push(cpuUs) // the first is the compilers'
+  }
+
+const { rss, heapUsed, external } = process.memoryUsage()
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`
+console.log(
+  `${memory.state().entries} keys; ${mebibytes(rss)}, of it heap ${mebibytes(heapUsed)} and ${mebibytes(external)} outside`,
+)
+const nothing = samples[0] ?? []
+for (const [nth, name] of Object.keys(levels).entries()) {
+  const own = samples[nth] ?? []
+  const more = own.map((cpuUs, round) => cpuUs - (nothing[round] ?? 0)).toSorted((a, b) => a - b)
+  const spread = `${more[0]?.toFixed(1)} to ${more.at(-1)?.toFixed(1)}`
+  console.log(
+    `${name.padEnd(16)} ${median(own).toFixed(1).padStart(6)} µs, ${median(more).toFixed(1)} more (${spread})`,
+  )
+}
