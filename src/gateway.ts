@@ -9,7 +9,9 @@ import { findChangedFiles, readStatStamp } from './config/load/source-files.ts'
 import { workerCount } from './config/worker-count.ts'
 import { createPseudonym } from './downstream/listener/downstream-server.ts'
 import { AuditLog } from './observe/audit/audit-log.ts'
+import type { GuardReport } from './observe/candidate/guard/guard-counts.ts'
 import { getLogDestination, type Log } from './observe/log.ts'
+import { CandidateGuard } from './runtime/candidate-guard.ts'
 import { createOverrides, type Overrides } from './runtime/overrides.ts'
 import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
 import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
@@ -77,6 +79,7 @@ class GatewayRuntime {
   readonly #options: GatewayOptions
   readonly #auditLog: AuditLog
   readonly #overrides: Overrides
+  readonly #guard: CandidateGuard
   readonly #reloader: Reloader
   readonly #configWatcher: FileWatcher
   readonly #sandbox = new SandboxOnDemand()
@@ -96,6 +99,7 @@ class GatewayRuntime {
       reapply: (isUrgent) => this.#reloader.reapply(isUrgent),
       isClosing: () => this.#draining,
     })
+    this.#guard = new CandidateGuard({ shifts: this.#overrides.shifts, config: () => this.#reloader.config })
     this.#reloader = new Reloader({
       file,
       initial: loaded,
@@ -153,6 +157,7 @@ class GatewayRuntime {
     }
     this.#configWatcher.close()
     this.#reloader.close()
+    this.#guard.close()
     this.#overrides.clear()
     await this.#server?.close(remainingMs())
     await this.#adminServer?.close()
@@ -185,16 +190,19 @@ class GatewayRuntime {
     const { log, forwardLines, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader
     const auditLog = this.#auditLog
+    const guard = this.#guard
     const shifts = this.#overrides.shifts.prepare(listShiftPlans(config))
     const initial = await this.#snapshotInput(config, shifts)
     shifts.commit()
     const size = workerCount(config)
     if (size > 1) {
       const pseudonym = createPseudonym()
-      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, auditLog, forwardLines, timeouts })
+      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, auditLog, forwardLines, timeouts, guard })
     }
     const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
-    return serveInProcess(await createDataPlane(initial, { logEvent, log, auditSink: auditLog }), log, bindTarget)
+    const onGuardReports = (reports: readonly GuardReport[]): void => guard.add('gateway', reports)
+    const dataPlane = await createDataPlane(initial, { logEvent, log, auditSink: auditLog, onGuardReports })
+    return serveInProcess(dataPlane, log, bindTarget)
   }
 
   /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */

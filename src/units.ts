@@ -35,6 +35,9 @@ export const byteRatePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
 /** The pattern of what {@link parsePercent} reads; for the JSON Schema. */
 export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
 
+/** The pattern of what {@link parseMultiple} reads; for the JSON Schema. */
+export const multiplePattern = '^[0-9]{1,3}(\\.[0-9]{1,2})?x$'
+
 /** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
 export const parseDuration = (text: string): number | undefined => parse(text, timeUnits)
 
@@ -51,6 +54,15 @@ export function parsePercent(text: string): number | undefined {
   // From a whole number, so that 33.333% is the number that 0.33333 is.
   return amount === undefined ? undefined : Math.round(Number(amount) * 1000) / 100_000
 }
+
+/** Reads `2x` or `1.5x` as a factor; undefined for anything else, a bare number included. */
+export function parseMultiple(text: string): number | undefined {
+  const [, amount] = /^(\d{1,3}(?:\.\d{1,2})?)x$/.exec(text) ?? []
+  return amount === undefined ? undefined : Number(amount)
+}
+
+/** Writes a factor: 1.5 → `1.5x`. */
+export const formatMultiple = (factor: number): string => `${Number(factor.toFixed(2))}x`
 
 /** Writes milliseconds in the largest unit that leaves a whole number: 2000 → `2s`. */
 export const formatDuration = (ms: number): string => format(ms, timeUnits)
@@ -114,6 +126,13 @@ export function suggestPercent(text: string): string | undefined {
   const bare = unit === undefined
   const share = bare && Number(amount) > 0 && Number(amount) < 1 ? Number(amount) : Number(amount) / 100
   return formatPercent(share)
+}
+
+/** Guesses the factor meant by `2`, `2 x`, `2 times` or `x2`; undefined when it cannot. */
+export function suggestMultiple(text: string): string | undefined {
+  const [, before, after] = /^\s*(?:(\d{1,3}(?:\.\d+)?)\s*(?:x|times)?|x\s*(\d{1,3}(?:\.\d+)?))\s*$/i.exec(text) ?? []
+  const amount = before ?? after
+  return amount === undefined ? undefined : formatMultiple(Number(amount))
 }
 
 const informalTimeUnits: readonly (readonly [RegExp, number])[] = [

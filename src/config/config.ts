@@ -59,6 +59,9 @@ export interface CandidateConfig extends Omit<ParsedCandidate, keyof UpstreamCon
 /** Which requests are copied to a candidate, and how. */
 export type CandidateShadowConfig = NonNullable<CandidateConfig['shadow']>
 
+/** When a candidate is taken back by itself. */
+export type CandidateGuardConfig = NonNullable<CandidateConfig['guard']>
+
 /** The probes of an endpoint. */
 export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {
   /** The path and query of the request. */

@@ -1,7 +1,7 @@
 import { type Group, groups } from '../../operations.ts'
 import type { CandidateReport } from '../../runtime/report/status-report.ts'
 import { describeSide, sideKey } from '../../sides.ts'
-import { type CandidateClients, findCandidateClients } from '../candidate-clients.ts'
+import { type CandidateClients, findCandidateClients, isTakenBack } from '../candidate-clients.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { upstreamCertificateFindings } from './credentials.ts'
@@ -18,6 +18,7 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
   groups.flatMap((group) => {
     const { candidate } = inputs.report.upstreams[group]
     if (candidate === null) return []
+    const takenBack = takebackFindings(group, inputs)
     const clients = findCandidateClients(group, inputs.config, inputs.overrides.shifts)
     const seen = viewAsPrimary(group, candidate, inputs)
     const outages = [
@@ -26,10 +27,24 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     ].map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
     // What clients were told is no less for what the others are told.
     const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
-    return [...outages, ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding))].map(
-      (finding) => ({ ...finding, about: sideKey(group, 'candidate') }),
-    )
+    return [
+      ...takenBack,
+      ...outages,
+      ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding)),
+    ].map((finding) => ({ ...finding, about: sideKey(group, 'candidate') }))
   })
+
+/** Finds that the guard has taken the candidate back. It costs no request: all clients are on the primary. */
+const takebackFindings = (group: Group, { overrides, at }: FindingInputs): readonly Finding[] => {
+  const shift = overrides.shifts.get(group)
+  if (shift === null || !isTakenBack(shift)) return []
+  const { since, reason } = shift
+  const why = reason === null ? '' : `: ${reason}`
+  const cause = `${describeSide(group, 'candidate')} was taken back at ${formatTimeOfDay(since, at)}${why}`
+  return [
+    createFinding('warning', sideKey(group, 'candidate'), cause, { since, command: `lender-gateway shift ${group}` }),
+  ]
+}
 
 const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding

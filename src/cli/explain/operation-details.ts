@@ -148,6 +148,7 @@ export const describeLayers = (
     shadow: nullShadow,
     learningMode: getLearningMode(config, { get: () => null, all: [] }),
     candidateUse: findCandidateUse(config.upstreams[operation.group].candidate, shiftOfFile(config, operation.group)),
+    guard: null,
     learning: {
       learner: createLearner({ enums: false, key: '', credentialFields: [] }),
       checks: new CheckQueue(() => {}),

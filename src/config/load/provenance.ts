@@ -3,7 +3,7 @@ import { allOperations, groups } from '../../operations.ts'
 import { configSchema } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { unwrapSchema } from '../schema/schema-keys.ts'
-import { candidateSchema } from '../sections/candidate.ts'
+import { candidateSchema } from '../sections/candidate/candidate.ts'
 import { defaultsSchema } from '../sections/upstream-defaults.ts'
 
 /** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */

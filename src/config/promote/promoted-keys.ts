@@ -1,5 +1,5 @@
 import { type Document, isAlias, isMap, isNode, isScalar, type Node, Pair, type YAMLMap, YAMLSeq } from 'yaml'
-import { candidateOnlyKeys } from '../sections/candidate.ts'
+import { candidateOnlyKeys } from '../sections/candidate/candidate.ts'
 
 /** Where a key of the promoted group comes from. A merged one has keys of both. */
 type KeyOrigin = 'group' | 'candidate' | 'merged'

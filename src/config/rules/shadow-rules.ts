@@ -1,7 +1,7 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { configSchema } from '../config-schema.ts'
 import type { KeyPath } from '../problem.ts'
-import { shadowKeys } from '../sections/candidate-shadow.ts'
+import { shadowKeys } from '../sections/candidate/candidate-shadow.ts'
 import { type ConfigRule, isEnabledAt, listAt, parseAt, valueAt } from './rule.ts'
 
 const requestIdField = configSchema.shape.requestId.unwrap().shape.header

@@ -7,17 +7,21 @@ import {
   type Fraction,
   formatByteRate,
   formatDuration,
+  formatMultiple,
   formatPercent,
   formatSize,
   type Milliseconds,
+  multiplePattern,
   parseByteRate,
   parseDuration,
+  parseMultiple,
   parsePercent,
   parseSize,
   percentPattern,
   sizePattern,
   suggestByteRate,
   suggestDuration,
+  suggestMultiple,
   suggestPercent,
   suggestSize,
 } from '../../units.ts'
@@ -70,6 +74,15 @@ export const percentKind = ({ min = 0, max = 1 }: Range): ScalarKind<Fraction> =
   parse: quantityParser('a percentage', parsePercent, suggestPercent, formatPercent, min, max),
   render: formatPercent,
   json: { type: 'string', pattern: percentPattern },
+})
+
+/** A factor within a range. */
+export const multipleKind = ({ min = 1, max = 100 }: Range): ScalarKind<number> => ({
+  name: 'Multiple',
+  expected: `how many times, from ${formatMultiple(min)} to ${formatMultiple(max)}, such as 2x`,
+  parse: quantityParser('a multiple', parseMultiple, suggestMultiple, formatMultiple, min, max),
+  render: formatMultiple,
+  json: { type: 'string', pattern: multiplePattern },
 })
 
 const quantityParser =

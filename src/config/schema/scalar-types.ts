@@ -4,6 +4,7 @@ import {
   byteRateKind,
   durationKind,
   integerKind,
+  multipleKind,
   orNone,
   orZero,
   percentKind,
@@ -38,6 +39,9 @@ export const percent = (description: string, range: Range = {}) => scalar(percen
 /** The schema of a percentage, or of `none`/`false` for null: no limit. */
 export const optionalPercent = (description: string, range: Range = {}) =>
   scalar(orNone(percentKind(range)), description)
+
+/** The schema of a factor within `range`: `2x`. */
+export const multiple = (description: string, range: Required<Range>) => scalar(multipleKind(range), description)
 
 /** The schema of a whole number within `range`. */
 export const integer = (description: string, range: Required<Range>) => scalar(integerKind(range), description)

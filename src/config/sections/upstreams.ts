@@ -3,7 +3,7 @@ import type { groups } from '../../operations.ts'
 import type { RenderedValue } from '../redact.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { renderMap } from '../schema/render.ts'
-import { candidateSchema, describedCandidateSchema } from './candidate.ts'
+import { candidateSchema, describedCandidateSchema } from './candidate/candidate.ts'
 import { defaultsSchema, upstreamPolicySchema, upstreamPolicyShape } from './upstream-defaults.ts'
 import { endpointUrlSchema, targetShape } from './upstream-target.ts'
 

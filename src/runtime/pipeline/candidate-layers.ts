@@ -1,13 +1,21 @@
 import { now } from '../../clock.ts'
-import type { CandidateConfig, Config, OperationIdempotencyConfig, UpstreamConfig } from '../../config/config.ts'
+import type {
+  CandidateConfig,
+  CandidateGuardConfig,
+  Config,
+  OperationIdempotencyConfig,
+  UpstreamConfig,
+} from '../../config/config.ts'
 import type { Handler, Layer } from '../../exchange.ts'
 import { bucketsOfShare } from '../../layers/candidate/client-bucket.ts'
+import type { GuardOptions } from '../../layers/candidate/guard.ts'
 import { sideLayer } from '../../layers/candidate/side.ts'
 import { splitSend } from '../../layers/candidate/split-send.ts'
 import type { CandidateRetries, RetryAllowance } from '../../layers/resilience/retry.ts'
+import { GuardCounts } from '../../observe/candidate/guard/guard-counts.ts'
 import type { Group } from '../../operations.ts'
 import { defaultIpv6Prefix } from '../../shared/exchange/request-owner.ts'
-import { formatPercent } from '../../units.ts'
+import { formatDuration, formatMultiple, formatPercent } from '../../units.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { ShiftState } from '../shift/shift-state.ts'
 import { keyFieldOf } from './idempotency-layer.ts'
@@ -50,6 +58,24 @@ export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
 /** Describes which clients are on the candidate, in one line. */
 export const formatCandidateUse = ({ share, clients }: CandidateUse): string =>
   formatPercent(share) + (clients.length === 0 ? '' : `, clients: ${clients.join(', ')}`)
+
+/** Describes when the candidate is taken back, as the file would write it. */
+export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
+  `errors: ${formatMultiple(errors)}, latency: ${formatMultiple(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
+
+/**
+ * Names how much goes to a candidate, and since when. What was counted while it was another share is no evidence for
+ * this one.
+ */
+export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null): string =>
+  shift === null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
+
+/** Creates what the guard of a group counts with. `counts` left out: nothing is reported. */
+export const createGuardOptions = (
+  config: Config,
+  group: Group,
+  counts = new GuardCounts(group, '', () => {}),
+): GuardOptions => ({ group, counts, ipv6Prefix: clientIpv6Prefix(config) })
 
 /** Creates the innermost handler of a group: the send of its upstream, or of both sides while a candidate is in use. */
 export const createSend = (

@@ -1,11 +1,3 @@
-import type {
-  AddressLimitConfig,
-  AuditConfig,
-  Config,
-  OperationAuthConfig,
-  RetryConfig,
-  TracingConfig,
-} from '../../config/config.ts'
 import { compose, type Handler, type Layer } from '../../exchange.ts'
 import { bodyLimitLayer, clientConcurrencyLimitLayer, concurrencyLimitLayer } from '../../layers/admission/limits.ts'
 import { loadSheddingLayer } from '../../layers/admission/load-shedding.ts'
@@ -14,6 +6,7 @@ import { addressRateLimitLayer, clientRateLimitLayer } from '../../layers/admiss
 import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
+import { type GuardOptions, guardLayer } from '../../layers/candidate/guard.ts'
 import { deadlineLayer } from '../../layers/resilience/deadline.ts'
 import { type RetryAllowance, RetryBudget, retryLayer } from '../../layers/resilience/retry.ts'
 import { auditLayer } from '../../layers/telemetry/audit.ts'
@@ -24,7 +17,7 @@ import type { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { noopTracing, type Tracing } from '../../observe/tracing/tracing.ts'
 import { MemoryRateLimiter } from '../../shared/rate-limiter/memory-rate-limiter.ts'
 import type { RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
-import { formatDuration, formatPercent, formatRate, formatSize } from '../../units.ts'
+import { formatDuration, formatSize } from '../../units.ts'
 import type { Override } from '../overrides.ts'
 import type { CacheLease } from '../resources/cache-registry.ts'
 import type { ClientLimits } from '../resources/client-limits.ts'
@@ -34,7 +27,14 @@ import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
 import { createCacheLayer } from './cache-layer.ts'
-import { type CandidateUse, createCandidateRetries, createSideLayer, formatCandidateUse } from './candidate-layers.ts'
+import {
+  type CandidateUse,
+  createCandidateRetries,
+  createGuardOptions,
+  createSideLayer,
+  formatCandidateUse,
+  formatGuard,
+} from './candidate-layers.ts'
 import {
   type ActiveMode,
   type ContractStackOptions,
@@ -45,6 +45,17 @@ import {
   heldTo,
 } from './contract-layers.ts'
 import { createIdempotencyLayer, formatIdempotency, keyFieldOf } from './idempotency-layer.ts'
+import {
+  formatAddressLimit,
+  formatAudit,
+  formatAuth,
+  formatClientCount,
+  formatLearning,
+  formatMetrics,
+  formatOtlp,
+  formatRetry,
+  limitedClients,
+} from './layer-settings.ts'
 import { copiesOf, createShadowLayer, formatShadow, type ShadowDestination } from './shadow-layer.ts'
 
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
@@ -89,6 +100,8 @@ export interface LayerStackOptions extends ContractStackOptions {
   readonly learningMode: LearningMode | null
   /** Which clients of the operation's group are on its candidate. Null: none are. */
   readonly candidateUse: CandidateUse | null
+  /** What the guard of the candidate counts with. Null: there is none, or the handler serves no traffic. */
+  readonly guard: GuardOptions | null
 }
 
 /**
@@ -236,6 +249,18 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
         candidate: options.candidateUse && createCandidateRetries(upstream.candidate, own.idempotency),
       }),
     ),
+    // Below retries: what the other side mends was a fault of the candidate all the same.
+    ...(upstream.candidate === null
+      ? []
+      : [
+          row(
+            'guard',
+            `upstreams.${group}.candidate.guard`,
+            options.candidateUse && upstream.candidate.guard,
+            formatGuard,
+            () => guardLayer(options.guard ?? createGuardOptions(config, group)),
+          ),
+        ]),
   ]
 }
 
@@ -261,31 +286,3 @@ const row = <T>(
   off: 'none' | 'false' | 'off' = 'none',
 ): LayerRow =>
   value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }
-
-const formatLearning = ({ enums, until }: LearningMode): string =>
-  `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`
-
-const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string => (clients ? 'clients: true' : 'true')
-
-const formatOtlp = ({ otlp, sample }: TracingConfig): string => `${otlp}, sample: ${formatPercent(sample)}`
-
-const formatAudit = ({ onFailure, digests }: AuditConfig): string => `onFailure: ${onFailure}, digests: ${digests}`
-
-const formatAddressLimit = ({ rate, burst }: AddressLimitConfig): string => `rate: ${formatRate(rate)}, burst: ${burst}`
-
-const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string => {
-  const claimTexts = Object.entries(claims).map(([name, value]) => `${name}: ${value}`)
-  const required = [...scopes.map((scope) => `scope ${scope}`), ...claimTexts]
-  return methods.join(', ') + (required.length === 0 ? '' : ` with ${required.join(', ')}`)
-}
-
-/**
- * Returns how many clients a limit applies to. Null: the operation has no authentication, so no client is known, or no
- * client has that limit.
- */
-const limitedClients = (auth: OperationAuthConfig | null, count: number): number | null =>
-  auth === null || count === 0 ? null : count
-
-const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 client' : `of ${clients} clients`)
-
-const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`

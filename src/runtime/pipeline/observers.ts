@@ -1,8 +1,10 @@
 import type { Config } from '../../config/config.ts'
+import { type GuardOptions, guardObserver } from '../../layers/candidate/guard.ts'
 import { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
 import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { accessLog } from '../../observe/access-log.ts'
 import { type AuditSink, auditObserver } from '../../observe/audit/audit-sink.ts'
+import { GuardReporter } from '../../observe/candidate/guard/guard-counts.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Log } from '../../observe/log.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
@@ -23,6 +25,8 @@ export interface ProcessTelemetry {
   readonly contract: { readonly checks: CheckQueue }
   /** The copies of requests that are under way to the candidate of each group. */
   readonly shadows: Readonly<Record<Group, ShadowCopies>>
+  /** What is counted for the guards of candidates. */
+  readonly guards: GuardReporter
   /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
@@ -39,6 +43,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
     runtime: new ProcessStats(),
     contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
     shadows: byGroup(() => new ShadowCopies(copying)),
+    guards: new GuardReporter(),
     process,
   }
 }
@@ -52,11 +57,13 @@ export const listObservers = (
   { audit, metrics, tracing, log: { access } }: Config,
   { log, requestMetrics, recentErrors }: ProcessTelemetry,
   auditSink: AuditSink,
+  guards: ReadonlyMap<Group, GuardOptions> = new Map(),
 ): readonly ExchangeObserver[] =>
   [
     audit === null ? null : auditObserver(auditSink),
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
+    guards.size === 0 ? null : guardObserver(guards),
     typeof tracing?.otlp === 'string' ? spanObserver : null,
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

@@ -1,8 +1,9 @@
 import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
+import type { GuardOptions } from '../../layers/candidate/guard.ts'
 import { RetryBudget } from '../../layers/resilience/retry.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import { DriftCounts } from '../../observe/contract/drift-counts.ts'
-import { byGroup, byOperation, type Group, type Side } from '../../operations.ts'
+import { byGroup, byOperation, type Group, groups, type Side } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
@@ -13,9 +14,12 @@ import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
 import { createAuthProvider } from '../pipeline/auth-provider.ts'
 import {
+  type CandidateUse,
+  createGuardOptions,
   createRetryAllowance,
   createSend,
   findCandidateUse,
+  guardEra,
   withoutExposedField,
 } from '../pipeline/candidate-layers.ts'
 import { composeLayers } from '../pipeline/layer-stack.ts'
@@ -141,6 +145,7 @@ export const buildSnapshot = (
       if (candidate === null || running === null || overrides.shifts.get(group)?.isStopped === true) return null
       return openShadow(candidate, running, openForCopies, telemetry.shadows[group], () => {})
     })
+    const guards = openGuards(config, candidateUses, overrides, telemetry)
     const handlers = byOperation((operation) => {
       const { id, group } = operation
       const candidateUse = candidateUses[group]
@@ -159,6 +164,7 @@ export const buildSnapshot = (
         idempotency,
         learningMode,
         candidateUse,
+        guard: guards.get(group) ?? null,
         learning: learning && { learner: learning.learner, ...telemetry.contract },
         shadow: shadows[group],
         contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
@@ -167,7 +173,7 @@ export const buildSnapshot = (
       const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
       return composeLayers(options, send, overrides.operations.get(id))
     })
-    const observers = listObservers(config, telemetry, auditSink)
+    const observers = listObservers(config, telemetry, auditSink, guards)
     const rateLimiters = { address: addressLimit, clients: clientLimits }
     return createSnapshot(
       {
@@ -194,6 +200,21 @@ export const buildSnapshot = (
     throw error
   }
 }
+
+/** Opens what the guards of the groups count with whose candidate has clients. */
+const openGuards = (
+  config: Config,
+  candidateUses: Readonly<Record<Group, CandidateUse | null>>,
+  { shifts }: Pick<OverridesView, 'shifts'>,
+  { guards }: ProcessTelemetry,
+): ReadonlyMap<Group, GuardOptions> =>
+  new Map(
+    groups.flatMap((group) =>
+      candidateUses[group] === null || config.upstreams[group].candidate?.guard == null
+        ? []
+        : [[group, createGuardOptions(config, group, guards.open(group, guardEra(shifts.get(group))))] as const],
+    ),
+  )
 
 /** What goes on from the previous snapshot. */
 interface CarriedOver {

@@ -2,6 +2,7 @@ import { settlesWithin } from '../../clock.ts'
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts'
+import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
 import { createLearningKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
@@ -48,6 +49,8 @@ export interface DataPlaneDeps {
   readonly learningKey?: string
   /** Called with what has become invalid here, and may be stored in other processes. */
   readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
+  /** Called with what was counted for the guards of candidates. */
+  readonly onGuardReports?: (reports: readonly GuardReport[]) => void
 }
 
 /** Opens a data plane, with everything that its first snapshot needs. Rejects as {@link buildSnapshot} throws. */
@@ -76,9 +79,11 @@ export class DataPlane {
       auditSink = nullAuditSink,
       learningKey = createLearningKey(),
       onInvalidated,
+      onGuardReports = () => {},
     }: DataPlaneDeps,
   ) {
     const telemetry = createProcessTelemetry(log ?? null, processName)
+    telemetry.guards.onReports = onGuardReports
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
       limiters: new RateLimiterRegistry(limiterRole, (isShared, reason) => {
@@ -152,6 +157,7 @@ export class DataPlane {
   /** Retires all snapshots, and cuts off what still runs after the deadline. */
   async close(deadlineMs: number): Promise<void> {
     for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
+    this.#shared.telemetry.guards.close()
     if (await settlesWithin(deadlineMs, this.currentSnapshot.close())) return
     await this.#shared.endpoints.destroy(new Error('shut down'))
   }

@@ -63,6 +63,7 @@ export const startWorkerRuntime = async (
     auditSink,
     learningKey: init.learningKey,
     onInvalidated: (targets) => send({ type: 'invalidated', targets }),
+    onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })
   const server = await serveAsWorker(dataPlane, log, { pseudonym, ticketSecret, worker })
   if (init.draining) server.drain()

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { deserializeClients, serializeClients } from '../../config/load/serialize-clients.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
+import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
@@ -127,6 +128,8 @@ export type MessageToPrimary =
   | { readonly type: 'consume'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
   /** Remember what keys led to: the reply is `remembered`. */
   | { readonly type: 'remember'; readonly batch: number; readonly calls: readonly IdempotencyCall[] }
+  /** What it has counted for the guards of candidates since the last time. */
+  | { readonly type: 'guardReports'; readonly reports: readonly GuardReport[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
 /** Serialises a snapshot's input for another process. */

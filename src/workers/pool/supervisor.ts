@@ -17,6 +17,7 @@ interface WorkerSupervisorOptions
     | 'onAuditLines'
     | 'onInvalidated'
     | 'onKeysFetched'
+    | 'onGuardReports'
   > {
   readonly size: number
   readonly distributor: ConnectionDistributor

@@ -8,6 +8,7 @@ import { createTicketSecret } from '../../downstream/tls/session-tickets.ts'
 import type { AuditLog } from '../../observe/audit/audit-log.ts'
 import { createLearningKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
+import type { CandidateGuard } from '../../runtime/candidate-guard.ts'
 import {
   collectReport,
   type NotServingReason,
@@ -51,6 +52,8 @@ export interface WorkerPoolOptions {
   /** Writes whole log lines of workers. */
   forwardLines(lines: Buffer): void
   readonly timeouts: WorkerTimeouts | undefined
+  /** Judges candidates by what workers count. */
+  readonly guard: Pick<CandidateGuard, 'add' | 'forget'>
 }
 
 /**
@@ -99,6 +102,7 @@ class WorkerPool implements ProxyServer {
     auditLog,
     forwardLines,
     timeouts = defaultWorkerTimeouts,
+    guard,
   }: WorkerPoolOptions) {
     const ticketSecret = createTicketSecret()
     const learningKey = createLearningKey()
@@ -150,7 +154,9 @@ class WorkerPool implements ProxyServer {
         this.#dataPlane.adoptKeys(keys)
         this.#notifyWorkers({ type: 'issuerKeys', keys }, by)
       },
+      onGuardReports: (reports, worker) => guard.add(String(worker.pid), reports),
       onExit: (worker) => {
+        guard.forget(String(worker.pid))
         this.#stats.onExit(worker)
         this.#learnedArchive.onExit(worker)
       },

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { epochMs, now } from '../../clock.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
+import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
@@ -44,6 +45,8 @@ export interface WorkerEvents {
   onInvalidated(targets: readonly InvalidationTarget[], by: WorkerProcess): void
   /** It has fetched these keys of an issuer. */
   onKeysFetched(keys: KeysHandover, by: WorkerProcess): void
+  /** It has counted this for the guards of candidates. */
+  onGuardReports(reports: readonly GuardReport[], by: WorkerProcess): void
   /** It could not be handed that connection. */
   onConnectionReturned(socket: Socket, addressKey: string | null, worker: WorkerProcess): void
   /** Connections that were counted by these keys have ended. */
@@ -199,6 +202,7 @@ export class WorkerProcess {
     else if (message.type === 'auditLines') this.#events.onAuditLines(message.lines, message.lost)
     else if (message.type === 'invalidated') this.#events.onInvalidated(message.targets, this)
     else if (message.type === 'issuerKeys') this.#events.onKeysFetched(message.keys, this)
+    else if (message.type === 'guardReports') this.#events.onGuardReports(message.reports, this)
     else if (message.type === 'consume') {
       const { batch, limit, keys } = message
       this.#send({ type: 'outcomes', batch, outcomes: this.#events.onConsume(limit, keys) })

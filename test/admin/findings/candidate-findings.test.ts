@@ -139,6 +139,29 @@ describe('with clients on it', () => {
     expect(collectFindings({ ...inputs, overrides })).toMatchObject([{ severity: 'warning' }])
   })
 
+  test('what the guard has taken back is a warning that says why', () => {
+    const shift = {
+      share: 0,
+      isStopped: true,
+      cause: 'guard',
+      since,
+      reason: '41 % of 312 requests failed',
+    } as ShiftState
+    const inputs = findingInputs({ settings: use({}), upstreams: { risk: { candidate: candidate() } } })
+    const overrides = { ...inputs.overrides, shifts: { get: () => shift, all: [] } }
+
+    expect(collectFindings({ ...inputs, overrides })).toEqual([
+      {
+        severity: 'warning',
+        about,
+        cause: 'the candidate of risk was taken back at 02:03:00: 41 % of 312 requests failed',
+        details: [],
+        since: expect.any(String),
+        command: expect.stringMatching(/shift risk/),
+      },
+    ])
+  })
+
   test('requests that fail there again and again are critical, and no finding of the primary', () => {
     const failing = endpoint({ url: next, failingSince: since })
     const inputs = {

@@ -45,6 +45,8 @@ test('a candidate has series of its own, and without one there are none', async 
   expect(total(text, 'lender_gateway_endpoint_requests_total', { side: 'candidate', endpoint: candidate.url })).toBe(0)
   expect(up({ group: 'market', side: 'candidate', endpoint: candidate.url })).toBe(1)
   expect(total(text, 'lender_gateway_upstream_breaker_state', { side: 'candidate', state: 'closed' })).toBe(1)
+  expect(total(text, 'lender_gateway_candidate_share', { group: 'market' })).toBe(0)
+  expect(total(text, 'lender_gateway_candidate_taken_back', { group: 'market' })).toBe(0)
   expect([...seriesOf(text).keys()].filter((series) => /group="risk".*side="candidate"/.test(series))).toEqual([])
   expect(
     [...seriesOf(text).keys()].filter((series) => /upstream_failures.*"market".*"candidate"/.test(series)),

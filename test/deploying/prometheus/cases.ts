@@ -94,6 +94,13 @@ export const cases: readonly Case[] = [
     },
   },
   {
+    alert: 'LenderGatewayCandidateTakenBack',
+    bad: { [of('candidate_taken_back', 'group="risk"')]: '0 1x10' },
+    waits: null,
+    fires: 2,
+    good: { [of('candidate_taken_back', 'group="risk"')]: at(0) },
+  },
+  {
     alert: 'LenderGatewayErrors',
     bad: {
       [requests('market.insights', '2xx')]: by(552),

@@ -33,6 +33,8 @@ test('it shows nearly every metric that there is', () => {
     'lender_gateway_shadow_dropped_total',
     'lender_gateway_side_requests_total', // there are none without a candidate
     'lender_gateway_candidate_fallbacks_total',
+    'lender_gateway_candidate_share',
+    'lender_gateway_candidate_taken_back', // an annotation
     'lender_gateway_load_shedding_limit_seconds',
     'lender_gateway_token_keys',
     'lender_gateway_proofs_remembered',

@@ -142,13 +142,24 @@ const stackOptions = ({
     contract: null,
     learningMode: null,
     candidateUse,
+    guard: null,
     learning: null,
   }
 }
 
 /** Makes the candidate of a group that is its upstream once more. */
 const toCandidate = (upstream: UpstreamConfig): CandidateConfig => ({
-  ...{ upstream, digest: '', share: 0, clients: [], fallback: true, expose: null, steps: null, shadow: null },
+  ...{
+    upstream,
+    digest: '',
+    share: 0,
+    clients: [],
+    fallback: true,
+    expose: null,
+    steps: null,
+    guard: null,
+    shadow: null,
+  },
 })
 
 test('with everything off the handler is the send of the upstream itself', () => {
@@ -276,6 +287,7 @@ describe('the table', () => {
       { name: 'response-contract', key: 'contract.response', setting: 'off', layer: null },
       { name: 'contract-learning', key: 'contract.learn', setting: 'false', layer: null },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
+      { name: 'guard', key: 'upstreams.risk.candidate.guard', setting: 'none', layer: null },
     ])
   })
 
@@ -298,7 +310,7 @@ describe('the table', () => {
         },
       }
       const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
-      return layerTable({ ...options, config, shadow: nullShadow }).slice(-2)
+      return layerTable({ ...options, config, shadow: nullShadow }).slice(-3, -1)
     }
     const retryRow = expect.objectContaining({ name: 'retry' })
     const row = { name: 'shadow', key: 'upstreams.risk.candidate.shadow' }
@@ -308,6 +320,27 @@ describe('the table', () => {
     for (const off of [{ sample: 0 }, { posts: false }, { sideEffects: null }])
       expect(rowsWith(off)).toEqual([none, retryRow])
     expect(rowsWith(null).map(({ name }) => name)).toEqual(['contract-learning', 'retry'])
+  })
+
+  test('has the guard below the retries, while the candidate has clients', () => {
+    const options = stackOptions({ id: 'risk.asset-valuation', candidateUse: { share: 0.05, clients: [] } })
+    const { candidate } = testConfig({
+      upstreams: { risk: { endpoints: ['http://a'], candidate: 'http://b' } },
+    }).upstreams.risk
+    const risk = { ...options.config.upstreams.risk, candidate }
+    const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
+    const row = { name: 'guard', key: 'upstreams.risk.candidate.guard' }
+
+    expect(layerTable({ ...options, config }).at(-1)).toEqual({
+      ...row,
+      setting: 'errors: 2x, latency: 1.5x, minRequests: 50, window: 1m',
+      layer: expect.any(Function),
+    })
+    expect(layerTable({ ...options, config, candidateUse: null }).at(-1)).toEqual({
+      ...row,
+      setting: 'none',
+      layer: null,
+    })
   })
 
   test('has the cache of a GET, and has every POST invalidate it', () => {

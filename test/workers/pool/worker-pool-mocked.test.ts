@@ -47,6 +47,7 @@ const open = () =>
     auditLog: { failing: false, onChange: () => {}, recordFromWorker: () => {} },
     forwardLines: () => {},
     timeouts: undefined,
+    guard: { add: () => {}, forget: () => {} },
   })
 
 test('workers end once every connection that was accepted is handed over', async () => {

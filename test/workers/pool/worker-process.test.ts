@@ -37,6 +37,7 @@ test('connections that it was about to be sent are returned when it ends, before
     onAuditLines: () => {},
     onInvalidated: () => {},
     onKeysFetched: () => {},
+    onGuardReports: () => {},
     onConnectionReturned: (socket: Socket) => void returned.push(socket),
     onDisconnect: () => void returned.push('gone'),
     onExit: () => ended.resolve(),

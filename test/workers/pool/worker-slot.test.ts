@@ -44,6 +44,7 @@ const createSlot = (): WorkerSlot =>
       onAuditLines: none,
       onInvalidated: none,
       onKeysFetched: none,
+      onGuardReports: none,
       onConnectionReturned: none,
       onConnectionsClosed: none,
       onDisconnect: none,

@@ -1,4 +1,5 @@
 import { allOperations, sides } from '../../../operations.ts'
+import { isTakenBack } from '../../candidate-clients.ts'
 import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
@@ -23,6 +24,8 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
   ),
 )
 
+const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts.all)
+
 /** What became of requests by the side of their client. No series for a group without a candidate. */
 export const candidateMetrics: MetricDefinitions = {
   side_requests_total: bySide.counter(
@@ -32,5 +35,13 @@ export const candidateMetrics: MetricDefinitions = {
   candidate_fallbacks_total: seriesFor(['operation'], sided).counter(
     'Requests of clients on the candidate that the primary served.',
     ({ fallbacks }) => fallbacks,
+  ),
+  candidate_share: shifted.gauge(
+    'Part of the clients that are on the candidate just now, from 0 to 1, those that the file names aside.',
+    ({ share }) => share,
+  ),
+  candidate_taken_back: shifted.gauge(
+    'Whether the guard has taken the candidate back (1), and no operator and no edit has said otherwise since.',
+    isTakenBack,
   ),
 }

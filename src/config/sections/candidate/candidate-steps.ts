@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { optionalKey } from '../schema/annotations.ts'
-import { optionalPolicy } from '../schema/inheritance.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
-import { duration, percent } from '../schema/scalar-types.ts'
+import { optionalKey } from '../../schema/annotations.ts'
+import { optionalPolicy } from '../../schema/inheritance.ts'
+import { InvalidScalar, scalar } from '../../schema/scalar.ts'
+import { duration, percent } from '../../schema/scalar-types.ts'
 
 const maxSteps = 20
 const week = 7 * 24 * 3_600_000

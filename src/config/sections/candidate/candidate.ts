@@ -1,14 +1,15 @@
 import * as z from 'zod'
-import { annotate } from '../schema/annotations.ts'
-import { optionalResponseField } from '../schema/header-fields.ts'
-import { partialShape } from '../schema/inheritance.ts'
-import { renderMap } from '../schema/render.ts'
-import { boolean, percent } from '../schema/scalar-types.ts'
+import { annotate } from '../../schema/annotations.ts'
+import { optionalResponseField } from '../../schema/header-fields.ts'
+import { partialShape } from '../../schema/inheritance.ts'
+import { renderMap } from '../../schema/render.ts'
+import { boolean, percent } from '../../schema/scalar-types.ts'
+import { clientName } from '../clients.ts'
+import { defaultsSchema } from '../upstream-defaults.ts'
+import { endpointUrlSchema, targetShape } from '../upstream-target.ts'
+import { candidateGuardSchema } from './candidate-guard.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 import { stepsSchema } from './candidate-steps.ts'
-import { clientName } from './clients.ts'
-import { defaultsSchema } from './upstream-defaults.ts'
-import { endpointUrlSchema, targetShape } from './upstream-target.ts'
 
 // Above the two sides: one wait, one size, one count of attempts and of requests in flight for both.
 const aboveSides = { deadline: true, maxBody: true, retry: true, concurrency: true } as const
@@ -25,6 +26,7 @@ const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
   steps: stepsSchema.prefault('none'),
+  guard: candidateGuardSchema.prefault({}),
   shadow: candidateShadowSchema.prefault('none'),
   clients: z
     .array(clientName('The name of a client, as clients has it'))

@@ -1,8 +1,8 @@
 /** Who is on a candidate, as the file says it. */
 import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { CandidateConfig } from '../../../src/config/config.ts'
-import { findProblems, parse, validConfig, withRisk } from '../helper.ts'
+import type { CandidateConfig } from '../../../../src/config/config.ts'
+import { findProblems, parse, validConfig, withRisk } from '../../helper.ts'
 
 const client = (id: string) => JSON.stringify({ id, operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id) }] })
 const clients = `clients: [${client('bank-a')}, ${client('bank-b')}]`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { CandidateConfig } from '../../../src/config/config.ts'
-import { findProblems, validConfig, withRisk } from '../helper.ts'
+import type { CandidateConfig } from '../../../../src/config/config.ts'
+import { findProblems, validConfig, withRisk } from '../../helper.ts'
 
 const text = (candidate: string): string => withRisk(` { endpoints: [https://a], candidate: ${candidate} }`)
 

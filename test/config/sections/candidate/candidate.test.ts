@@ -1,9 +1,9 @@
 /** The candidate of a group: what it takes from its group's upstream, and what it states. */
 import { describe, expect, test } from 'vitest'
-import type { CandidateConfig, UpstreamConfig } from '../../../src/config/config.ts'
-import { reportConfig } from '../../../src/config/diff/report.ts'
-import { groups } from '../../../src/operations.ts'
-import { findProblems, folderWith, parse, sandbox, validConfig, withRisk } from '../helper.ts'
+import type { CandidateConfig, UpstreamConfig } from '../../../../src/config/config.ts'
+import { reportConfig } from '../../../../src/config/diff/report.ts'
+import { groups } from '../../../../src/operations.ts'
+import { findProblems, folderWith, parse, sandbox, validConfig, withRisk } from '../../helper.ts'
 
 /** Renders a group with a candidate; the group's key stands on line 10. */
 const text = (candidate: string, own = '', defaults = ''): string =>

@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { optionalKey } from '../schema/annotations.ts'
-import { fieldName } from '../schema/header-fields.ts'
-import { optionalPolicy } from '../schema/inheritance.ts'
-import { boolean, choice, duration, integer, percent, size } from '../schema/scalar-types.ts'
+import { optionalKey } from '../../schema/annotations.ts'
+import { fieldName } from '../../schema/header-fields.ts'
+import { optionalPolicy } from '../../schema/inheritance.ts'
+import { boolean, choice, duration, integer, percent, size } from '../../schema/scalar-types.ts'
 
 const mebibyte = 1024 ** 2
 

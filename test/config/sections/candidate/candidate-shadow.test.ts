@@ -1,8 +1,8 @@
 /** The copies that a candidate gets: what the file says, what it must not say, and what it says for nothing. */
 import { describe, expect, test } from 'vitest'
-import { reportConfig } from '../../../src/config/diff/report.ts'
-import { perWorkerConfig } from '../../../src/workers/pool/divide-limits.ts'
-import { findProblems, parse, sandbox, validConfig } from '../helper.ts'
+import { reportConfig } from '../../../../src/config/diff/report.ts'
+import { perWorkerConfig } from '../../../../src/workers/pool/divide-limits.ts'
+import { findProblems, parse, sandbox, validConfig } from '../../helper.ts'
 
 const mebibyte = 1024 ** 2
 

@@ -1,0 +1,193 @@
+import { allOperations, type Side } from '../../../operations.ts'
+import type { GuardReport } from './guard-counts.ts'
+import { cellCount, type GuardEvent, latencyBucketCount, readGuardKey } from './guard-key.ts'
+
+/** What became of the requests of an operation at one side. */
+export interface GuardTotals {
+  /** Requests that came to an end at the side: with a head, or because it has failed them. */
+  requests: number
+  failed: number
+  refused: number
+  /** Requests whose time until the head is known, or is this long already. */
+  timed: number
+  /** The same by bucket of that time. */
+  readonly buckets: number[]
+}
+
+/** What became of the requests of an operation at both sides. */
+export interface OperationEvidence {
+  /** Its place in the interface. */
+  readonly operation: number
+  readonly primary: GuardTotals
+  /** The primary's requests of earlier windows, as many as there are. */
+  readonly earlier: GuardTotals
+  readonly candidate: GuardTotals
+  /** Those of the candidate by the cell of their client. */
+  cells(): ReadonlyMap<number, GuardTotals>
+}
+
+/** What the requests of a group show of its candidate. */
+export interface GuardEvidence {
+  readonly operations: readonly OperationEvidence[]
+  /** How many clients the candidate has had since the share is what it is, as cells count them. */
+  readonly clients: number
+}
+
+// Of earlier windows these are enough for a night.
+const maxEarlier = 30
+
+/** The last requests of one group at both its sides: those of a window that moves on, and the primary's before it. */
+export class GuardWindow {
+  readonly #windowMs: number
+  #era: string | null = null
+  /** What was counted, by when, the oldest first. */
+  #batches: { readonly at: number; readonly counts: readonly number[] }[] = []
+  /** What waits, by process. */
+  readonly #waiting = new Map<string, readonly number[]>()
+  #totals = createTotals()
+  /** Keys of the candidate, and how often they came. */
+  readonly #candidateKeys = new Map<number, number>()
+  readonly #clients = new Set<number>()
+  /** The primary's totals of windows that are over, the oldest first. */
+  #earlier: (readonly GuardTotals[])[] = []
+  #earlierTotals = createSideTotals()
+  #closedAt: number
+
+  constructor(windowMs: number, at: number) {
+    this.#windowMs = windowMs
+    this.#closedAt = at
+  }
+
+  /** Begins anew when the share is another one. What the primary did before stays known. */
+  begin(era: string, at: number): void {
+    if (era === this.#era) return
+    if (this.#era !== null) this.#close(at)
+    this.#era = era
+    this.#batches = []
+    this.#waiting.clear()
+    this.#totals = createTotals()
+    this.#candidateKeys.clear()
+    this.#clients.clear()
+  }
+
+  /** Adds what a process has counted. */
+  add(source: string, { era, counts, waiting }: GuardReport, at: number): void {
+    if (era !== this.#era) return
+    if (counts.length > 0) {
+      this.#batches.push({ at, counts })
+      this.#apply(counts, 1)
+    }
+    this.#setWaiting(source, waiting)
+  }
+
+  /** Forgets what waits in a process that has ended. */
+  forget(source: string): void {
+    this.#setWaiting(source, [])
+  }
+
+  /** Lets time go by: what is older than the window counts no more. */
+  advance(at: number): void {
+    if (at - this.#closedAt >= this.#windowMs) this.#close(at)
+    const fresh = this.#batches.findIndex((batch) => batch.at > at - this.#windowMs)
+    const old = fresh < 0 ? this.#batches.length : fresh
+    for (const { counts } of this.#batches.splice(0, old)) this.#apply(counts, -1)
+  }
+
+  /** What there is to judge by. */
+  get evidence(): GuardEvidence {
+    const operations = allOperations.flatMap((_, operation): readonly OperationEvidence[] => {
+      const primary = this.#totals.primary[operation] as GuardTotals
+      const candidate = this.#totals.candidate[operation] as GuardTotals
+      const earlier = this.#earlierTotals[operation] as GuardTotals
+      if (candidate.requests + candidate.timed === 0) return []
+      return [{ operation, primary, earlier, candidate, cells: () => this.#cellsOf(operation) }]
+    })
+    return { operations, clients: this.#clients.size }
+  }
+
+  #setWaiting(source: string, waiting: readonly number[]): void {
+    this.#apply(this.#waiting.get(source) ?? [], -1)
+    if (waiting.length === 0) this.#waiting.delete(source)
+    else this.#waiting.set(source, waiting)
+    this.#apply(waiting, 1)
+  }
+
+  #apply(counts: readonly number[], sign: 1 | -1): void {
+    for (let i = 0; i < counts.length; i += 2) {
+      const [key, count] = [counts[i] as number, sign * (counts[i + 1] as number)]
+      const event = readGuardKey(key)
+      addEvent(this.#totals[event.side][event.operation] as GuardTotals, event, count)
+      if (event.side === 'primary') continue
+      this.#clients.add(event.cell)
+      const sum = (this.#candidateKeys.get(key) ?? 0) + count
+      if (sum === 0) this.#candidateKeys.delete(key)
+      else this.#candidateKeys.set(key, sum)
+    }
+  }
+
+  /** Keeps what the primary did in the window that is over. One without requests is not worth keeping. */
+  #close(at: number): void {
+    this.#closedAt = at
+    const closed = this.#totals.primary
+    if (closed.every(({ requests, timed }) => requests + timed === 0)) return
+    this.#earlier.push(closed.map((each) => addTotals(emptyTotals(), each, 1)))
+    addAll(this.#earlierTotals, closed, 1)
+    if (this.#earlier.length > maxEarlier) addAll(this.#earlierTotals, this.#earlier.shift() ?? [], -1)
+  }
+
+  #cellsOf(operation: number): ReadonlyMap<number, GuardTotals> {
+    const cells = new Map<number, GuardTotals>()
+    for (const [key, count] of this.#candidateKeys) {
+      const event = readGuardKey(key)
+      if (event.operation !== operation) continue
+      const totals = cells.get(event.cell) ?? emptyTotals()
+      cells.set(event.cell, totals)
+      addEvent(totals, event, count)
+    }
+    return cells
+  }
+}
+
+/** Returns the cell of a client, from its bucket. */
+export const cellOf = (bucket: number): number => bucket % cellCount
+
+const emptyTotals = (): GuardTotals => ({
+  requests: 0,
+  failed: 0,
+  refused: 0,
+  timed: 0,
+  buckets: new Array(latencyBucketCount).fill(0),
+})
+
+const createSideTotals = (): readonly GuardTotals[] => allOperations.map(emptyTotals)
+
+const createTotals = (): Readonly<Record<Side, readonly GuardTotals[]>> => ({
+  primary: createSideTotals(),
+  candidate: createSideTotals(),
+})
+
+const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEvent, count: number): void => {
+  if (typeof outcome === 'number') {
+    totals.timed += count
+    totals.buckets[outcome] = (totals.buckets[outcome] as number) + count
+    if (isAnswered) totals.requests += count
+  } else if (outcome === 'late') totals.failed += count
+  else {
+    totals.requests += count
+    totals[outcome] += count
+  }
+}
+
+const addAll = (to: readonly GuardTotals[], from: readonly GuardTotals[], sign: 1 | -1): void => {
+  for (const [i, each] of from.entries()) addTotals(to[i] as GuardTotals, each, sign)
+}
+
+const addTotals = (to: GuardTotals, from: GuardTotals, sign: 1 | -1): GuardTotals => {
+  to.requests += sign * from.requests
+  to.failed += sign * from.failed
+  to.refused += sign * from.refused
+  to.timed += sign * from.timed
+  for (const [i, count] of from.buckets.entries())
+    if (count !== 0) to.buckets[i] = (to.buckets[i] as number) + sign * count
+  return to
+}

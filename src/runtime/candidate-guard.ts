@@ -1,0 +1,88 @@
+import { now, unrefTimeout } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import type { GuardReport } from '../observe/candidate/guard/guard-counts.ts'
+import { judgeCandidate } from '../observe/candidate/guard/guard-judge.ts'
+import { GuardWindow } from '../observe/candidate/guard/guard-window.ts'
+import { describeVerdict } from '../observe/candidate/guard/guard-words.ts'
+import { type Group, groups } from '../operations.ts'
+import { guardEra } from './pipeline/candidate-layers.ts'
+import type { Shifts } from './shifts.ts'
+
+/** Takes what one process has counted. */
+export type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
+
+/** What a guard acts on. */
+export interface CandidateGuardOptions {
+  readonly shifts: Pick<Shifts, 'get' | 'takeBack'>
+  /** Returns the configuration that runs. */
+  config(): Pick<Config, 'upstreams'>
+}
+
+const judgeEveryMs = 1000
+
+/**
+ * Takes candidates back that are worse than their primary. It judges by what all processes report, each second while
+ * there are reports.
+ */
+export class CandidateGuard {
+  readonly #options: CandidateGuardOptions
+  readonly #windows = new Map<Group, { readonly windowMs: number; readonly window: GuardWindow }>()
+  #stop: (() => void) | null = null
+  #judgedAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: CandidateGuardOptions) {
+    this.#options = options
+  }
+
+  /** Adds what a process has counted. It is judged within a second. */
+  readonly add: OnGuardReports = (source, reports) => {
+    const at = now()
+    for (const report of reports) {
+      const window = this.#windowOf(report.group, at)
+      window?.add(source, report, at)
+    }
+    this.#stop ??= unrefTimeout(Math.max(0, this.#judgedAt + judgeEveryMs - at), () => this.#judge())
+  }
+
+  /** Forgets what waits in a process that has ended. */
+  forget(source: string): void {
+    for (const { window } of this.#windows.values()) window.forget(source)
+  }
+
+  /** Judges nothing any more. */
+  close(): void {
+    this.#stop?.()
+    this.#stop = null
+    this.#windows.clear()
+  }
+
+  /** Returns the window of a group, which begins anew with each share. Null: the group has no guard. */
+  #windowOf(group: Group, at: number): GuardWindow | null {
+    const rules = this.#options.config().upstreams[group].candidate?.guard ?? null
+    if (rules === null) {
+      this.#windows.delete(group)
+      return null
+    }
+    const known = this.#windows.get(group)
+    const isKnown = known?.windowMs === rules.window
+    const window = isKnown ? known.window : new GuardWindow(rules.window, at)
+    if (!isKnown) this.#windows.set(group, { windowMs: rules.window, window })
+    window.begin(guardEra(this.#options.shifts.get(group)), at)
+    return window
+  }
+
+  #judge(): void {
+    const at = now()
+    this.#stop = null
+    this.#judgedAt = at
+    const { upstreams } = this.#options.config()
+    for (const group of groups) {
+      const rules = upstreams[group].candidate?.guard ?? null
+      const window = this.#windows.has(group) ? this.#windowOf(group, at) : null
+      if (rules === null || window === null) continue
+      window.advance(at)
+      const verdict = judgeCandidate(window.evidence, rules)
+      if (verdict !== null) this.#options.shifts.takeBack(group, describeVerdict(verdict, rules.window))
+    }
+  }
+}
