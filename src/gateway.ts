@@ -17,6 +17,8 @@ import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-histo
 import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
 import { preflightReload } from './runtime/reload/reload-preflight.ts'
 import { type HowToApply, type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
+import { type PreparedSharedShifts, SharedShifts } from './runtime/shift/shared-shifts.ts'
+import { logShift } from './runtime/shift/shift-log.ts'
 import { listShiftPlans } from './runtime/shift/shift-plan.ts'
 import type { PreparedShifts } from './runtime/shifts.ts'
 import type { SnapshotInput } from './runtime/snapshot/build-snapshot.ts'
@@ -80,6 +82,7 @@ class GatewayRuntime {
   readonly #auditLog: AuditLog
   readonly #overrides: Overrides
   readonly #guard: CandidateGuard
+  readonly #sharedShifts: SharedShifts
   readonly #reloader: Reloader
   readonly #configWatcher: FileWatcher
   readonly #sandbox = new SandboxOnDemand()
@@ -100,6 +103,7 @@ class GatewayRuntime {
       isClosing: () => this.#draining,
     })
     this.#guard = new CandidateGuard({ shifts: this.#overrides.shifts, config: () => this.#reloader.config })
+    this.#sharedShifts = new SharedShifts(this.#overrides.shifts, (level, event, fields) => log[level](fields, event))
     this.#reloader = new Reloader({
       file,
       initial: loaded,
@@ -158,6 +162,7 @@ class GatewayRuntime {
     this.#configWatcher.close()
     this.#reloader.close()
     this.#guard.close()
+    this.#sharedShifts.close()
     this.#overrides.clear()
     await this.#server?.close(remainingMs())
     await this.#adminServer?.close()
@@ -191,9 +196,13 @@ class GatewayRuntime {
     const { config } = this.#reloader
     const auditLog = this.#auditLog
     const guard = this.#guard
-    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config))
-    const initial = await this.#snapshotInput(config, shifts)
-    shifts.commit()
+    const shared = await this.#sharedShifts.prepare(config)
+    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config), false, shared.findKept)
+    const initial = await this.#snapshotInput(config, shifts).catch((error) => {
+      shared.discard()
+      throw error
+    })
+    this.#commitShifts(shared, shifts)
     const size = workerCount(config)
     if (size > 1) {
       const pseudonym = createPseudonym()
@@ -210,10 +219,12 @@ class GatewayRuntime {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
     const auditChange = await this.#auditLog.prepare(config.audit)
-    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config), isRollback)
+    const shared = await this.#sharedShifts.prepare(config)
+    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config), isRollback, shared.findKept)
     const next = await this.#snapshotInput(config, shifts)
       .then((input) => server.prepare(input, isUrgent))
       .catch(async (error) => {
+        shared.discard()
         await auditChange.discard()
         throw error
       })
@@ -221,13 +232,24 @@ class GatewayRuntime {
       if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
+      shared.discard()
       await Promise.all([next.discard(), auditChange.discard()])
       throw error
     }
     auditChange.commit()
-    shifts.commit()
+    this.#commitShifts(shared, shifts)
     await next.commit()
     this.#applyLogAndWatch(config)
+  }
+
+  #commitShifts(shared: PreparedSharedShifts, shifts: PreparedShifts): void {
+    shared.commit()
+    shifts.commit()
+    const { log } = this.#options
+    for (const group of shifts.takenUp) {
+      const state = shifts.view.get(group)
+      if (state !== null) logShift(log, this.#auditLog.recordAdminEvent, group, 'taken up', state)
+    }
   }
 
   async #snapshotInput(config: Config, { view: shifts }: PreparedShifts): Promise<SnapshotInput> {

@@ -1,8 +1,25 @@
 import { CoalescedTimer, epochMs, now } from '../clock.ts'
 import { type Group, groups } from '../operations.ts'
+import {
+  changedKeys,
+  type FindKeptShift,
+  hasSameEffect,
+  type KeptShift,
+  pickOfRecord,
+  type ShiftToKeep,
+  takeUpKept,
+} from './shift/kept-shift.ts'
 import { applyOrder, type ShiftOrder, type ShiftWords } from './shift/shift-order.ts'
 import type { ShiftPlan, ShiftPlans } from './shift/shift-plan.ts'
-import { advance, beginRecord, type ShiftEvent, type ShiftRecord, untilNextMs, withStop } from './shift/shift-record.ts'
+import {
+  advance,
+  beginRecord,
+  isHeld,
+  type ShiftEvent,
+  type ShiftRecord,
+  untilNextMs,
+  withStop,
+} from './shift/shift-record.ts'
 import { type ShiftState, toShiftState } from './shift/shift-state.ts'
 
 /** How much of each group goes to its candidate, to be looked up and listed. */
@@ -18,13 +35,15 @@ export interface ShiftChange {
   undo(): void
 }
 
-/** Why the share of a group has changed without an operator. */
-export type ShiftNews = ShiftEvent | 'taken back'
+/** Why the share of a group has changed without an operator of this gateway. `taken up`: Redis has another record. */
+export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
 
 /** The plans of another configuration, which can be put into effect. */
 export interface PreparedShifts {
   /** How it will stand. */
   readonly view: ShiftsView
+  /** The groups that stand otherwise than they would begin, by what is kept elsewhere. */
+  readonly takenUp: readonly Group[]
   commit(): void
 }
 
@@ -35,6 +54,10 @@ interface ShiftEntry {
   /** When the record was true: monotonic, and by the wall clock. */
   at: number
   epoch: number
+  /** Another one with each change, but not as time goes by. */
+  revision: number
+  /** What operators and the guard have changed of it since it was kept elsewhere. */
+  readonly changed: Set<keyof ShiftRecord>
 }
 
 // Node's timers end at 2^31 ms.
@@ -48,6 +71,8 @@ const maxStopped = 100
  * guard have said. It outlives a reload that leaves the candidate as it is.
  */
 export class Shifts implements ShiftsView {
+  /** Called when a record has changed, and may be kept elsewhere. */
+  onChange: () => void = () => {}
   readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
   readonly #entries = new Map<Group, ShiftEntry>()
   /** What was stopped and then replaced in the file, by group and digest: a rollback does not set it going again. */
@@ -97,18 +122,24 @@ export class Shifts implements ShiftsView {
 
   /**
    * Prepares the plans of another configuration. A group whose candidate is another one, or gone, forgets all that was
-   * said of it; after a rollback, a candidate that was stopped before is stopped again. Nothing changes until the
-   * commit.
+   * said of it; after a rollback, a candidate that was stopped before is stopped again. What is kept elsewhere of the
+   * other one goes on. Nothing changes until the commit.
    */
-  prepare(plans: ShiftPlans, isRollback = false): PreparedShifts {
+  prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
     const [at, epoch] = [now(), epochMs()]
+    const takenUp: Group[] = []
     const begun = new Map(
       groups.flatMap((group) => {
         const plan = plans[group]
         if (plan === undefined || this.#entries.get(group)?.plan.digest === plan.digest) return []
-        const record = (isRollback ? this.#stopped.get(stoppedKey(group, plan)) : null) ?? beginRecord(plan, epoch)
+        const stopped = isRollback ? this.#stopped.get(stoppedKey(group, plan)) : undefined
+        const record = takeUpKept(findKept(group, plan), plan, epoch, stopped)
+        if (!isHeld(record) && !hasSameEffect(record, stopped ?? beginRecord(plan, epoch), plan, epoch))
+          takenUp.push(group)
         const timer = new CoalescedTimer(() => this.#onDue(group))
-        return [[group, { plan, timer, record, at, epoch }] as const]
+        return [
+          [group, { plan, timer, record, at, epoch, revision: 0, changed: new Set() } satisfies ShiftEntry] as const,
+        ]
       }),
     )
     const kept = (group: Group): ShiftState | null => (plans[group] === undefined ? null : this.get(group))
@@ -121,6 +152,7 @@ export class Shifts implements ShiftsView {
     )
     return {
       view: { all: [...states], get: (group) => states.get(group) ?? null },
+      takenUp,
       commit: () => {
         for (const [group, entry] of this.#entries) {
           if (entry.plan.digest !== plans[group]?.digest) this.#forget(group, entry)
@@ -132,6 +164,38 @@ export class Shifts implements ShiftsView {
         }
       },
     }
+  }
+
+  /** Returns the record of a group, to be kept elsewhere. Null: the group has no candidate. */
+  toKeep(group: Group): ShiftToKeep | null {
+    const entry = this.#entries.get(group)
+    if (entry === undefined) return null
+    const { plan, revision } = entry
+    const { record } = advance(entry.record, plan, now() - entry.at, epochMs())
+    return { digest: plan.digest, record, revision, isHeld: isHeld(record) }
+  }
+
+  /** Notes that a record is kept elsewhere. */
+  markKept(group: Group, { digest, revision }: ShiftToKeep): void {
+    const entry = this.#entries.get(group)
+    if (entry?.plan.digest === digest && entry.revision === revision) entry.changed.clear()
+  }
+
+  /**
+   * Goes on with a record that is kept elsewhere, in which another gateway has the last word. What operators and the
+   * guard have said here since goes on top of it. Null: nothing is kept, so what was held until now begins.
+   */
+  takeUp(group: Group, digest: string, kept: KeptShift | null): void {
+    const entry = this.#entries.get(group)
+    if (entry === undefined || entry.plan.digest !== digest) return
+    this.#settle(group, entry)
+    const { plan, epoch, record, changed } = entry
+    const current = takeUpKept(kept, plan, epoch)
+    entry.record = { ...current, ...pickOfRecord(record, changed) }
+    // What is kept elsewhere does not know of it.
+    if (changed.size > 0 || current.step !== kept?.record.step) entry.revision++
+    this.#arm(entry)
+    if (!hasSameEffect(entry.record, record, plan, epoch)) this.#onNews(group, 'taken up', toState(entry))
   }
 
   /** Forgets everything, so that no timer is left. */
@@ -157,12 +221,15 @@ export class Shifts implements ShiftsView {
     const changed = change(before, entry.plan, entry.epoch)
     entry.record = changed
     this.#arm(entry)
+    for (const key of changedKeys(before, changed)) entry.changed.add(key)
+    this.#noteChange(entry)
     const undo = (): void => {
       // What has come since knows of this change already.
       if (this.#entries.get(group) !== entry || entry.record !== changed) return
       entry.record = before
       this.#settle(group, entry)
       this.#arm(entry)
+      this.#noteChange(entry)
     }
     return { state: toState(entry), undo }
   }
@@ -181,7 +248,13 @@ export class Shifts implements ShiftsView {
     const [at, epoch] = [now(), epochMs()]
     const { record, events } = advance(entry.record, entry.plan, at - entry.at, epoch)
     Object.assign(entry, { record, at, epoch })
+    if (events.length > 0) this.#noteChange(entry)
     for (const event of events) this.#onNews(group, event, toState(entry))
+  }
+
+  #noteChange(entry: ShiftEntry): void {
+    entry.revision++
+    this.onChange()
   }
 
   #arm(entry: ShiftEntry): void {

@@ -85,6 +85,8 @@ export const describeShift = (shift: ShiftStatus, format = asWritten): string =>
 const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
   const { share, cause, stopped, by, reason, since, until, afterwards, step } = shift
   if (stopped) {
+    if (cause === 'redis')
+      return `nothing since ${format.since(since)}, until Redis says what was said of it before${because(reason)}, or an operator says otherwise`
     const what = cause === 'guard' ? 'taken back' : `aborted by ${by}`
     return `nothing: ${what} ${format.since(since)}${because(reason)}; until an operator says otherwise, or the candidate's part of the file changes`
   }
@@ -119,6 +121,8 @@ export const describeAfterwards = ({ share, cause }: NonNullable<ShiftStatus['af
       return 'nothing, because it was taken back'
     case 'operator':
       return 'nothing, because an operator has aborted it'
+    case 'redis':
+      return 'nothing, until Redis says what was said of it before'
     case 'steps':
       return `${clients(share)}, and the steps go on`
     case 'file':

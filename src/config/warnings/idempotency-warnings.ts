@@ -1,5 +1,5 @@
 import { foldUnderscores } from '../../header-fields.ts'
-import { allOperations } from '../../operations.ts'
+import { allOperations, groups } from '../../operations.ts'
 import { listSides, sideKey } from '../../sides.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
@@ -40,8 +40,10 @@ const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
     hint: 'remove replicas: with sentinels or cluster the default is 1',
   }
 
-const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations } }) =>
+const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations, upstreams } }) =>
   idempotency.redis !== null &&
+  // What is said of candidates is kept there too.
+  groups.every((group) => upstreams[group].candidate === null) &&
   allOperations.every(({ id }) => operations[id].idempotency === null) && {
     path: ['idempotency', 'redis'],
     message: 'this does nothing: no operation has idempotency',

@@ -76,8 +76,10 @@ const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
     hint: 'add healthCheck: { path: … } under defaults, or write connect',
   }
 
-const unusedRedis: WarningRule = ({ config: { limits, clients, auth } }) =>
+const unusedRedis: WarningRule = ({ config: { limits, clients, auth, idempotency, upstreams } }) =>
   limits.redis !== null &&
+  // What is said of candidates is kept in one of the two.
+  (idempotency.redis !== null || groups.every((group) => upstreams[group].candidate === null)) &&
   limits.address === null &&
   clients.every(({ rate }) => rate === null) &&
   !auth?.dpop && {

@@ -26,6 +26,9 @@ export const logShift = (
     case 'pause ended':
       log.info(now, 'shift pause ended')
       return recordAdminEvent('shift pause ended', now)
+    case 'taken up':
+      log.info({ ...now, reason }, 'shift taken up')
+      return recordAdminEvent('shift taken up', { ...now, reason })
     case 'taken back':
       log.warn({ group, reason }, 'shift taken back')
       return recordAdminEvent('shift taken back', { group, reason })

@@ -1,7 +1,7 @@
 import type { ShiftPlan } from './shift-plan.ts'
 
-/** What decides how much goes to the candidate. */
-export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard'
+/** What decides how much goes to the candidate. `redis`: what was said before is kept there, and not known yet. */
+export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard' | 'redis'
 
 /** Who did something, why and when. */
 export interface ShiftNote {
@@ -19,9 +19,12 @@ export interface ShareOrder extends ShiftNote {
   readonly leftMs: number
 }
 
-/** A share of 0 until an operator says otherwise: the guard's takeback, or an operator's abort. */
+/**
+ * A share of 0 until an operator says otherwise: the guard's takeback, or an operator's abort; or until Redis has said
+ * what holds.
+ */
 export interface ShiftStop extends ShiftNote {
-  readonly cause: 'guard' | 'operator'
+  readonly cause: 'guard' | 'operator' | 'redis'
 }
 
 /** A pause of the steps. */
@@ -64,6 +67,13 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
   return { ...record, step, stepLeftMs: everyMs - (elapsed % everyMs) }
 }
 
+/** Creates the record of a plan of which Redis, where the one so far is kept, has not been read: nothing goes there. */
+export const heldRecord = (plan: ShiftPlan, epoch: number, reason: string): ShiftRecord =>
+  withStop(beginRecord(plan, epoch), { cause: 'redis', by: null, reason, since: epoch })
+
+/** Tells whether a record stands for one in Redis that has not been read. */
+export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
+
 /** Returns the share that holds beneath orders and stops. */
 export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: ShiftRecord): number =>
   Math.max(share, steps?.shares[step] ?? 0, floor)
@@ -91,20 +101,29 @@ export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
 }
 
-/** Lets time go by. Lists what has come about meanwhile. */
+/** A record as it stands after some time, and what has come about meanwhile. */
+interface AdvancedRecord {
+  readonly record: ShiftRecord
+  readonly events: readonly ShiftEvent[]
+}
+
+/** Lets time go by. After `maxSteps` steps, time goes by for orders and pauses alone. */
 export const advance = (
   record: ShiftRecord,
   plan: ShiftPlan,
   elapsedMs: number,
   epoch: number,
-): { readonly record: ShiftRecord; readonly events: readonly ShiftEvent[] } => {
+  maxSteps = Number.POSITIVE_INFINITY,
+): AdvancedRecord => {
   const events: ShiftEvent[] = []
-  let [current, left] = [record, elapsedMs]
+  let [current, left, steps] = [record, elapsedMs, 0]
   for (let due = untilNextMs(current, plan); due !== null && due <= left; due = untilNextMs(current, plan)) {
     left -= due
     const [next, event] = settleDue(subtract(current, plan, due), plan, epoch)
     events.push(event)
     current = next
+    if (event === 'step' && ++steps >= maxSteps)
+      return { record: subtract(current, { ...plan, steps: null }, left), events }
   }
   return { record: subtract(current, plan, left), events }
 }

@@ -58,6 +58,7 @@ const candidate = fc.oneof(
     ...target,
     ...policies,
     share: fc.constantFrom('5%', '100%'),
+    guard: fc.constant({}),
     steps: fc.constant({ shares: ['1%', '100%'], every: '15m' }),
     shadow: fc.constant({ sample: '10%' }),
     clients: fc.constant(['bank-a']),

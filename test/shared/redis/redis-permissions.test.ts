@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { createClient } from '@redis/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findScript, removeScript, renewScript, storeScript } from '../../../src/layers/cache/redis/scripts.ts'
+import { beginRecord } from '../../../src/runtime/shift/shift-record.ts'
+import { callShiftStore } from '../../../src/runtime/shift/shift-store.ts'
 import { RedisIdempotencyStore } from '../../../src/shared/idempotency/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../../src/shared/idempotency/response-sealer.ts'
 import { connectRedis, type RedisConnection } from '../../../src/shared/redis/redis-connection.ts'
@@ -25,6 +27,7 @@ const runLimits = async (connection: RedisConnection, forgetScripts: () => Promi
   await connection.probe()
   await forgetScripts() // as a restart behind a proxy does
   for (let n = 0; n < 2; n++) await connection.consume(`${space}:key`, 0.001, 5)
+  await runShift(connection.run)
 }
 
 const runCache = async (connection: RedisConnection): Promise<void> => {
@@ -57,6 +60,16 @@ const runIdempotency = async (connection: RedisConnection, forgetScripts: () => 
   await store.call({ type: 'settle', claim, settlement: { state: 'done', fingerprint: null, response: null } })
   await store.call({ type: 'find', key: claim })
   await store.call({ type: 'forget', key: claim })
+  await runShift(connection.run)
+}
+
+/** Keeps a shift, which the users of limits and of idempotency do. */
+const runShift = async (run: RedisConnection['run']): Promise<void> => {
+  const link = { run }
+  const place = { group: 'risk', digest: 'a' } as const
+  const reply = await callShiftStore(link, space, place, '', beginRecord({ digest: 'a', share: 0, steps: null }, 0))
+  if (reply?.kind !== 'kept') throw new Error(`it was not kept: ${reply?.kind}`)
+  await callShiftStore(link, space, place, reply.version, null)
 }
 
 const uses = [

@@ -42,8 +42,10 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
   )
 }
 
+const stopWords: Readonly<Partial<Record<ShiftStatus['cause'], string>>> = { guard: 'taken back', redis: 'held' }
+
 const shareBadge = ({ share, stopped, cause }: ShiftStatus): Html => {
-  if (stopped) return badge(cause === 'guard' ? 'bad' : 'warning', cause === 'guard' ? 'taken back' : 'aborted')
+  if (stopped) return badge(cause === 'guard' ? 'bad' : 'warning', stopWords[cause] ?? 'aborted')
   const tone: BadgeTone = share === 0 ? 'off' : 'notice'
   return badge(tone, formatPercent(share))
 }

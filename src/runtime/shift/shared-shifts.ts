@@ -1,0 +1,204 @@
+import { CoalescedTimer, now } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import type { Group } from '../../operations.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+import type { ManagedRedis } from '../../shared/redis/managed-redis.ts'
+import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
+import type { RedisSettings } from '../../shared/redis/redis-settings.ts'
+import type { Shifts } from '../shifts.ts'
+import type { FindKeptShift, KeptShift, ShiftToKeep } from './kept-shift.ts'
+import { listShiftPlans, type ShiftPlan } from './shift-plan.ts'
+import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
+
+/** Where the records are kept, and what is kept of the candidates that come into effect. */
+export interface PreparedSharedShifts {
+  /** Returns what is kept of a plan that begins. */
+  readonly findKept: FindKeptShift
+  commit(): void
+  /** Releases what is not put into effect. */
+  discard(): void
+}
+
+/** What Redis had of a candidate when it was asked last. */
+interface SeenShift {
+  /** Empty: it had nothing. */
+  readonly version: string
+  /** The revision of the record that Redis has. Null: that one is to be replaced. */
+  readonly revision: number | null
+  readonly writtenAt: number
+}
+
+interface Place {
+  readonly settings: RedisSettings
+  readonly link: ManagedRedis
+  release(): void
+}
+
+// Another gateway's word holds here within this time.
+const periodMs = 1000
+
+// Redis forgets what no gateway has any more.
+const rewriteMs = 3_600_000
+
+// A start, or an edit that brings a candidate, waits no longer.
+const readTimeoutMs = 1000
+
+/**
+ * Keeps the records of shifts in Redis, so that they outlive a restart and hold for all gateways that use it: what one
+ * has written, the others take up. Without Redis it does nothing.
+ */
+export class SharedShifts {
+  readonly #shifts: Shifts
+  readonly #logEvent: LogEvent
+  readonly #links: RedisRegistry
+  readonly #seen = new Map<string, SeenShift>()
+  readonly #timer = new CoalescedTimer(() => void this.#sync())
+  #place: Place | null = null
+  #isSyncing = false
+  #isDueAgain = false
+  /** Called when Redis can be asked. */
+  #onShared = (): void => {}
+
+  constructor(shifts: Shifts, logEvent: LogEvent) {
+    this.#shifts = shifts
+    this.#logEvent = logEvent
+    this.#links = new RedisRegistry((isShared, reason) => {
+      if (isShared) logEvent('info', 'shifts are kept in Redis', {})
+      else logEvent('warn', 'shifts cannot be kept in Redis', { reason })
+      if (!isShared) return
+      this.#onShared()
+      this.#syncSoon()
+    })
+    shifts.onChange = () => this.#syncSoon()
+  }
+
+  /** Reads what is kept of the candidates that a configuration brings. It waits a second at most. */
+  async prepare(config: Config): Promise<PreparedSharedShifts> {
+    const plans = listShiftPlans(config)
+    const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
+    const settings = entries.length === 0 ? null : keptIn(config)
+    const place = settings && { settings, ...this.#links.acquire(settings) }
+    const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
+    const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
+    return {
+      findKept: (group, { digest }) => read.get(toKey(group, digest)) ?? null,
+      commit: () => {
+        if (JSON.stringify(this.#place?.settings) !== JSON.stringify(settings)) this.#seen.clear()
+        this.#place?.release()
+        this.#place = place
+        this.#syncSoon()
+      },
+      discard: () => place?.release(),
+    }
+  }
+
+  /** Releases Redis. */
+  close(): void {
+    this.#timer.clear()
+    this.#place?.release()
+    this.#place = null
+  }
+
+  /** Returns what Redis has of each; a text where that is not known. */
+  async #readAll({ link, settings }: Place, plans: readonly (readonly [Group, ShiftPlan])[]) {
+    if (!link.isShared) await this.#untilShared()
+    const read = plans.map(async ([group, { digest }]): Promise<readonly [string, KeptShift | string | null]> => {
+      const reply = await callShiftStore(link, settings.prefix, { group, digest }, '', null)
+      const key = toKey(group, digest)
+      if (reply?.kind === 'other') return [key, reply.kept]
+      if (reply !== null) return [key, null]
+      const reason = link.reason ?? 'it does not answer'
+      this.#logEvent('warn', 'shift held', { group, reason })
+      return [key, reason]
+    })
+    return new Map(await Promise.all(read))
+  }
+
+  #untilShared(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = new CoalescedTimer(() => resolve())
+      timer.set(readTimeoutMs)
+      this.#onShared = () => {
+        timer.clear()
+        resolve()
+      }
+    })
+  }
+
+  #syncSoon(): void {
+    if (this.#place !== null) this.#timer.set(1)
+  }
+
+  /** Asks for, or writes, the record of each group, and does so again. */
+  async #sync(): Promise<void> {
+    const place = this.#place
+    this.#isDueAgain = this.#isSyncing
+    if (place === null || this.#isSyncing) return
+    this.#isSyncing = true
+    const done = await Promise.all(this.#shifts.all.map(([group]) => this.#syncGroup(place, group)))
+    this.#isSyncing = false
+    const isDone = done.every(Boolean) && !this.#isDueAgain
+    if (this.#place !== null) this.#timer.set(isDone ? periodMs : 1)
+  }
+
+  /** Resolves to whether nothing is left to be done now. */
+  async #syncGroup({ link, settings }: Place, group: Group): Promise<boolean> {
+    const own = this.#shifts.toKeep(group)
+    if (own === null || !link.isShared) return true
+    const { digest, record, revision } = own
+    const key = toKey(group, digest)
+    const seen = this.#seen.get(key)
+    const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
+    const written = isWritten ? record : null
+    const reply = await callShiftStore(link, settings.prefix, { group, digest }, seen?.version ?? '', written)
+    if (reply === null) return true
+    switch (reply.kind) {
+      case 'kept':
+        this.#see(key, { version: reply.version, revision, writtenAt: now() })
+        this.#shifts.markKept(group, own)
+        break
+      case 'gone':
+        this.#see(key, nothingSeen)
+        break
+      case 'same':
+        if (seen !== undefined) break
+        this.#see(key, nothingSeen)
+        if (own.isHeld) this.#shifts.takeUp(group, digest, null)
+        break
+      case 'other':
+        this.#takeUp(group, own, reply)
+    }
+    return this.#shifts.toKeep(group)?.revision === this.#seen.get(key)?.revision
+  }
+
+  /** Goes on with what another gateway has written. */
+  #takeUp(group: Group, own: ShiftToKeep, { version, kept }: OtherShift): void {
+    const key = toKey(group, own.digest)
+    const seen = this.#seen.get(key)
+    if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
+    // After a failover Redis may know less than it has confirmed: a stop must not end by that.
+    const isBehind = seen !== undefined && isOlder(version, seen.version, own.record.stop !== null)
+    const isReplaced = isBehind || kept === null
+    this.#see(key, { version, revision: isReplaced ? null : own.revision, writtenAt: now() })
+    if (!isReplaced || own.isHeld) this.#shifts.takeUp(group, own.digest, kept)
+  }
+
+  #see(key: string, seen: SeenShift): void {
+    this.#seen.delete(key)
+    this.#seen.set(key, seen)
+    for (const oldest of this.#seen.keys()) if (this.#seen.size > maxSeen) this.#seen.delete(oldest)
+  }
+}
+
+const nothingSeen: SeenShift = { version: '', revision: null, writtenAt: 0 }
+
+// Candidates come and go with edits.
+const maxSeen = 100
+
+/**
+ * Returns the Redis in which shifts are kept: one that has to keep what it is given, so not that of the cache. Null:
+ * none.
+ */
+const keptIn = ({ idempotency, limits }: Config): RedisSettings | null => idempotency.redis ?? limits.redis
+
+const toKey = (group: Group, digest: string): string => `${group} ${digest}`
