@@ -89,6 +89,7 @@ const readablePaths: ReadonlySet<string> = new Set([
   '/contract/draft',
   '/overview',
   '/refused',
+  '/shadow',
   '/status',
   '/config',
   '/metrics',

@@ -12,6 +12,7 @@ import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
 import { getContractDraft } from './api/contract-learning.ts'
 import { getContractReport } from './api/contract-report.ts'
 import { getOverview, getRecentErrors } from './api/overview.ts'
+import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
 import { registerCommands } from './commands/routes.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
@@ -141,6 +142,7 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
     const draft = await getContractDraft(context)
     return isAdminError(draft) ? sendProblem(reply, draft) : draft
   })
+  app.get('/shadow', async () => getShadowReport(context))
   app.get('/config', async () => context.reloader.running.report)
   app.get('/openapi.json', async () => {
     const { createOpenApiDocument } = await import('./openapi/openapi-document.ts')

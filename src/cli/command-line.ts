@@ -49,6 +49,8 @@ export function createCommandLine(operatorCommands: readonly OperatorCommand[]):
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
+    // The options of a subcommand are its own, although its parent has some of the same name.
+    .enablePositionalOptions()
   const subcommandsOf = (parent: string | null): readonly Command[] =>
     operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
   for (const command of [...leadingCommands(), ...subcommandsOf(null), ...trailingCommands()]) {

@@ -87,6 +87,7 @@ export const toOverview = (status: object, operations: readonly object[] = []) =
   reloads: [],
   refusals: [],
   drift: [],
+  comparisons: [],
 })
 
 /** A problem of a configuration file. */

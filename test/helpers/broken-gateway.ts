@@ -2,7 +2,7 @@ import { openDownstreamServer } from '../../src/downstream/listener/downstream-s
 import type { Handler } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
 import { nullAuditSink } from '../../src/observe/audit/audit-sink.ts'
-import { allOperations } from '../../src/operations.ts'
+import { allOperations, byGroup } from '../../src/operations.ts'
 import { nullAuthProvider } from '../../src/runtime/pipeline/auth-provider.ts'
 import { createProcessTelemetry, listObservers } from '../../src/runtime/pipeline/observers.ts'
 import { createEmptyCache } from '../../src/runtime/resources/cache-registry.ts'
@@ -39,6 +39,7 @@ export const openBrokenGateway = async ({
     caches: createEmptyCache(loaded.config),
     idempotency: null,
     driftCounts: null,
+    comparisons: byGroup(() => null),
     learning: null,
     auditSink: nullAuditSink,
     telemetry,

@@ -17,6 +17,7 @@ import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
 import { changeShape, problemShape } from './config-responses.ts'
 import { driftRowShape, driftRowViews } from './contract-report.ts'
+import { comparisonShape, comparisonViews } from './shadow-report.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 
 /** Decodes an operation. Rates are per second, over the last ten; latencies are of the last minute. */
@@ -102,6 +103,8 @@ export const overviewShape = asObject({
   refusals: asList(recentErrorShape),
   /** The ten worst ways in which messages broke the contract. */
   drift: asList(driftRowShape),
+  /** How the answers of candidates compare, each with the ten worst ways in which they differ. */
+  comparisons: asList(comparisonShape),
 })
 
 /** Decodes the response of /refused: the recent errors alone. */
@@ -134,12 +137,13 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
     reloads: history.last.map(toReloadView),
     refusals: toRecentErrorViews(report, config),
-    drift: driftRowViews(report.drift).slice(0, maxDriftRowViews),
+    drift: driftRowViews(report.drift).slice(0, maxRowViews),
+    comparisons: comparisonViews(report, maxRowViews),
   }
 }
 
-// The page shows the worst; /contract has all.
-const maxDriftRowViews = 10
+// The page shows the worst; /contract and /shadow have all.
+const maxRowViews = 10
 
 /** Collects the recent errors alone. */
 export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {

@@ -1,5 +1,7 @@
 import { epochMs } from '../../clock.ts'
+import type { ComparisonReport } from '../../observe/candidate/comparison-report.ts'
 import { zeroShadowDrops, zeroShadowOutcomes } from '../../observe/candidate/shadow-counts.ts'
+import { sum } from '../../observe/sum-reports.ts'
 import type { Group } from '../../operations.ts'
 import { type OverridesView, toEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport, SideReport, UpstreamReport } from '../../runtime/report/status-report.ts'
@@ -67,20 +69,33 @@ const sideShape = {
   endpoints: asList(endpointShape),
 }
 
+/** Decodes what became of copies. */
+export const shadowShape = asObject({
+  sent: asNumber,
+  underWay: asNumber,
+  /** Copies that have an answer of which the primary's is known too. */
+  pairs: asNumber,
+  /** Requests that the primary was sent twice, so that its noise is learnt. */
+  repeated: asNumber,
+  outcomes: asObject(asNumbers(zeroShadowOutcomes)),
+  dropped: asObject(asNumbers(zeroShadowDrops)),
+})
+
+/** Decodes how many answers of a candidate were compared with those of its primary. */
+export const comparedShape = asObject({
+  compared: asNumber,
+  equal: asNumber,
+  /** Those of the last five minutes. */
+  recent: asObject({ compared: asNumber, equal: asNumber }),
+})
+
 /** Decodes the candidate of a group. */
 const candidateShape = asObject({
   ...sideShape,
   /** Null: the file asks for no copies. */
-  shadow: asNullable(
-    asObject({
-      sent: asNumber,
-      underWay: asNumber,
-      /** Copies that have an answer of which the primary's is known too. */
-      pairs: asNumber,
-      outcomes: asObject(asNumbers(zeroShadowOutcomes)),
-      dropped: asObject(asNumbers(zeroShadowDrops)),
-    }),
-  ),
+  shadow: asNullable(shadowShape),
+  /** Null: answers are not compared. What they differ in is in /shadow. */
+  comparison: asNullable(comparedShape),
   /** Null: a reload is just under way. */
   shift: asNullable(shiftShape),
 })
@@ -114,10 +129,21 @@ export const upstreamStatus = (
     candidate: report.candidate && {
       ...sideStatus(report.candidate, endpoints, group),
       shadow: report.candidate.shadow,
+      comparison: report.candidate.comparison && sumComparison(report.candidate.comparison.totals),
       shift: shift && shiftStatus(shift),
     },
   }
 }
+
+/** Sums what was compared of all operations. */
+export const sumComparison = (totals: ComparisonReport['totals']): Decoded<typeof comparedShape> => ({
+  compared: sum(totals.map(({ compared }) => compared)),
+  equal: sum(totals.map(({ equal }) => equal)),
+  recent: {
+    compared: sum(totals.map(({ recent }) => recent.compared)),
+    equal: sum(totals.map(({ recent }) => recent.equal)),
+  },
+})
 
 const sideStatus = (
   { balance, breaker, endpoints }: SideReport,

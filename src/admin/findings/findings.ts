@@ -4,6 +4,7 @@ import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatDuration } from '../../units.ts'
 import { candidateFindings } from './candidate-findings.ts'
+import { comparisonFindings } from './comparison-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import {
@@ -34,6 +35,7 @@ export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
     ...auditFindings(inputs),
     ...upstreamFindings(inputs),
     ...candidateFindings(inputs),
+    ...comparisonFindings(inputs),
     ...operationFindings(inputs),
     ...contractFindings(inputs),
     ...limitFindings(inputs),

@@ -3,6 +3,7 @@ import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
 import { authMetrics } from './families/auth.ts'
 import { candidateMetrics } from './families/candidate.ts'
+import { comparisonMetrics } from './families/comparison.ts'
 import { contractMetrics } from './families/contract.ts'
 import { idempotencyMetrics } from './families/idempotency.ts'
 import { cacheMetrics, limitMetrics } from './families/limits.ts'
@@ -33,6 +34,7 @@ const definitions = {
   ...trafficMetrics,
   ...upstreamMetrics,
   ...shadowMetrics,
+  ...comparisonMetrics,
   ...candidateMetrics,
   ...cacheMetrics,
   ...idempotencyMetrics,

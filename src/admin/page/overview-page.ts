@@ -5,6 +5,7 @@ import { assetPath } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { renderLayout } from './page-response.ts'
 import { candidateSection } from './sections/candidate.ts'
+import { comparisonSection } from './sections/comparison.ts'
 import { contractSection } from './sections/contract.ts'
 import { operationsSection } from './sections/operations.ts'
 import { recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
@@ -27,6 +28,7 @@ export const pageSections = {
   operations: operationsSection,
   upstreams: upstreamsSection,
   candidates: candidateSection,
+  comparison: comparisonSection,
   contract: contractSection,
   reloads: reloadsSection,
   refusals: recentErrorsSection,

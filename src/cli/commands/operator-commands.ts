@@ -19,7 +19,9 @@ export const createFullCommandLine = (): Command =>
     })),
   )
 
-/** Adds to `shift` what orders nothing: to show how it stands, and to print the edit of the file that ends it. */
+/**
+ * Adds to `shift` what orders nothing: to show how it stands, to print the edit of the file that ends it, and `report`.
+ */
 const createShiftCommand = (): Command =>
   createOperatorCommand(shiftCommands, (words, options) => {
     const isOrder = shiftOrders.some((order) => options[order] !== undefined)
@@ -27,11 +29,37 @@ const createShiftCommand = (): Command =>
     if (group === undefined || isOrder) return null
     if (options.promote === undefined) return async () => (await import('./shift.ts')).showShift(group, options)
     return async () => (await import('./shift-promote.ts')).showPromotion(group, options)
-  }).addOption(
-    new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is').conflicts(
-      shiftOrders,
-    ),
-  )
+  })
+    .addOption(
+      new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is').conflicts(
+        shiftOrders,
+      ),
+    )
+    .addCommand(createShiftReportCommand())
+
+const shiftReportHelp = `
+Of each copy the answers of both sides are compared as candidate.shadow.compare says. What differs stands with its place, its kind, and the
+requests to look for in the logs. Values are shown only with compare.examples: true. Counts begin anew with another comparison, and when the
+gateway starts.
+${clientCommandHelp(
+  '0 printed, 1 nothing of this group is compared, 2 the gateway could not be asked (not reachable, token refused, wrong usage)',
+  'shift report risk',
+  'shift report risk --admin https://gateway-1.internal:9901 --format json',
+)}`
+
+/** Makes the command `shift report`: exit 0 with a report, 1 when nothing is compared, 2 when no gateway responded. */
+const createShiftReportCommand = (): Command =>
+  createClientCommand('report', 'Show how the answers of a candidate compare with those of its primary.')
+    .addArgument(new Argument('<GROUP>', 'whose candidate').choices(groups))
+    .addHelpText('after', shiftReportHelp)
+    .action((group: string, options: ClientCommandOptions, { parent }: Command) => {
+      // What stands in front of `report` is an option of `shift`.
+      const given = Object.entries(parent?.opts<ClientCommandOptions>() ?? {}).filter(
+        ([name]) => name in options && parent?.getOptionValueSource(name) === 'cli',
+      )
+      const all = { ...options, ...Object.fromEntries(given) }
+      return runClientCommand(async () => (await import('./shift-report.ts')).showShiftReport(group, all))
+    })
 
 const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))
 

@@ -1,5 +1,6 @@
 import type { LearningStatus } from '../../admin/api/contract-learning.ts'
 import type { ContractStatus } from '../../admin/api/contract-report.ts'
+import { describeCompared } from '../../admin/api/describe-comparison.ts'
 import { describeShadow } from '../../admin/api/describe-shadow.ts'
 import { describeShift, type ShiftTimeFormat } from '../../admin/api/shift-status.ts'
 import type { Status } from '../../admin/api/status.ts'
@@ -78,10 +79,16 @@ export const candidateRows = (
   candidate: NonNullable<UpstreamStatus['candidate']>,
   at: number,
 ): readonly TableRow[] => {
-  const { shadow, shift } = candidate
+  const { shadow, comparison, shift } = candidate
   const copies: TableRow | null = shadow && ['copies', '', `${shadow.underWay}`, describeShadow(shadow)]
+  const compared: readonly TableRow[] = comparison === null ? [] : [['compared', '', '', describeCompared(comparison)]]
   const share: readonly TableRow[] = shift === null ? [] : [['share', '', '', describeShift(shift, timesBeside(at))]]
-  return labelRows(`${group} candidate`, [...sideRows(candidate, at), ...(copies === null ? [] : [copies]), ...share])
+  return labelRows(`${group} candidate`, [
+    ...sideRows(candidate, at),
+    ...(copies === null ? [] : [copies]),
+    ...compared,
+    ...share,
+  ])
 }
 
 /** Formats times with how long ago or ahead they are. */

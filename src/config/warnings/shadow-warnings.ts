@@ -29,5 +29,48 @@ const unusedPostWords: WarningRule = ({ config: { upstreams } }) =>
     )
   })
 
+/** Warns of examples: they are what the bodies of clients say. */
+const shownValues: WarningRule = ({ config: { upstreams } }) =>
+  groups.map(
+    (group) =>
+      upstreams[group].candidate?.shadow?.compare?.examples === true && {
+        path: ['upstreams', group, 'candidate', 'shadow', 'compare', 'examples'],
+        message: 'VALUES OF ANSWERS ARE KEPT, and whoever reads the admin listener sees them',
+        expected: 'false, unless they are no data of anybody',
+        found: 'true',
+        hint: 'remove this line when you have seen enough',
+      },
+  )
+
+/** Warns of noise that is never learnt: a POST is not sent twice. */
+const noiseOfPosts: WarningRule = ({ config: { upstreams } }) =>
+  groups.map(
+    (group) =>
+      upstreams[group].candidate?.shadow?.compare?.noise === true &&
+      allOperations.every((each) => each.group !== group || each.method !== 'GET') && {
+        path: ['upstreams', group, 'candidate', 'shadow', 'compare', 'noise'],
+        message: 'this does nothing: the group has no GET, and a POST is never sent to the primary twice',
+        expected: 'what differs from one answer to the next under ignore',
+        found: 'true',
+        hint: 'remove this line, and name times and ids under ignore',
+      },
+  )
+
+/** Warns of a shadow that never copies anything: the group has nothing but POSTs, and no words for them. */
+const nothingCopied: WarningRule = ({ config: { upstreams } }) =>
+  groups.map((group) => {
+    const shadow = upstreams[group].candidate?.shadow ?? null
+    if (shadow === null || shadow.sample === 0 || shadow.posts || shadow.sideEffects !== null) return null
+    return (
+      allOperations.every((each) => each.group !== group || each.method !== 'GET') && {
+        path: ['upstreams', group, 'candidate', 'shadow'],
+        message: 'this does nothing: the group has no GET, and its POSTs are not copied',
+        expected: 'posts: true and sideEffects: none, or no shadow',
+        found: 'no posts',
+        hint: 'add both if nothing that the candidate does with a copy lasts, or remove shadow',
+      }
+    )
+  })
+
 /** The warnings of shadows. */
-export const shadowWarnings: readonly WarningRule[] = [unusedPostWords]
+export const shadowWarnings: readonly WarningRule[] = [unusedPostWords, nothingCopied, noiseOfPosts, shownValues]

@@ -22,6 +22,8 @@ export interface ShadowBounds {
  */
 export class ShadowCopies {
   readonly counts = createShadowCounts()
+  /** What became of requests that the primary was sent twice. */
+  readonly repeats = createShadowCounts()
   /** The room for their bodies, and for both answers. */
   readonly room = new BodyRoom(0)
   /** What is done with pairs when nothing waits for it. */
@@ -36,7 +38,13 @@ export class ShadowCopies {
 
   get report(): ShadowReport {
     const { outcomes, dropped, ...counts } = this.counts
-    return { ...counts, underWay: this.#underWay.size, outcomes: { ...outcomes }, dropped: { ...dropped } }
+    return {
+      ...counts,
+      underWay: this.#underWay.size,
+      repeated: this.repeats.sent,
+      outcomes: { ...outcomes },
+      dropped: { ...dropped },
+    }
   }
 
   set bounds({ concurrency, maxBytes }: ShadowBounds) {

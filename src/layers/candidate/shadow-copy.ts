@@ -2,7 +2,7 @@ import { CoalescedTimer, epochMs, now } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
-import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import { getFirstFieldValue } from '../../header-fields.ts'
 import { type ShadowDropReason, toShadowOutcome } from '../../observe/candidate/shadow-counts.ts'
 import type { ShadowAnswer, ShadowedRequest } from '../../observe/candidate/shadow-pair.ts'
 import { createBackgroundExchange } from '../../shared/background-exchange.ts'
@@ -13,16 +13,16 @@ import { ObservedResponseBody } from '../../shared/bodies/observed-response-body
 import { hasTokenInQuery } from '../../shared/token-in-query.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
 import { CandidateReader } from './candidate-reader.ts'
-import type { ShadowOptions } from './shadow.ts'
+import type { CopyDestination, ShadowOptions } from './shadow.ts'
 import type { StoppableCopy } from './shadow-copies.ts'
 
 /**
- * The copy of one request. It waits until the primary's request is on its way, and its body is complete. It ends when
- * both sides have answered, or when its time is over.
+ * The copy of one request, for the candidate or once more for the primary. It waits until the primary's request is on
+ * its way, and its body is complete. It ends when both sides have answered, or when its time is over.
  */
 export class ShadowCopy implements StoppableCopy {
   readonly #exchange: Exchange
-  readonly #toCopyFields: (fields: HeaderFields) => HeaderFields
+  readonly #destination: CopyDestination
   readonly #options: ShadowOptions
   readonly #timer = new CoalescedTimer(() => this.#onTimeout())
   readonly #requestBody: BodyCopy
@@ -39,10 +39,10 @@ export class ShadowCopy implements StoppableCopy {
   #isPairable = true
   #isOver = false
 
-  constructor(exchange: Exchange, toCopyFields: (fields: HeaderFields) => HeaderFields, options: ShadowOptions) {
+  constructor(exchange: Exchange, destination: CopyDestination, options: ShadowOptions) {
     const { maxBody, copies } = options
     this.#exchange = exchange
-    this.#toCopyFields = toCopyFields
+    this.#destination = destination
     this.#options = options
     this.#requestBody = new BodyCopy(maxBody, copies.room, exchange.body.length)
     this.#primary = new AnswerRecorder(maxBody, copies.room)
@@ -121,7 +121,8 @@ export class ShadowCopy implements StoppableCopy {
 
   #begin(): void {
     if (this.#isOver || this.#own !== null) return
-    const { copies, forwardsCredentials, timeoutMs, send } = this.#options
+    const { copies, timeoutMs } = this.#options
+    const { counts, forwardsCredentials, send, toFields } = this.#destination
     const { query, fields } = this.#exchange
     const { failure } = this.#requestBody
     if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
@@ -129,7 +130,7 @@ export class ShadowCopy implements StoppableCopy {
     const refused = copies.begin(this)
     if (refused !== null) return this.#drop(refused)
     const own = createBackgroundExchange(this.#exchange, true)
-    own.fields = this.#toCopyFields(fields)
+    own.fields = toFields(fields)
     own.body = new WholeBody(this.#requestBody.bytes)
     own.trace = null
     own.onSent = () => {
@@ -137,7 +138,7 @@ export class ShadowCopy implements StoppableCopy {
     }
     this.#own = own
     this.#candidate.sentAt = now()
-    copies.counts.sent++
+    counts.sent++
     this.#timer.set(timeoutMs)
     send(own).then(
       (response) => {
@@ -151,7 +152,7 @@ export class ShadowCopy implements StoppableCopy {
   #onCandidateEnd(error: GatewayError | null): void {
     if (this.#isOver) return
     const { status } = this.#candidate
-    const { outcomes } = this.#options.copies.counts
+    const { outcomes } = this.#destination.counts
     outcomes[error !== null || status === null ? 'failed' : toShadowOutcome(status)]++
     this.#own?.finish()
     this.#settle()
@@ -191,12 +192,13 @@ export class ShadowCopy implements StoppableCopy {
 
   /** Hands the pair on, when what is written in this turn has gone out. */
   #handOn(primary: ShadowAnswer, candidate: ShadowAnswer): void {
-    const { copies, onPair } = this.#options
+    const { copies } = this.#options
+    const { counts, onPair } = this.#destination
     this.#leave()
     const request = this.#describeRequest()
     const isQueued = copies.work.add(() => {
       try {
-        copies.counts.pairs++
+        counts.pairs++
         onPair(primary, candidate, request)
       } finally {
         this.#freeAnswers()
@@ -213,7 +215,7 @@ export class ShadowCopy implements StoppableCopy {
   }
 
   #drop(reason: ShadowDropReason): void {
-    this.#options.copies.counts.dropped[reason]++
+    this.#destination.counts.dropped[reason]++
     this.#end()
   }
 

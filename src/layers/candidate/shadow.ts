@@ -1,8 +1,30 @@
 import type { Handler, Layer } from '../../exchange.ts'
+import type { HeaderFields } from '../../header-fields.ts'
+import type { ShadowCounts } from '../../observe/candidate/shadow-counts.ts'
 import type { OnShadowPair } from '../../observe/candidate/shadow-pair.ts'
+import type { OperationId } from '../../operations.ts'
 import type { ShadowCopies } from './shadow-copies.ts'
 import { ShadowCopy } from './shadow-copy.ts'
 import { createMarkerRemover, createShadowFields, type ShadowFieldsOptions } from './shadow-fields.ts'
+
+/** The requests that go to the primary twice, in place of a copy, so that its noise is learnt. */
+export interface ShadowRepeats {
+  /** Decides whether the next request of an operation is one. */
+  take(operation: OperationId): boolean
+  /** Sends to the primary, on connections that carry nothing but these. */
+  readonly send: Handler
+  /** Gets both answers of the primary. */
+  readonly onPair: OnShadowPair
+}
+
+/** Where a copy goes, and what becomes of the answer. */
+export interface CopyDestination {
+  readonly send: Handler
+  readonly toFields: (fields: HeaderFields) => HeaderFields
+  readonly forwardsCredentials: boolean
+  readonly counts: ShadowCounts
+  readonly onPair: OnShadowPair
+}
 
 /** What the layer is made from. */
 export interface ShadowOptions extends ShadowFieldsOptions {
@@ -18,6 +40,8 @@ export interface ShadowOptions extends ShadowFieldsOptions {
   readonly send: Handler
   readonly copies: ShadowCopies
   readonly onPair: OnShadowPair
+  /** Null: no request goes to the primary twice. */
+  readonly repeats: ShadowRepeats | null
 }
 
 /**
@@ -27,12 +51,22 @@ export interface ShadowOptions extends ShadowFieldsOptions {
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
   const removeMarker = createMarkerRemover(options.marker)
-  const toCopyFields = createShadowFields(options)
+  const { copies, forwardsCredentials, repeats, send, onPair } = options
+  const toFields = createShadowFields(options)
+  const toCandidate: CopyDestination = { send, toFields, forwardsCredentials, counts: copies.counts, onPair }
+  const toPrimary: CopyDestination | null = repeats && {
+    ...repeats,
+    // The primary has got them already.
+    forwardsCredentials: true,
+    toFields: createShadowFields({ ...options, forwardsCredentials: true }),
+    counts: copies.repeats,
+  }
   return (next) => (exchange) => {
     exchange.fields = removeMarker(exchange.fields)
     // The candidate gets the requests of its own clients, and not what it has failed.
     if (exchange.side === 'candidate' || Math.random() >= options.sample) return next(exchange)
-    const copy = new ShadowCopy(exchange, toCopyFields, options)
+    const isRepeat = repeats?.take(exchange.operation.id) ?? false
+    const copy = new ShadowCopy(exchange, (isRepeat ? toPrimary : null) ?? toCandidate, options)
     return next(exchange).then(
       (response) => copy.onResponse(response),
       (error) => {

@@ -3,7 +3,8 @@ import { allOperations, byOperation, type OperationId } from '../../operations.t
 import { copyText } from '../copy-text.ts'
 import { CountedRows } from '../counted-rows.ts'
 import { Histogram } from '../metrics/histogram.ts'
-import { worstRowFirst } from '../row-counts.ts'
+import { RollingCounter } from '../rolling-counter.ts'
+import { recentRowMs, worstRowFirst } from '../row-counts.ts'
 import { type CompareAnswers, createComparison } from './compare/compare-answers.ts'
 import {
   type ComparisonRules,
@@ -132,6 +133,7 @@ class OperationComparison {
   readonly #byKind = { ...zeroDifferences }
   readonly #uncompared = { ...zeroUncompared }
   readonly #latency = { primary: new Histogram(), candidate: new Histogram() }
+  readonly #recent = { compared: new RollingCounter(), equal: new RollingCounter() }
   #compared = 0
   #equal = 0
 
@@ -147,10 +149,15 @@ class OperationComparison {
 
   get totals(): ComparisonTotals {
     const { primary, candidate } = this.#latency
+    const at = epochMs()
     return {
       operation: this.#operation,
       compared: this.#compared,
       equal: this.#equal,
+      recent: {
+        compared: this.#recent.compared.countWithin(at, recentRowMs),
+        equal: this.#recent.equal.countWithin(at, recentRowMs),
+      },
       byKind: { ...this.#byKind },
       uncompared: { ...this.#uncompared },
       noisePairs: this.noise.pairs,
@@ -170,8 +177,13 @@ class OperationComparison {
   }
 
   countCompared(differences: readonly Difference[]): void {
+    const at = epochMs()
     this.#compared++
-    if (differences.length === 0) this.#equal++
+    this.#recent.compared.count(at)
+    if (differences.length === 0) {
+      this.#equal++
+      this.#recent.equal.count(at)
+    }
     for (const kind of new Set(differences.map((difference) => difference.kind))) this.#byKind[kind]++
   }
 }

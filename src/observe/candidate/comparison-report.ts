@@ -50,6 +50,8 @@ export interface ComparisonTotals {
   /** The pairs of answers that were compared. */
   readonly compared: number
   readonly equal: number
+  /** Those of the last five minutes. */
+  readonly recent: { readonly compared: number; readonly equal: number }
   /** Of those that differ, how many do so in each way. */
   readonly byKind: Readonly<Record<DifferenceKind, number>>
   readonly uncompared: Readonly<Record<UncomparedReason, number>>
@@ -122,6 +124,7 @@ export const mergeComparisonReports = (digest: string, each: readonly Comparison
 /** Returns what stays of a process that has ended: nothing of it is recent. */
 export const withoutRecentDifferences = (report: ComparisonReport): ComparisonReport => ({
   ...report,
+  totals: report.totals.map((totals) => ({ ...totals, recent: { compared: 0, equal: 0 } })),
   rows: report.rows.map((row) => ({ ...row, recent: 0 })),
 })
 

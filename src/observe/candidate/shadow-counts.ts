@@ -35,6 +35,8 @@ export interface ShadowCounts {
 export interface ShadowReport extends Readonly<ShadowCounts> {
   /** How many are under way. */
   readonly underWay: number
+  /** The requests that the primary was sent twice, so that its noise is learnt. */
+  readonly repeated: number
 }
 
 /** Creates counts, all 0. */

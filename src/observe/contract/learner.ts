@@ -21,7 +21,7 @@ export interface LearnerOptions {
 }
 
 /** Makes the key of a gateway. It is in memory only, so that what was learnt says nothing of names it has not kept. */
-export const createLearningKey = (): string => randomBytes(32).toString('base64url')
+export const createDigestKey = (): string => randomBytes(32).toString('base64url')
 
 /** A request as a learner meets it. */
 export interface ObservedRequest extends ObservedContent {

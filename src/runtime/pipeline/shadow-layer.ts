@@ -1,6 +1,6 @@
 import type { CandidateShadowConfig, Config } from '../../config/config.ts'
 import type { Handler, Layer } from '../../exchange.ts'
-import { shadowLayer } from '../../layers/candidate/shadow.ts'
+import { type ShadowRepeats, shadowLayer } from '../../layers/candidate/shadow.ts'
 import { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
 import type { OnShadowPair } from '../../observe/candidate/shadow-pair.ts'
 import type { Operation } from '../../operations.ts'
@@ -13,6 +13,8 @@ export interface ShadowDestination {
   readonly send: Handler
   readonly copies: ShadowCopies
   readonly onPair: OnShadowPair
+  /** Null: no request goes to the primary twice. */
+  readonly repeats: ShadowRepeats | null
 }
 
 /** A destination that gets nothing, where no traffic is served. */
@@ -20,6 +22,7 @@ export const nullShadow: ShadowDestination = {
   send: () => Promise.reject(new TypeError('no traffic is served')),
   copies: new ShadowCopies(new DeferredWork(() => {})),
   onPair: () => {},
+  repeats: null,
 }
 
 /**
@@ -35,7 +38,8 @@ export const copiesOf = (
 }
 
 /** Describes copies in one line. */
-export const formatShadow = ({ sample }: CandidateShadowConfig): string => `sample: ${formatPercent(sample)}`
+export const formatShadow = ({ sample, compare }: CandidateShadowConfig): string =>
+  `sample: ${formatPercent(sample)}, ${compare === null ? 'not compared' : 'compared'}`
 
 /** Creates the layer that copies requests. Null: there is no destination. */
 export const createShadowLayer = (

@@ -1,4 +1,5 @@
 import type { AttemptReport } from '../../failures/errors.ts'
+import { mergeComparisonReports } from '../../observe/candidate/comparison-report.ts'
 import { mergeDriftReports } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { mergeRecentErrors } from '../../observe/recent-errors/recent-errors.ts'
@@ -53,6 +54,9 @@ const mergeUpstream = (primary: UpstreamReport, workers: readonly UpstreamReport
 const mergeCandidate = (primary: CandidateReport, workers: readonly CandidateReport[]): CandidateReport => ({
   ...mergeSide(primary, workers),
   shadow: primary.shadow && sumReports(primary.shadow, pluck(workers, 'shadow')),
+  comparison:
+    primary.comparison &&
+    mergeComparisonReports(primary.comparison.digest, [primary.comparison, ...pluck(workers, 'comparison')]),
 })
 
 const mergeSide = ({ balance, breaker, endpoints }: SideReport, workers: readonly SideReport[]): SideReport => {

@@ -66,10 +66,10 @@ const mapEndpoints = (prefix: string, { endpoints }: SideReport, change: Counter
   endpoints.map((each) => ({ ...each, counts: mapRecord(`${prefix} ${each.url}`, each.counts, change) }))
 
 const mapShadow = (prefix: string, shadow: ShadowReport, change: CounterMapper): ShadowReport => {
-  const { sent, pairs, outcomes, dropped } = shadow
+  const { sent, pairs, repeated, outcomes, dropped } = shadow
   return {
     ...shadow,
-    ...mapRecord(prefix, { sent, pairs }, change),
+    ...mapRecord(prefix, { sent, pairs, repeated }, change),
     outcomes: mapRecord(`${prefix} outcome`, outcomes, change),
     dropped: mapRecord(`${prefix} dropped`, dropped, change),
   }

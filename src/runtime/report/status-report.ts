@@ -1,6 +1,7 @@
 import { now } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
 import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
+import type { ComparisonReport } from '../../observe/candidate/comparison-report.ts'
 import type { ShadowReport } from '../../observe/candidate/shadow-counts.ts'
 import type { DriftReport } from '../../observe/contract/drift-report.ts'
 import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
@@ -98,6 +99,8 @@ export interface UpstreamReport extends SideReport {
 export interface CandidateReport extends SideReport {
   /** What became of copies. Null: the file asks for none. */
   readonly shadow: ShadowReport | null
+  /** How the candidate answers beside its primary. Null: it is not compared. */
+  readonly comparison: ComparisonReport | null
 }
 
 /** An endpoint of a group. */
@@ -153,7 +156,7 @@ export const countInFlight = ({ upstreams }: StatusReport): number =>
     .reduce((sum, { inFlight }) => sum + inFlight, 0)
 
 const upstreamReport = (
-  { config, upstreams, candidates, retryBudgets, telemetry }: Snapshot,
+  { config, upstreams, candidates, comparisons, retryBudgets, telemetry }: Snapshot,
   group: Group,
 ): UpstreamReport => {
   const retryBudget = retryBudgets[group]
@@ -164,6 +167,7 @@ const upstreamReport = (
     candidate: candidate && {
       ...sideReport(candidate),
       shadow: config.upstreams[group].candidate?.shadow ? telemetry.shadows[group].report : null,
+      comparison: comparisons[group]?.report ?? null,
     },
   }
 }

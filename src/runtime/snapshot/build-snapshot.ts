@@ -1,14 +1,12 @@
-import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
+import type { Config, UpstreamConfig } from '../../config/config.ts'
 import type { GuardOptions } from '../../layers/candidate/guard.ts'
-import { RetryBudget } from '../../layers/resilience/retry.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
-import { DriftCounts } from '../../observe/contract/drift-counts.ts'
-import { byGroup, byOperation, type Group, groups, type Side } from '../../operations.ts'
+import { byGroup, byOperation, type Group, groups } from '../../operations.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
-import type { EndpointRegistry, EndpointUse } from '../../upstream/endpoints/endpoint-registry.ts'
+import { type EndpointRegistry, type EndpointUse, isSide } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
@@ -24,16 +22,15 @@ import {
 } from '../pipeline/candidate-layers.ts'
 import { composeLayers } from '../pipeline/layer-stack.ts'
 import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
-import { receivesTraffic } from '../reload/new-endpoints.ts'
 import type { CacheRegistry } from '../resources/cache-registry.ts'
 import { acquireClientLimits } from '../resources/client-limits.ts'
 import { continueLearning, getLearningMode } from '../resources/contract-learning.ts'
 import type { ContractValidatorsCache } from '../resources/contract-validators.ts'
 import type { IdempotencyRegistry } from '../resources/idempotency-registry.ts'
-import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
 import { acquireAddressLimiter } from '../resources/rate-limits.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { nullTracerLease, type TracerRegistry } from '../resources/tracer-registry.ts'
+import { carryOver } from './carry-over.ts'
 import { openShadow } from './open-shadow.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
@@ -54,8 +51,8 @@ export interface SharedResources {
   readonly caches: CacheRegistry
   readonly idempotency: IdempotencyRegistry
   readonly contractValidators: ContractValidatorsCache
-  /** What names are hashed with when the contract is learnt. */
-  readonly learningKey: string
+  /** What names that are learnt and values that are compared are hashed with. */
+  readonly digestKey: string
   readonly auditSink: AuditSink
   readonly telemetry: ProcessTelemetry
   /** Null: this process serves no clients. */
@@ -79,16 +76,21 @@ export const buildSnapshot = (
     caches: cacheRegistry,
     idempotency: idempotencyRegistry,
     contractValidators,
-    learningKey,
+    digestKey,
     auditSink,
     telemetry,
     tracers,
     logEvent,
   }: SharedResources,
 ): Snapshot => {
-  const { breakers, retryBudgets, processLoad, driftCounts } = carryOver(config, previous, logEvent)
+  const { breakers, retryBudgets, processLoad, driftCounts, comparisons } = carryOver(
+    config,
+    previous,
+    logEvent,
+    digestKey,
+  )
   const learningMode = getLearningMode(config, overrides.learning)
-  const learning = continueLearning(learningMode, config, previous?.learning ?? null, learningKey)
+  const learning = continueLearning(learningMode, config, previous?.learning ?? null, digestKey)
   const acquired: Endpoint[] = []
   const tracerLease = tracers?.acquire(config) ?? nullTracerLease
   const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
@@ -116,7 +118,7 @@ export const buildSnapshot = (
       breaker: CircuitBreaker | null,
     ): Upstream => {
       const onFailure: OnFailedAttempt =
-        config.metrics === null || use === 'shadow'
+        config.metrics === null || !isSide(use)
           ? () => {}
           : (attempt, { operation }) =>
               telemetry.requestMetrics.operations[operation.id].countFailedAttempt(attempt, use)
@@ -141,9 +143,14 @@ export const buildSnapshot = (
     const shadows = byGroup((group) => {
       const { candidate } = config.upstreams[group]
       const running = candidates[group]
-      const openForCopies = (upstream: UpstreamConfig): Upstream => open(group, 'shadow', upstream, null)
       if (candidate === null || running === null || overrides.shifts.get(group)?.isStopped === true) return null
-      return openShadow(candidate, running, openForCopies, telemetry.shadows[group], () => {})
+      return openShadow(candidate, {
+        sides: { primary: upstreams[group], candidate: running },
+        primary: config.upstreams[group],
+        open: (use, upstream) => open(group, use, upstream, null),
+        copies: telemetry.shadows[group],
+        comparison: comparisons[group],
+      })
     })
     const guards = openGuards(config, candidateUses, overrides, telemetry)
     const handlers = byOperation((operation) => {
@@ -188,6 +195,7 @@ export const buildSnapshot = (
         caches,
         idempotency,
         driftCounts,
+        comparisons,
         learning,
         auditSink,
         telemetry,
@@ -215,75 +223,3 @@ const openGuards = (
         : [[group, createGuardOptions(config, group, guards.open(group, guardEra(shifts.get(group))))] as const],
     ),
   )
-
-/** What goes on from the previous snapshot. */
-interface CarriedOver {
-  readonly breakers: Readonly<Record<Side, Readonly<Record<Group, CircuitBreaker | null>>>>
-  readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  readonly processLoad: ProcessLoad
-  readonly driftCounts: DriftCounts | null
-}
-
-/**
- * Returns what goes on from the previous snapshot. It stands outside {@link buildSnapshot}, whose closures live as long
- * as the new snapshot: a closure there that sees the previous snapshot would keep it in memory, which keeps the one
- * before, and so every snapshot there ever was.
- */
-const carryOver = (config: Config, previous: Snapshot | null, logEvent: LogEvent): CarriedOver => ({
-  breakers: {
-    primary: byGroup((group) =>
-      carryBreaker(config.upstreams[group], previous?.config.upstreams[group], previous?.upstreams[group]),
-    ),
-    candidate: byGroup((group) =>
-      carryBreaker(
-        config.upstreams[group].candidate?.upstream,
-        previous?.config.upstreams[group].candidate?.upstream,
-        previous?.candidates[group],
-      ),
-    ),
-  },
-  retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
-  processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
-  driftCounts: carryDriftCounts(config.compiledContract, previous),
-})
-
-/**
- * Returns the retry budget of a group. It stays as long as its settings are the same; otherwise every edit would refill
- * it.
- */
-const carryRetryBudget = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {
-  if (retry === null) return null
-  const kept = previous?.retryBudgets[group] ?? null
-  const before = previous?.config.upstreams[group].retry?.budget
-  const same = before?.share === retry.budget.share && before.floor === retry.budget.floor
-  return kept !== null && same ? kept : new RetryBudget(retry.budget)
-}
-
-/**
- * Returns the circuit breaker of one side of a group: an open one stays open over an edit of something else. Where no
- * endpoint that received traffic goes on receiving it, the breaker is not carried over: it knows of an outage that the
- * operator has just led the traffic around.
- */
-const carryBreaker = (
-  next: UpstreamConfig | undefined,
-  before: UpstreamConfig | undefined,
-  running: Upstream | null | undefined,
-): CircuitBreaker | null => {
-  if (next === undefined || before === undefined || running == null) return null
-  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
-  const names = originsReceivingTraffic(before)
-  return same && originsReceivingTraffic(next).some((name) => names.includes(name)) ? running.breaker : null
-}
-
-/**
- * Returns the counts of what breaks the contract; null: there is none. They stay as long as the contract is the same:
- * what broke another one says nothing.
- */
-const carryDriftCounts = (contract: Config['compiledContract'], previous: Snapshot | null): DriftCounts | null => {
-  if (contract === null) return null
-  const before = previous?.driftCounts
-  return before?.digest === contract.digest ? before : new DriftCounts(contract.digest)
-}
-
-const originsReceivingTraffic = ({ endpoints }: UpstreamConfig): readonly string[] =>
-  endpoints.filter(receivesTraffic).map(({ origin, pathPrefix }) => origin + pathPrefix)

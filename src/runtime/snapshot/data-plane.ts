@@ -3,7 +3,7 @@ import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
-import { createLearningKey } from '../../observe/contract/learner.ts'
+import { createDigestKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
 import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
@@ -45,8 +45,8 @@ export interface DataPlaneDeps {
   readonly log?: Log
   /** The destination of audit lines; by default they are dropped. */
   readonly auditSink?: AuditSink
-  /** The key that all processes which learn the contract share; by default a new one. */
-  readonly learningKey?: string
+  /** The key of digests, which all processes that learn and compare share; by default a new one. */
+  readonly digestKey?: string
   /** Called with what has become invalid here, and may be stored in other processes. */
   readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
   /** Called with what was counted for the guards of candidates. */
@@ -77,7 +77,7 @@ export class DataPlane {
       limiterRole = { kind: 'alone' },
       log,
       auditSink = nullAuditSink,
-      learningKey = createLearningKey(),
+      digestKey = createDigestKey(),
       onInvalidated,
       onGuardReports = () => {},
     }: DataPlaneDeps,
@@ -98,7 +98,7 @@ export class DataPlane {
       ),
       idempotency: new IdempotencyRegistry(limiterRole, logEvent),
       contractValidators: new ContractValidatorsCache(),
-      learningKey,
+      digestKey,
       auditSink,
       telemetry,
       tracers: limiterRole.kind === 'primary' ? null : new TracerRegistry(telemetry.requestMetrics.spans, logEvent),

@@ -1,35 +1,64 @@
 import type { CandidateConfig, UpstreamConfig } from '../../config/config.ts'
-import type { Exchange } from '../../exchange.ts'
+import type { Handler } from '../../exchange.ts'
 import type { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
-import type { OnShadowPair } from '../../observe/candidate/shadow-pair.ts'
+import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
+import type { Side } from '../../operations.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { ShadowDestination } from '../pipeline/shadow-layer.ts'
+
+// One request in a hundred is sent to the primary twice: it is not to have more of them at once than this.
+const maxRepeats = 4
+
+/** What the destination of copies is opened with. */
+export interface ShadowResources {
+  /** The upstreams that run. */
+  readonly sides: Readonly<Record<Side, Upstream>>
+  /** The configuration of the primary. */
+  readonly primary: UpstreamConfig
+  open(use: 'shadow' | 'repeat', config: UpstreamConfig): Upstream
+  readonly copies: ShadowCopies
+  /** Null: answers are not compared. */
+  readonly comparison: ComparisonCounts | null
+}
 
 /**
  * Opens the destination of copies: the candidate's endpoints once more, on connections of their own, so that no client
  * on the candidate waits behind a copy. What copies come to opens no breaker and ejects no endpoint. What the probes of
- * the candidate find holds for copies too. Null: the candidate gets none.
+ * the candidate find holds for copies too. The same is true of the primary's endpoints, where noise is learnt. Null:
+ * the candidate gets none.
  */
 export const openShadow = (
   { upstream, shadow }: CandidateConfig,
-  candidate: Upstream,
-  open: (config: UpstreamConfig) => Upstream,
-  copies: ShadowCopies,
-  onPair: OnShadowPair,
+  { sides, primary, open, copies, comparison }: ShadowResources,
 ): ShadowDestination | null => {
   if (shadow === null || shadow.sample === 0) return null
   copies.bounds = shadow
-  const { members, send } = open({
-    ...upstream,
-    maxConnections: shadow.concurrency,
-    maxPending: 0,
-    outlier: null,
-    circuitBreaker: null,
-  })
-  const sendToKnown = (exchange: Exchange): ReturnType<typeof send> => {
-    for (const [index, { endpoint }] of members.entries())
-      endpoint.applyOutage(candidate.members[index]?.health.down ?? null)
-    return send(exchange)
+  const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, max: number): Handler =>
+    followOutages(
+      open(use, { ...config, maxConnections: max, maxPending: 0, outlier: null, circuitBreaker: null }),
+      running,
+    )
+  return {
+    send: openBeside('shadow', upstream, sides.candidate, shadow.concurrency),
+    copies,
+    onPair: comparison?.onPair ?? (() => {}),
+    repeats:
+      comparison !== null && shadow.compare?.noise === true
+        ? {
+            take: (operation) => comparison.takeRepeat(operation),
+            send: openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
+            onPair: comparison.onRepeatedPair,
+          }
+        : null,
   }
-  return { send: members.length === 1 ? send : sendToKnown, copies, onPair }
 }
+
+/** Sends around the endpoints that probes have found down on the side itself. */
+const followOutages = ({ members, send }: Upstream, running: Upstream): Handler =>
+  members.length === 1
+    ? send
+    : (exchange) => {
+        for (const [index, { endpoint }] of members.entries())
+          endpoint.applyOutage(running.members[index]?.health.down ?? null)
+        return send(exchange)
+      }

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
 import type { RetryBudget } from '../../layers/resilience/retry.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
+import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Group, OperationId } from '../../operations.ts'
@@ -36,6 +37,8 @@ export interface SnapshotParts {
   readonly idempotency: IdempotencyLease | null
   /** The messages that break the contract. Null: there is none. */
   readonly driftCounts: DriftCounts | null
+  /** What the candidate of each group answers otherwise. Null: it is not compared. */
+  readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
   /** What is learnt of the contract, or was. Null: nothing. */
   readonly learning: ContractLearning | null
   /** The destination of audit lines. */

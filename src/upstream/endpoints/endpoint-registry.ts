@@ -4,8 +4,14 @@ import type { LogEvent } from '../../shared/log-event.ts'
 import type { EndpointOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
 
-/** What uses an endpoint: one side of a group, or the copies of its requests. */
-export type EndpointUse = Side | 'shadow'
+/**
+ * What uses an endpoint: one side of a group, the copies of requests for its candidate, or those that go to its primary
+ * once more.
+ */
+export type EndpointUse = Side | 'shadow' | 'repeat'
+
+/** Tells whether requests of clients go there. */
+export const isSide = (use: EndpointUse): use is Side => use === 'primary' || use === 'candidate'
 
 /** An open endpoint and the number of snapshots that use it. */
 interface SharedEndpoint {
@@ -50,10 +56,10 @@ export class EndpointRegistry {
 
   /**
    * Creates the log of the events of a group's side. Those of a candidate name the side. What is true of where copies
-   * go is logged once, for the candidate.
+   * go is logged once, for the side.
    */
   logFor(group: Group, use: EndpointUse): LogEvent {
-    if (use === 'shadow') return () => {}
+    if (!isSide(use)) return () => {}
     const owner = use === 'primary' ? { group } : { group, side: use }
     return (level, event, fields) => this.#logEvent(level, event, { ...owner, ...fields })
   }

@@ -61,7 +61,7 @@ export const startWorkerRuntime = async (
     processName: `worker-${worker}`,
     log,
     auditSink,
-    learningKey: init.learningKey,
+    digestKey: init.digestKey,
     onInvalidated: (targets) => send({ type: 'invalidated', targets }),
     onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })

@@ -42,8 +42,8 @@ export interface WorkerInit {
   readonly pseudonym: string
   /** The secret of TLS session tickets: one for all workers, so that a client resumes with any of them. */
   readonly ticketSecret: string
-  /** What names are hashed with when the contract is learnt: one key for all workers. */
-  readonly learningKey: string
+  /** What names that are learnt and values that are compared are hashed with: one key for all workers. */
+  readonly digestKey: string
   /** Whether the gateway is shutting down. */
   readonly draining: boolean
   /** Whether the audit log cannot be written just now. */

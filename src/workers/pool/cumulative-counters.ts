@@ -1,5 +1,11 @@
+import {
+  type ComparisonReport,
+  mergeComparisonReports,
+  withoutRecentDifferences,
+} from '../../observe/candidate/comparison-report.ts'
 import { type DriftReport, mergeDriftReports, withoutRecentDrift } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../observe/metrics/request-metrics.ts'
+import { byGroup, type Group } from '../../operations.ts'
 import {
   collectCounters,
   isEndpointCounter,
@@ -16,6 +22,8 @@ interface CounterTotals {
   readonly requestMetrics: RequestMetricsReport | null
   /** What breaks the contract. Null: there is none. */
   readonly drift: DriftReport | null
+  /** How candidates answer beside their primaries. Null: it is not compared. */
+  readonly comparisons: Readonly<Record<Group, ComparisonReport | null>>
   readonly counts: ReportCounters
   readonly droppedLines: number
 }
@@ -23,7 +31,13 @@ interface CounterTotals {
 /** The last counters of all workers, also of those that have ended or do not reply just now: no counter goes back. */
 export class CumulativeCounters<Worker extends object> {
   readonly #latest = new Map<Worker, CounterTotals>()
-  #retired: CounterTotals = { requestMetrics: null, drift: null, counts: new Map(), droppedLines: 0 }
+  #retired: CounterTotals = {
+    requestMetrics: null,
+    drift: null,
+    comparisons: byGroup(() => null),
+    counts: new Map(),
+    droppedLines: 0,
+  }
   /** The counters of the last report. An endpoint that no report has any more is not kept for ever. */
   #reported: ReadonlySet<string> = new Set()
 
@@ -31,7 +45,9 @@ export class CumulativeCounters<Worker extends object> {
   update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
     // Without metrics, or before they are back after an edit, the last ones stay.
     const requestMetrics = report.requestMetrics ?? this.#latest.get(worker)?.requestMetrics ?? null
-    this.#latest.set(worker, { requestMetrics, drift: report.drift, counts: collectCounters(report), droppedLines })
+    const { drift } = report
+    const comparisons = byGroup((group) => comparisonOf(report, group))
+    this.#latest.set(worker, { requestMetrics, drift, comparisons, counts: collectCounters(report), droppedLines })
   }
 
   /** Keeps the counters of a worker that has ended. */
@@ -50,6 +66,7 @@ export class CumulativeCounters<Worker extends object> {
     this.#retired = {
       requestMetrics: mergeRequestMetrics(metrics),
       drift: retireDrift(this.#retired.drift, last.drift),
+      comparisons: byGroup((group) => retireComparison(this.#retired.comparisons[group], last.comparisons[group])),
       counts: new Map(counts),
       droppedLines: this.#retired.droppedLines + last.droppedLines,
     }
@@ -62,8 +79,20 @@ export class CumulativeCounters<Worker extends object> {
     const drifts = each.flatMap(({ drift }) => drift ?? [])
     const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
     this.#reported = new Set(collectCounters(merged).keys())
+    const withCounts = withCounters(merged, counts)
     return {
-      ...withCounters(merged, counts),
+      ...withCounts,
+      upstreams: byGroup((group) => {
+        const { candidate, ...upstream } = withCounts.upstreams[group]
+        if (candidate === null || candidate.comparison === null) return { ...upstream, candidate }
+        // The primary process has compared nothing, but knows since when.
+        const known = [comparisonOf(primary, group), ...each.map(({ comparisons }) => comparisons[group])]
+        const comparison = mergeComparisonReports(
+          candidate.comparison.digest,
+          known.filter((one) => one !== null),
+        )
+        return { ...upstream, candidate: { ...candidate, comparison } }
+      }),
       requestMetrics: merged.requestMetrics && (mergeRequestMetrics(metrics) ?? merged.requestMetrics),
       drift: merged.drift && mergeDriftReports(merged.drift.digest, drifts),
     }
@@ -80,3 +109,12 @@ const retireDrift = (retired: DriftReport | null, last: DriftReport | null): Dri
   last === null
     ? retired
     : mergeDriftReports(last.digest, [withoutRecentDrift(last), ...(retired === null ? [] : [retired])])
+
+const comparisonOf = ({ upstreams }: StatusReport, group: Group): ComparisonReport | null =>
+  upstreams[group].candidate?.comparison ?? null
+
+/** Merges what a worker that has ended has compared with what those before it have compared in the same way. */
+const retireComparison = (retired: ComparisonReport | null, last: ComparisonReport | null): ComparisonReport | null =>
+  last === null
+    ? retired
+    : mergeComparisonReports(last.digest, [withoutRecentDifferences(last), ...(retired === null ? [] : [retired])])

@@ -6,7 +6,7 @@ import {
 } from '../../downstream/listener/rejected-connections.ts'
 import { createTicketSecret } from '../../downstream/tls/session-tickets.ts'
 import type { AuditLog } from '../../observe/audit/audit-log.ts'
-import { createLearningKey } from '../../observe/contract/learner.ts'
+import { createDigestKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import type { CandidateGuard } from '../../runtime/candidate-guard.ts'
 import {
@@ -105,7 +105,7 @@ class WorkerPool implements ProxyServer {
     guard,
   }: WorkerPoolOptions) {
     const ticketSecret = createTicketSecret()
-    const learningKey = createLearningKey()
+    const digestKey = createDigestKey()
     this.#size = size
     this.#timeouts = timeouts
     const state = this.#divide(initial)
@@ -142,7 +142,7 @@ class WorkerPool implements ProxyServer {
         issuerKeys: this.#dataPlane.keysToHandOver,
         pseudonym,
         ticketSecret,
-        learningKey,
+        digestKey,
         draining: this.#draining,
         auditFailing: auditLog.failing,
       }),

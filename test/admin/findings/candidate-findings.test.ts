@@ -16,6 +16,7 @@ const candidate = (more: Partial<CandidateReport> = {}): CandidateReport => ({
   balance: 'p2c',
   breaker: null,
   shadow: null,
+  comparison: null,
   endpoints: [endpoint({ url: next })],
   ...more,
 })

@@ -144,6 +144,7 @@ export const fixture: Overview = {
         candidate: {
           ...{ inFlight: 1, balance: null, breaker: null, endpoints: [endpoint('http://leads-next.internal:8080')] },
           shadow: null,
+          comparison: null,
           shift: {
             ...{ share: 0.05, cause: 'steps', stopped: false, by: null, reason: null, since: before(300) },
             ...{ until: null, afterwards: null },
@@ -351,6 +352,7 @@ export const fixture: Overview = {
       held: false,
     },
   ],
+  comparisons: [],
   drift: [
     {
       operation: 'risk.asset-valuation',

@@ -158,7 +158,8 @@ test('the candidate of a group stands below it, and can be drained', () => {
     inFlight,
     balance,
     breaker,
-    shadow: { ...createShadowCounts(), sent: 12_000, underWay: 2 },
+    shadow: { ...createShadowCounts(), repeated: 0, sent: 12_000, underWay: 2 },
+    comparison: null,
     shift: null,
     endpoints: endpoints.slice(0, 1).map((each) => ({ ...each, url: 'http://risk-next.internal:8080' })),
   }

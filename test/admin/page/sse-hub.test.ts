@@ -58,7 +58,7 @@ test('a new page gets everything, and then each second what has changed', async 
   await vi.advanceTimersByTimeAsync(1000)
 
   const [first, second, third] = ticks()
-  expect(Object.keys(first?.sections ?? {})).toHaveLength(15)
+  expect(Object.keys(first?.sections ?? {})).toHaveLength(16)
   expect(first?.charts).toBeDefined()
   expect(second).toEqual({ at: fixture.at, title: '2 wrong', assets: assetsVersion(), sections: {} })
   expect(Object.keys(third?.sections ?? {})).toEqual(['summary'])
@@ -91,7 +91,7 @@ test('a new page gets everything while others are open as well', async () => {
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(late.ticks()).toHaveLength(1)
-  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toHaveLength(15)
+  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toHaveLength(16)
 })
 
 test('a slow reader is left out until it has read, and then gets all that has changed meanwhile, once', async () => {
@@ -195,7 +195,7 @@ test('what cannot be collected is sent when it can be again', async () => {
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(meanwhile).toBe(0)
-  expect(Object.keys(ticks()[0]?.sections ?? {})).toHaveLength(15)
+  expect(Object.keys(ticks()[0]?.sections ?? {})).toHaveLength(16)
 })
 
 test('when the gateway stops all end, and no page is taken any more', async () => {

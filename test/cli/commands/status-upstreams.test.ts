@@ -90,14 +90,16 @@ test('the candidate of a group stands below it, with its own breaker', async () 
   const breaker = { state: 'open', since, where: null, outageSince: null, reason: null } as const
   const counts = createShadowCounts()
   const shadow = {
-    ...{ sent: 1204, underWay: 3, pairs: 1190 },
+    ...{ sent: 1204, underWay: 3, pairs: 1190, repeated: 0 },
     outcomes: { ...counts.outcomes, '2xx': 1200, failed: 4 },
     dropped: { ...counts.dropped, full: 30, 'body-too-large': 1 },
   }
+  const comparison = { compared: 1190, equal: 1189, recent: { compared: 300, equal: 300 } }
+  const candidate = { inFlight, balance, endpoints, breaker, shadow, comparison }
   const { out } = await runStatus({
     ...healthyStatus,
     upstreams: {
-      risk: { ...risk, retryBudget: { left: 13 }, candidate: { inFlight, balance, endpoints, breaker, shadow } },
+      risk: { ...risk, retryBudget: { left: 13 }, candidate },
       leads: risk,
     },
   })
@@ -108,6 +110,7 @@ risk            http://a         100     0          up
 risk candidate  http://b         100     0          DOWN since 2026-11-21T02:04:11Z, 48s ago: it hangs
                 circuit breaker                     OPEN since 2026-11-21T02:04:11Z, 48s ago: nothing is sent
                 copies                   3          1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 body-too-large)
+                compared                            1190, 99.9 % equal; in the last 5 minutes 300, all equal
 leads           http://a         100     0          up
 `)
 })

@@ -55,6 +55,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   at: new Date(at).toISOString(),
   reloads: [],
   drift: [],
+  comparisons: [],
   refusals: [],
 })
 

@@ -37,10 +37,15 @@ const upstream = (more: Partial<UpstreamReport> = {}): UpstreamReport => ({
   ...more,
 })
 
-const shadow = (more: Partial<ShadowReport> = {}): ShadowReport => ({ ...createShadowCounts(), underWay: 0, ...more })
+const shadow = (more: Partial<ShadowReport> = {}): ShadowReport => ({
+  ...createShadowCounts(),
+  underWay: 0,
+  repeated: 0,
+  ...more,
+})
 
 const withShadow = (counts: ShadowReport | null): Partial<UpstreamReport> => ({
-  candidate: { balance: 'p2c', breaker: null, endpoints: [], shadow: counts },
+  candidate: { balance: 'p2c', breaker: null, endpoints: [], shadow: counts, comparison: null },
 })
 
 const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
@@ -116,7 +121,7 @@ const primary = report(
 
 describe('a candidate', () => {
   const side = (more: Partial<EndpointReport>) =>
-    ({ balance: 'p2c', breaker: null, shadow: null, endpoints: [endpoint(more)] }) as const
+    ({ balance: 'p2c', breaker: null, shadow: null, comparison: null, endpoints: [endpoint(more)] }) as const
   const counts = (requests: number) => ({ counts: { requests, failures: 0, ejections: 0 } })
 
   test('is merged as an upstream is, apart from that of its group', () => {

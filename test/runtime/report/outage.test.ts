@@ -66,7 +66,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     caches: new CacheRegistry(() => {}),
     idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
     contractValidators: new ContractValidatorsCache(),
-    learningKey: '',
+    digestKey: '',
     telemetry,
     tracers: null,
     auditSink: nullAuditSink,

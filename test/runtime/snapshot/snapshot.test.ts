@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Config, RetryConfig } from '../../../src/config/config.ts'
 import { RetryBudget } from '../../../src/layers/resilience/retry.ts'
 import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
-import { allOperations, groups } from '../../../src/operations.ts'
+import { allOperations, byGroup, groups } from '../../../src/operations.ts'
 import { Overrides } from '../../../src/runtime/overrides.ts'
 import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.ts'
@@ -39,6 +39,7 @@ const fakeSnapshot = () => {
     caches: createEmptyCache(testConfig()),
     idempotency: null,
     driftCounts: null,
+    comparisons: byGroup(() => null),
     learning: null,
     auditSink: nullAuditSink,
     telemetry: createProcessTelemetry(null, 'gateway'),
@@ -101,7 +102,7 @@ const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
   limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
   contractValidators: new ContractValidatorsCache(),
-  learningKey: '',
+  digestKey: '',
   tokenVerifiers: new TokenVerifiers(() => {}),
   caches: new CacheRegistry(() => {}),
   idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),

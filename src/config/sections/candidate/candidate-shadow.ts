@@ -4,6 +4,8 @@ import { fieldName } from '../../schema/header-fields.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
 import { boolean, choice, duration, integer, percent, size } from '../../schema/scalar-types.ts'
 
+import { shadowCompareSchema } from './candidate-compare.ts'
+
 const mebibyte = 1024 ** 2
 
 /** The keys of `shadow`. */
@@ -23,6 +25,7 @@ export const shadowKeys = z
       'The field by which a copy is known, with the value 1; what clients send in it is removed',
       'X-Shadow',
     ).prefault('X-Shadow'),
+    compare: shadowCompareSchema.prefault({}),
     timeout: duration('Longest copy, from its sending to the end of its answer', { max: 600_000 }).prefault('30s'),
     concurrency: integer('Most copies at once; the next is not sent', { min: 1, max: 10_000 }).prefault(64),
     maxBody: size('A request with a longer body is not copied; a longer answer is compared by its hash', {

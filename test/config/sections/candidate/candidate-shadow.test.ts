@@ -29,6 +29,15 @@ test('a candidate gets none unless the file says so', () => {
 test('by default a tenth of the GETs is copied, without credentials', () => {
   expect(shadowOf(text('market', '{}'))).toEqual({
     sample: 0.1,
+    compare: {
+      ignore: [],
+      numbers: null,
+      arrays: {},
+      fields: [],
+      noise: false,
+      examples: false,
+      minEqual: 0.99,
+    },
     posts: false,
     sideEffects: null,
     credentials: 'remove',

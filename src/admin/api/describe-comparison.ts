@@ -1,0 +1,98 @@
+import type { DifferenceKind } from '../../observe/candidate/compare/comparison.ts'
+import type { ComparisonView, DifferenceView } from './shadow-report.ts'
+
+// What a sentence holds. The report has the rest.
+const maxPlaces = 3
+const maxPairs = 2
+
+type DescribedComparison = Pick<ComparisonView, 'compared' | 'equal' | 'operations' | 'rows' | 'others'>
+
+/**
+ * Describes how the answers of a candidate compare: `4120 compared, 99.8 % equal; /grade differs in 9 (A→B 7, A→C 2)`.
+ */
+export const describeComparison = (
+  { compared, equal, operations, rows, others }: DescribedComparison,
+  formatCount: (count: number) => string = String,
+): string => {
+  const uncompared = describeUncompared(operations, formatCount)
+  if (compared === 0)
+    return uncompared === null ? 'nothing was compared yet' : `nothing was compared yet: ${uncompared}`
+  const whole = `${formatCount(compared)} compared, ${formatEqualShare(equal, compared)} equal`
+  return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(rows, others, formatCount)}`
+}
+
+/** Describes how many answers were compared: `4120, 99.8 % equal; in the last 5 minutes 312, all equal`. */
+export const describeCompared = (
+  { compared, equal, recent }: Pick<ComparisonView, 'compared' | 'equal' | 'recent'>,
+  formatCount: (count: number) => string = String,
+): string => {
+  const of = (each: typeof recent): string =>
+    each.compared === 0
+      ? 'nothing'
+      : `${formatCount(each.compared)}, ${formatEqualShare(each.equal, each.compared)} equal`
+  return `${of({ compared, equal })}; in the last 5 minutes ${of(recent)}`
+}
+
+/** Formats how many answers are equal: `99.8 %`, rounded down, so that `all` are all. */
+export const formatEqualShare = (equal: number, compared: number): string => {
+  if (equal >= compared) return 'all'
+  return equal === 0 ? 'none' : `${Math.floor((equal / compared) * 1000) / 10} %`
+}
+
+/** Describes a way in which answers differ, without how many do: `/grade differs`. */
+export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string =>
+  `${wholes[kind] ?? (pointer === '' ? 'the body' : pointer)} ${verbs[kind] ?? 'differs'}`
+
+/** Describes the values of a pair: `A→B`. Null: they are not told. */
+export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][number]): string | null =>
+  primary === null || candidate === null ? null : `${primary}→${candidate}`
+
+const wholes: Readonly<Partial<Record<DifferenceKind, string>>> = {
+  failure: 'no whole answer',
+  status: 'another status',
+  'content-type': 'another content type',
+}
+
+const verbs: Readonly<Partial<Record<DifferenceKind, string>>> = {
+  failure: 'comes',
+  status: 'comes',
+  'content-type': 'comes',
+  missing: 'is missing',
+  added: 'is added',
+  type: 'has another type',
+  length: 'has another length',
+  unreadable: 'cannot be read',
+}
+
+const describeRows = (
+  rows: readonly DifferenceView[],
+  others: number,
+  formatCount: (count: number) => string,
+): string => {
+  const namesOperations = new Set(rows.map(({ operation }) => operation)).size > 1
+  const shown = rows.slice(0, maxPlaces).map((row) => {
+    const pairs = row.pairs.slice(0, maxPairs).flatMap((pair) => {
+      const values = describeValues(pair)
+      return values === null ? [] : [`${values} ${formatCount(pair.count)}`]
+    })
+    const values = pairs.length === 0 ? '' : ` (${pairs.join(', ')})`
+    return `${namesOperations ? `${row.operation} ` : ''}${describePlace(row)} in ${formatCount(row.count)}${values}`
+  })
+  if (shown.length === 0) return ''
+  const further = rows.length - shown.length
+  const more =
+    further > 0 || others > 0 ? `, and there are ${others > 0 ? 'many' : formatCount(further)} more ways` : ''
+  return `; ${shown.join(', ')}${more}`
+}
+
+const describeUncompared = (
+  operations: DescribedComparison['operations'],
+  formatCount: (count: number) => string,
+): string | null => {
+  const sums = new Map<string, number>()
+  for (const { uncompared } of operations)
+    for (const [why, count] of Object.entries(uncompared)) if (count > 0) sums.set(why, (sums.get(why) ?? 0) + count)
+  if (sums.size === 0) return null
+  const all = [...sums.values()].reduce((total, count) => total + count, 0)
+  return `${formatCount(all)} not (${[...sums].map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')})`
+}

@@ -1,0 +1,169 @@
+import { epochMs } from '../../clock.ts'
+import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../../observe/candidate/compare/comparison.ts'
+import {
+  type ComparisonReport,
+  type DifferencePlace,
+  type DifferenceRow,
+  isNoise,
+  placeKey,
+} from '../../observe/candidate/comparison-report.ts'
+import { type HistogramReport, quantile } from '../../observe/metrics/histogram.ts'
+import { type Group, groups, type OperationId } from '../../operations.ts'
+import type { StatusReport } from '../../runtime/report/status-report.ts'
+import { asList, asNullable, asNumber, asNumbers, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { formatTime, roundToTenths } from '../format-time.ts'
+import { describeComparison } from './describe-comparison.ts'
+import { shadowShape, sumComparison } from './upstream-status.ts'
+
+/** The members that name a kind of difference at a place. */
+const placeMembers = {
+  operation: asWord<OperationId>(),
+  kind: asWord<DifferenceKind>(),
+  /** With `*` for each index, and for a name that looks like data; of `field` its name. Empty: the whole. */
+  pointer: asText,
+}
+
+/** Decodes one way in which answers differ. Values are in it only where the file asks for examples. */
+const differenceShape = asObject({
+  ...placeMembers,
+  /** How many answers differ so. */
+  count: asNumber,
+  /** Those of the last five minutes. */
+  recent: asNumber,
+  firstAt: asText,
+  lastAt: asText,
+  /** Of the last one; null: no field carries one. */
+  requestId: asNullable(asText),
+  /** In how many pairs of the primary's own answers it differed too: too rarely to be noise. */
+  noise: asNumber,
+  /** The pairs of values there, the most frequent first. */
+  pairs: asList(
+    asObject({
+      digest: asText,
+      count: asNumber,
+      requestId: asNullable(asText),
+      /** Null: a value, and the file does not ask for examples. */
+      primary: asNullable(asText),
+      candidate: asNullable(asText),
+    }),
+  ),
+  otherPairs: asNumber,
+})
+
+/** One way in which answers differ. */
+export type DifferenceView = Decoded<typeof differenceShape>
+
+/** Decodes how long a side took to the head, in milliseconds; null: nothing is known. */
+const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
+
+const recentShape = asObject({ compared: asNumber, equal: asNumber })
+
+/** Decodes what was compared of one operation. */
+const comparedOperationShape = asObject({
+  operation: asWord<OperationId>(),
+  compared: asNumber,
+  equal: asNumber,
+  recent: recentShape,
+  byKind: asObject(asNumbers(zeroDifferences)),
+  uncompared: asObject(asNumbers(zeroUncompared)),
+  /** From how many pairs of the primary's own answers its noise is learnt. */
+  noisePairs: asNumber,
+  latency: asObject({ primary: latencyShape, candidate: latencyShape }),
+})
+
+/** Decodes how the answers of a candidate compare with those of its primary. */
+export const comparisonShape = asObject({
+  group: asWord<Group>(),
+  /** In words. */
+  verdict: asText,
+  since: asText,
+  compared: asNumber,
+  equal: asNumber,
+  /** Those of the last five minutes. */
+  recent: recentShape,
+  shadow: shadowShape,
+  operations: asList(comparedOperationShape),
+  /** The worst first. */
+  rows: asList(differenceShape),
+  /** How often answers differed in further ways. */
+  others: asNumber,
+  /** The places that are not compared, because the primary's own answers differ there. */
+  noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
+})
+
+/** How the answers of a candidate compare with those of its primary. */
+export type ComparisonView = Decoded<typeof comparisonShape>
+
+/** Decodes the response of /shadow. Times are RFC 3339. */
+export const shadowReportShape = asObject({
+  at: asText,
+  /** The groups whose answers are compared. */
+  comparisons: asList(comparisonShape),
+})
+
+/** What /shadow says. */
+export type ShadowReportView = Decoded<typeof shadowReportShape>
+
+/** Collects how the answers of all candidates compare. */
+export const getShadowReport = async ({ report }: AdminContext): Promise<ShadowReportView> => ({
+  at: formatTime(epochMs()),
+  comparisons: comparisonViews(await report()),
+})
+
+/** Renders how the answers of all candidates compare, with so many ways of differing at most. */
+export const comparisonViews = (
+  { upstreams }: StatusReport,
+  maxRows = Number.POSITIVE_INFINITY,
+): readonly ComparisonView[] =>
+  groups.flatMap((group): readonly ComparisonView[] => {
+    const { comparison, shadow } = upstreams[group].candidate ?? { comparison: null, shadow: null }
+    return comparison === null || shadow === null ? [] : [toView(group, comparison, shadow, maxRows)]
+  })
+
+const toView = (
+  group: Group,
+  report: ComparisonReport,
+  shadow: ComparisonView['shadow'],
+  maxRows: number,
+): ComparisonView => {
+  const { totals, others, since } = report
+  const noisePairs = new Map(totals.map((each) => [each.operation, each.noisePairs]))
+  const noise = new Map(report.noise.map((row) => [placeKey(row), row.count]))
+  const view = {
+    ...sumComparison(totals),
+    operations: totals.map(({ latency, ...counts }) => ({
+      ...counts,
+      latency: { primary: toLatency(latency.primary), candidate: toLatency(latency.candidate) },
+    })),
+    rows: report.rows.map((row) => toRow(row, noise.get(placeKey(row)) ?? 0)),
+    others,
+    noise: report.noise.flatMap((row: DifferencePlace & { readonly count: number }) => {
+      const of = noisePairs.get(row.operation) ?? 0
+      return isNoise(row.count, of) ? [{ ...row, of }] : []
+    }),
+  }
+  const verdict = describeComparison(view)
+  return { group, verdict, since: formatTime(since), shadow, ...view, rows: view.rows.slice(0, maxRows) }
+}
+
+const toRow = ({ firstAt, lastAt, example, pairs, ...row }: DifferenceRow, noise: number): DifferenceView => ({
+  ...row,
+  firstAt: formatTime(firstAt),
+  lastAt: formatTime(lastAt),
+  ...example,
+  noise,
+  pairs: pairs.map(({ values, ...pair }) => ({
+    ...pair,
+    primary: values?.primary ?? null,
+    candidate: values?.candidate ?? null,
+  })),
+})
+
+const toLatency = (histogram: HistogramReport): Decoded<typeof latencyShape> => {
+  const at = (share: number): number | null => {
+    const ms = quantile(histogram, share)
+    return ms === null ? null : roundToTenths(ms)
+  }
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}

@@ -1,0 +1,47 @@
+import { zeroDifferences, zeroUncompared } from '../../../observe/candidate/compare/comparison.ts'
+import type { ComparisonTotals } from '../../../observe/candidate/comparison-report.ts'
+import { allOperations, type OperationId } from '../../../operations.ts'
+import { copiesOf } from '../../../runtime/pipeline/shadow-layer.ts'
+import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
+
+type Counted = Pick<ComparisonTotals, 'compared' | 'equal' | 'byKind' | 'uncompared'>
+
+const nothingCompared: Counted = { compared: 0, equal: 0, byKind: zeroDifferences, uncompared: zeroUncompared }
+
+/** Lists the operations whose answers are compared. */
+const listCompared = ({ config, report }: MetricInputs): readonly (readonly [OperationId, Counted])[] =>
+  allOperations.flatMap((operation): readonly (readonly [OperationId, Counted])[] => {
+    const { id, group } = operation
+    const comparison = report.upstreams[group].candidate?.comparison
+    const shadow = config.upstreams[group].candidate?.shadow
+    if (!comparison || !shadow || copiesOf(operation, shadow) === null) return []
+    return [[id, comparison.totals.find((totals) => totals.operation === id) ?? nothingCompared]]
+  })
+
+/** Creates series for each count of a record, by its name. */
+const seriesOfCounts = <Label extends string>(
+  label: Label,
+  read: (counted: Counted) => Readonly<Record<string, number>>,
+) =>
+  seriesFor(['operation', label], (inputs) =>
+    listCompared(inputs).flatMap(([operation, counted]) =>
+      Object.entries(read(counted)).map(([name, count]) => [operation, name, count] as const),
+    ),
+  )
+
+/** The answers of candidates beside those of their primaries. No series for an operation that is not compared. */
+export const comparisonMetrics: MetricDefinitions = {
+  shadow_compared_total: seriesOfCounts('result', ({ compared, equal }) => ({
+    equal,
+    different: compared - equal,
+  })).counter('Answers of a candidate that were compared with those of the primary, by what came of it.', asCounted),
+  shadow_differences_total: seriesOfCounts('kind', ({ byKind }) => byKind).counter(
+    'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
+    asCounted,
+  ),
+  shadow_uncompared_total: seriesOfCounts('reason', ({ uncompared }) => uncompared).counter(
+    'Answers of a candidate that were not compared, by why.',
+    asCounted,
+  ),
+}

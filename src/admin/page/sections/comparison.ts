@@ -1,0 +1,87 @@
+import { describeComparison, describePlace, describeValues, formatEqualShare } from '../../api/describe-comparison.ts'
+import type { Overview } from '../../api/overview.ts'
+import type { ComparisonView, DifferenceView } from '../../api/shadow-report.ts'
+import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { formatCount, formatMilliseconds } from '../format.ts'
+import { type Html, html } from '../html.ts'
+
+/** Renders how the answers of candidates compare with those of their primaries: the verdict, and what differs. */
+export const comparisonSection = ({ at, comparisons }: Overview): Html =>
+  htmlSection(
+    'comparison',
+    'Compared',
+    comparisons.length === 0
+      ? html`<p>No answers of a candidate are compared.</p>`
+      : html`${comparisons.map((each) => verdictParagraph(at, each))}${operationsTable(comparisons)}${comparisons.some(({ rows }) => rows.length > 0) && differencesTable(at, comparisons)}`,
+  )
+
+const verdictParagraph = (at: string, comparison: ComparisonView): Html => {
+  const { group, since, recent } = comparison
+  const late =
+    recent.compared === 0
+      ? 'nothing'
+      : `${formatCount(recent.compared)}, ${formatEqualShare(recent.equal, recent.compared)} equal`
+  return html`<p id="verdict-${group}">${verdictBadge(comparison)} <b>${group}</b>: ${describeComparison(comparison, formatCount)} <span class="age">since ${timeHtml(at, since)}; in the last 5 min ${late}</span></p>`
+}
+
+const verdictBadge = ({ compared, equal, recent }: ComparisonView): Html => {
+  if (compared === 0) return badge('off', 'nothing yet')
+  if (equal === compared) return badge('good', 'all equal')
+  return recent.equal === recent.compared ? badge('notice', 'differed before') : badge('warning', 'differs')
+}
+
+interface OperationRow {
+  readonly operation: ComparisonView['operations'][number]
+}
+
+const operationsTable = (comparisons: readonly ComparisonView[]): Html =>
+  htmlTable<OperationRow>({
+    id: 'comparison-table',
+    caption: 'Answers to the same requests, and the time to their heads: primary → candidate',
+    idOf: ({ operation }) => `compared-${operation.operation}`,
+    bodies: [{ rows: comparisons.flatMap(({ operations }) => operations.map((operation) => ({ operation }))) }],
+    columns: [
+      { title: 'Operation', cell: ({ operation }) => html`<b>${operation.operation}</b>` },
+      { title: 'Compared', kind: 'number', cell: ({ operation }) => formatCount(operation.compared) },
+      { title: 'Differ', kind: 'number', cell: ({ operation }) => formatCount(operation.compared - operation.equal) },
+      { title: 'Not compared', kind: 'number', cell: ({ operation }) => formatCount(countUncompared(operation)) },
+      ...(['p50', 'p95', 'p99'] as const).map((name) => ({
+        title: name,
+        kind: 'number' as const,
+        cell: ({ operation: { latency } }: OperationRow) =>
+          `${formatMilliseconds(latency.primary[name])} → ${formatMilliseconds(latency.candidate[name])}`,
+      })),
+    ],
+  })
+
+const countUncompared = ({ uncompared }: OperationRow['operation']): number =>
+  Object.values(uncompared).reduce((total, count) => total + count, 0)
+
+const differencesTable = (at: string, comparisons: readonly ComparisonView[]): Html =>
+  htmlTable<DifferenceView>({
+    id: 'differences-table',
+    caption: 'What differs, the worst of the last five minutes first',
+    idOf: ({ operation, kind, pointer }) => `difference-${operation}-${kind}-${pointer}`,
+    isBad: ({ recent }) => recent > 0,
+    bodies: [{ rows: comparisons.flatMap(({ rows }) => rows) }],
+    columns: [
+      { title: 'Operation', cell: ({ operation }) => html`<b>${operation}</b>` },
+      { title: 'What', kind: 'wide', cell: whatCell },
+      { title: 'Answers', kind: 'number', cell: ({ count }) => formatCount(count) },
+      { title: 'In 5 min', kind: 'number', cell: ({ recent }) => formatCount(recent) },
+      { title: 'Since', cell: ({ firstAt }) => timeHtml(at, firstAt) },
+      {
+        title: 'Last',
+        cell: ({ lastAt, requestId }) =>
+          html`${timeHtml(at, lastAt)}${requestId !== null && html` <span class="age"><code>${requestId}</code></span>`}`,
+      },
+    ],
+  })
+
+const whatCell = (row: DifferenceView): Html => {
+  const values = row.pairs.flatMap((pair) => {
+    const text = describeValues(pair)
+    return text === null ? [] : [`${text} ${formatCount(pair.count)}`]
+  })
+  return html`${describePlace(row)}${values.length > 0 && html` <span class="age">${values.join(', ')}</span>`}`
+}

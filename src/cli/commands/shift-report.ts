@@ -1,0 +1,98 @@
+import { describePlace, describeValues, formatEqualShare } from '../../admin/api/describe-comparison.ts'
+import { describeShadow } from '../../admin/api/describe-shadow.ts'
+import { type ComparisonView, type DifferenceView, shadowReportShape } from '../../admin/api/shadow-report.ts'
+import { getDecoded } from '../client/admin-client.ts'
+import { targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { formatAgo } from '../render/format-time.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
+import { formatTable, type TableRow } from '../render/table.ts'
+
+/** Gets how the answers of a group's candidate compare, and prints it; resolves to the exit code. */
+export const showShiftReport = async (
+  group: string,
+  { format, ...targetOptions }: ClientCommandOptions,
+): Promise<number> => {
+  const target = await locateGateway(targetOptions)
+  const { decoded, at } = await getDecoded(target, '/shadow', shadowReportShape)
+  warnAboutTarget(target)
+  const comparison = decoded.comparisons.find((each) => each.group === group)
+  if (comparison === undefined) {
+    process.stderr.write(`lender-gateway: ${targetUrl(target)}: answers of a candidate of ${group} are not compared\n`)
+    return 1
+  }
+  if (format === 'json') printJson({ at: decoded.at, ...comparison })
+  else process.stdout.write(renderComparison(comparison, at))
+  return 0
+}
+
+/** Renders a comparison for a screen: the verdict, then each operation, each way of differing, and the noise. */
+export const renderComparison = (comparison: ComparisonView, at: number): string => {
+  const { group, verdict, since, recent, shadow, operations, rows, others, noise } = comparison
+  const late =
+    recent.compared === 0
+      ? 'nothing in the last 5 minutes'
+      : `in the last 5 minutes ${recent.compared}, ${formatEqualShare(recent.equal, recent.compared)} equal`
+  const sections = [
+    `the candidate of ${group}: ${verdict}\nsince ${formatAgo(since, at)}; ${late}\ncopies: ${describeShadow(shadow)}`,
+  ]
+  if (operations.length > 0) sections.push(formatTable(operationRows(operations)))
+  if (rows.length > 0) sections.push(rows.map((row) => renderRow(row, at)).join('\n'))
+  if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)
+  if (noise.length > 0) sections.push(renderNoise(noise))
+  return `${sections.join('\n\n')}\n`
+}
+
+const operationRows = (operations: ComparisonView['operations']): readonly TableRow[] => [
+  ['operation', 'compared', 'equal', 'differ', 'not compared', 'p50', 'p95', 'p99'],
+  ...operations.map(({ operation, compared, equal, uncompared, latency: { primary, candidate } }) => [
+    operation,
+    `${compared}`,
+    `${equal}`,
+    `${compared - equal}`,
+    `${Object.values(uncompared).reduce((total, count) => total + count, 0)}`,
+    ...(['p50', 'p95', 'p99'] as const).map((name) => besideText(primary[name], candidate[name])),
+  ]),
+]
+
+/** Puts the times of both sides beside each other: the primary's, and then the candidate's. */
+const besideText = (primary: number | null, candidate: number | null): string =>
+  primary === null || candidate === null ? '-' : `${primary} → ${candidate} ms`
+
+const renderRow = (row: DifferenceView, at: number): string => {
+  const { operation, count, recent, firstAt, lastAt, requestId, noise } = row
+  const id = requestId === null ? '' : `, request ${requestId}`
+  return [
+    `${operation}: ${describePlace(row)} in ${count}, ${recent === count ? 'all' : recent} of them in the last 5 minutes`,
+    `  since ${formatAgo(firstAt, at)}; last ${formatAgo(lastAt, at)}${id}`,
+    ...(noise > 0 ? [`  in ${noise} of the primary's own pairs too: too rarely to be noise`] : []),
+    ...pairLines(row).map((line) => `  ${line}`),
+  ].join('\n')
+}
+
+// So many requests are looked up at once.
+const maxRequests = 3
+
+/** Lists the pairs of values at a place: each where they are told, else how many there are. */
+const pairLines = ({ pairs, otherPairs }: DifferenceView): readonly string[] => {
+  const [first] = pairs
+  if (first === undefined) return []
+  const others = otherPairs > 0 ? [`${otherPairs} times another pair`] : []
+  if (describeValues(first) !== null)
+    return [...pairs.map((pair) => `${describeValues(pair)} ${pair.count} times${lastText(pair)}`), ...others]
+  const requests = pairs.flatMap((pair) => pair.requestId ?? []).slice(0, maxRequests)
+  const compare = requests.length === 0 ? '' : `: compare the requests ${requests.join(', ')}`
+  if (pairs.length === 1) return [`always the same two values${lastText(first)}`]
+  if (first.count === 1 && otherPairs > 0) return [`other values each time, as times and ids have${compare}`]
+  const many = `${pairs.length}${otherPairs > 0 ? ' and more' : ''} pairs of values`
+  return [`${many}, the most frequent ${first.count} times${compare}`]
+}
+
+const lastText = ({ requestId }: DifferenceView['pairs'][number]): string =>
+  requestId === null ? '' : `, last in request ${requestId}`
+
+const renderNoise = (noise: ComparisonView['noise']): string =>
+  [
+    'noise, where two answers of the primary to one request differ, so that it is not compared:',
+    ...noise.map((row) => `  ${row.operation}: ${describePlace(row)} in ${row.count} of ${row.of}`),
+  ].join('\n')

@@ -1,0 +1,93 @@
+import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
+import { RetryBudget } from '../../layers/resilience/retry.ts'
+import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
+import { DriftCounts } from '../../observe/contract/drift-counts.ts'
+import { byGroup, type Group, type Side } from '../../operations.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
+import type { Upstream } from '../../upstream/upstream.ts'
+import { receivesTraffic } from '../reload/new-endpoints.ts'
+import { continueComparison } from '../resources/candidate-comparison.ts'
+import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** What goes on from the previous snapshot. */
+interface CarriedOver {
+  readonly breakers: Readonly<Record<Side, Readonly<Record<Group, CircuitBreaker | null>>>>
+  readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
+  readonly processLoad: ProcessLoad
+  readonly driftCounts: DriftCounts | null
+  readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
+}
+
+/**
+ * Returns what goes on from the previous snapshot. It is no part of building one, whose closures live as long
+ * as the new snapshot: a closure there that sees the previous snapshot would keep it in memory, which keeps the one
+ * before, and so every snapshot there ever was.
+ */
+export const carryOver = (
+  config: Config,
+  previous: Snapshot | null,
+  logEvent: LogEvent,
+  digestKey: string,
+): CarriedOver => ({
+  breakers: {
+    primary: byGroup((group) =>
+      carryBreaker(config.upstreams[group], previous?.config.upstreams[group], previous?.upstreams[group]),
+    ),
+    candidate: byGroup((group) =>
+      carryBreaker(
+        config.upstreams[group].candidate?.upstream,
+        previous?.config.upstreams[group].candidate?.upstream,
+        previous?.candidates[group],
+      ),
+    ),
+  },
+  retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
+  processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
+  driftCounts: carryDriftCounts(config.compiledContract, previous),
+  comparisons: byGroup((group) =>
+    continueComparison(config.upstreams[group], previous?.comparisons[group] ?? null, digestKey),
+  ),
+})
+
+/**
+ * Returns the retry budget of a group. It stays as long as its settings are the same; otherwise every edit would refill
+ * it.
+ */
+const carryRetryBudget = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {
+  if (retry === null) return null
+  const kept = previous?.retryBudgets[group] ?? null
+  const before = previous?.config.upstreams[group].retry?.budget
+  const same = before?.share === retry.budget.share && before.floor === retry.budget.floor
+  return kept !== null && same ? kept : new RetryBudget(retry.budget)
+}
+
+/**
+ * Returns the circuit breaker of one side of a group: an open one stays open over an edit of something else. Where no
+ * endpoint that received traffic goes on receiving it, the breaker is not carried over: it knows of an outage that the
+ * operator has just led the traffic around.
+ */
+const carryBreaker = (
+  next: UpstreamConfig | undefined,
+  before: UpstreamConfig | undefined,
+  running: Upstream | null | undefined,
+): CircuitBreaker | null => {
+  if (next === undefined || before === undefined || running == null) return null
+  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
+  const names = originsReceivingTraffic(before)
+  return same && originsReceivingTraffic(next).some((name) => names.includes(name)) ? running.breaker : null
+}
+
+/**
+ * Returns the counts of what breaks the contract; null: there is none. They stay as long as the contract is the same:
+ * what broke another one says nothing.
+ */
+const carryDriftCounts = (contract: Config['compiledContract'], previous: Snapshot | null): DriftCounts | null => {
+  if (contract === null) return null
+  const before = previous?.driftCounts
+  return before?.digest === contract.digest ? before : new DriftCounts(contract.digest)
+}
+
+const originsReceivingTraffic = ({ endpoints }: UpstreamConfig): readonly string[] =>
+  endpoints.filter(receivesTraffic).map(({ origin, pathPrefix }) => origin + pathPrefix)
