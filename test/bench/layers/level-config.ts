@@ -31,8 +31,8 @@ export interface Switches {
   readonly contract: string
   /** What is the same for all operations that have it; empty: none has it. */
   readonly idempotency: string
-  /** What a candidate at the same place is copied of; empty: there is no candidate. */
-  readonly shadow: string
+  /** What is said of a candidate at the same place beside where it is; empty: there is no candidate. */
+  readonly candidate: string
 }
 
 const off: Switches = {
@@ -52,7 +52,7 @@ const off: Switches = {
   metrics: 'none',
   contract: 'none',
   idempotency: '',
-  shadow: '',
+  candidate: '',
 }
 
 /** Where a gateway runs. */
@@ -105,7 +105,7 @@ const textOf = (level: Level, { port, upstreamPort }: LevelSite): string => {
     metrics,
     contract,
     idempotency,
-    shadow,
+    candidate,
   } = { ...off, ...level.on }
   const listen = `  publicUrl: ${publicUrl}\n${level.tls ? tls : ''}`
   return `${gatewayFile(port, { tls: listen })}requestId: { header: ${requestId} }
@@ -121,8 +121,8 @@ operations:
   analysis.esg-grant: { auth: none }
   ${get.operation.id}: { concurrency: ${upstreamConcurrency} }
   ${post.operation.id}: { idempotency: ${idempotency !== ''} }
-${behindEach(addresses(1), upstreamPort, shadow === '' ? '' : candidateWith(shadow, upstreamPort))}`
+${behindEach(addresses(1), upstreamPort, candidate === '' ? '' : candidateWith(candidate, upstreamPort))}`
 }
 
-const candidateWith = (shadow: string, port: number): string =>
-  `candidate: { endpoints: [${addresses(1).map((host) => `"http://${host}:${port}"`)}], shadow: ${shadow} }`
+const candidateWith = (keys: string, port: number): string =>
+  `candidate: { endpoints: [${addresses(1).map((host) => `"http://${host}:${port}"`)}], ${keys} }`

@@ -35,7 +35,7 @@ const listOf = async (level: (typeof levels)[number]): Promise<readonly string[]
 }
 
 // What they turn on is no layer.
-const beside = ['no access log', 'request id']
+const beside = ['no access log', 'request id', 'candidate']
 
 test.skipIf(openssl.missing !== null).each(levels)(
   '$name has a file that is good, and in its list what it says',

@@ -17,11 +17,13 @@ import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../src/operations.ts'
 import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
+import { createSend, findCandidateUse } from '../../../src/runtime/pipeline/candidate-layers.ts'
 import { composeLayers, type LayerStackOptions, layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'
 import { nullShadow } from '../../../src/runtime/pipeline/shadow-layer.ts'
 import { type CacheLease, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
 import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../../../src/runtime/resources/process-load.ts'
+import type { Upstream } from '../../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { noClientLimits } from '../../helpers/no-client-limits.ts'
@@ -147,6 +149,14 @@ const stackOptions = ({
   }
 }
 
+const fakeUpstream = (): Upstream => ({
+  send: fakeNext(),
+  members: [],
+  balance: 'p2c',
+  breaker: null,
+  activate: () => {},
+})
+
 /** Makes the candidate of a group that is its upstream once more. */
 const toCandidate = (upstream: UpstreamConfig): CandidateConfig => ({
   ...{
@@ -166,6 +176,22 @@ test('with everything off the handler is the send of the upstream itself', () =>
   const send = fakeNext()
 
   expect(composeLayers(stackOptions(), send)).toBe(send)
+})
+
+test('with a candidate that gets no client and no copy it is that too, and nothing in front knows of it', () => {
+  const options = stackOptions()
+  const { config } = options
+  const candidate = toCandidate(config.upstreams.market)
+  const withCandidate = {
+    ...options,
+    config: { ...config, upstreams: { ...config.upstreams, market: { ...config.upstreams.market, candidate } } },
+  }
+  const [primary, other] = [fakeUpstream(), fakeUpstream()]
+  const send = createSend(primary, other, candidate, findCandidateUse(candidate, null))
+
+  expect(send).toBe(primary.send)
+  expect(composeLayers(withCandidate, send)).toBe(primary.send)
+  expect(layerTable(withCandidate).filter(({ layer }) => layer !== null)).toEqual([])
 })
 
 test.each<[string, Settings]>([
