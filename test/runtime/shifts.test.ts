@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ShiftPlan } from '../../src/runtime/shift/shift-plan.ts'
 import { Shifts } from '../../src/runtime/shifts.ts'
@@ -373,6 +374,76 @@ describe('an abort', () => {
 
     expect(shifts.takeBack('risk', 'it fails')).toBe(false)
     expect(news).toEqual([])
+  })
+})
+
+describe('no client goes back', () => {
+  type Event = (gateway: ReturnType<typeof open>) => void
+
+  const goOn: Event = ({ shifts }) => {
+    const kept = shifts.toKeep('risk')
+    if (kept !== null) shifts.takeUp('risk', kept.digest, { record: kept.record, ageMs: 0 })
+  }
+  const anyEvent = (): fc.Arbitrary<Event> =>
+    fc.oneof(
+      fc.integer({ min: 1, max: 40 * minute }).map(
+        (ms): Event =>
+          () =>
+            void vi.advanceTimersByTime(ms),
+      ),
+      fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 30 * minute })).map(
+        ([more, ttlMs]): Event =>
+          ({ shifts, share }) => {
+            const to = (share() ?? 0) + more * (1 - (share() ?? 0))
+            shifts.order('risk', { kind: 'to', share: to, ttlMs }, words)
+          },
+      ),
+      fc.option(fc.integer({ min: 1, max: 30 * minute })).map(
+        (ttlMs): Event =>
+          ({ shifts }) =>
+            void shifts.order('risk', { kind: 'pause', ttlMs }, words),
+      ),
+      fc.constant<Event>(({ shifts }) => void shifts.order('risk', { kind: 'resume' }, words)),
+      fc.constant<Event>(({ shifts }) => shifts.prepare({ risk: stepped(), market: plan() }).commit()),
+      fc.constant(goOn),
+    )
+
+  test('whatever happens to steps, unless an operator or the guard says so', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent(), { maxLength: 30 }), (events) => {
+        const gateway = open(stepped())
+        let before = gateway.share() ?? 0
+
+        for (const happen of events) {
+          happen(gateway)
+          const now = gateway.share() ?? 0
+          expect(now).toBeGreaterThanOrEqual(before)
+          before = now
+        }
+        gateway.shifts.clear()
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('over a restart that finds the record of the one before, however long it took', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent(), { maxLength: 15 }), fc.nat(600 * minute), (events, ageMs) => {
+        const gateway = open(stepped())
+        for (const happen of events) happen(gateway)
+        const [kept, before] = [gateway.shifts.toKeep('risk'), gateway.share() ?? 0]
+        gateway.shifts.clear()
+        if (kept === null) throw new Error('risk has a candidate')
+
+        const after = new Shifts()
+        opened.push(after)
+        after.prepare({ risk: stepped() }, false, () => ({ record: kept.record, ageMs })).commit()
+
+        expect(after.get('risk')?.share).toBeGreaterThanOrEqual(before)
+        after.clear()
+      }),
+      { numRuns: 300 },
+    )
   })
 })
 

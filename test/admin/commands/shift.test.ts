@@ -166,6 +166,40 @@ describe('an order stays', () => {
   })
 })
 
+describe('the step that was reached stays', () => {
+  const bootAtStep2 = async () => {
+    const booted = await boot({ steps })
+    await shift(booted.live, { group: 'risk', to: '5%', for: '1s' })
+    await expect
+      .poll(() => shiftStatus(booted.live), { timeout: 30_000 })
+      .toMatchObject({ cause: 'steps', step: { reached: 2 } })
+    return { ...booted, reached: await shiftStatus(booted.live) }
+  }
+
+  test('over a reload of something else, and over its rollback', async () => {
+    const { live, upstreams, reached } = await bootAtStep2()
+
+    live.edit({ upstreams: { ...upstreams, market: 'http://127.0.0.1:1' } })
+    await reload(live, '?force')
+    const reloaded = await shiftStatus(live)
+    const { status } = await fetchAdmin(`${live.admin}/rollback`, 'POST')
+
+    expect(status).toBe(200)
+    expect(reloaded).toEqual(reached)
+    expect(await shiftStatus(live)).toEqual(reached)
+  })
+
+  test('not over an edit of the steps: another plan begins at its first', async () => {
+    const { live, upstreams, candidate } = await bootAtStep2()
+
+    const others = { ...steps, every: '20m' }
+    live.edit({ upstreams: { risk: { ...upstreams.risk, candidate: { endpoints: [candidate.url], steps: others } } } })
+    await reload(live)
+
+    expect(await shiftStatus(live)).toMatchObject({ share: 0.01, step: { reached: 1 } })
+  })
+})
+
 describe('an order is rejected', () => {
   test.each([
     [{ group: 'risks', to: '5%' }, 400, 'bad-request', 'group is expected to be one of valuation'],
