@@ -38,7 +38,7 @@ export class CandidateGuard {
   readonly add: OnGuardReports = (source, reports) => {
     const at = now()
     for (const report of reports) {
-      const window = this.#windowOf(report.group, at)
+      const window = this.#windowOf(report.group)
       window?.add(source, report, at)
     }
     this.#stop ??= unrefTimeout(Math.max(0, this.#judgedAt + judgeEveryMs - at), () => this.#judge())
@@ -57,7 +57,7 @@ export class CandidateGuard {
   }
 
   /** Returns the window of a group, which begins anew with each share. Null: the group has no guard. */
-  #windowOf(group: Group, at: number): GuardWindow | null {
+  #windowOf(group: Group): GuardWindow | null {
     const rules = this.#options.config().upstreams[group].candidate?.guard ?? null
     if (rules === null) {
       this.#windows.delete(group)
@@ -65,9 +65,9 @@ export class CandidateGuard {
     }
     const known = this.#windows.get(group)
     const isKnown = known?.windowMs === rules.window
-    const window = isKnown ? known.window : new GuardWindow(rules.window, at)
+    const window = isKnown ? known.window : new GuardWindow(rules.window)
     if (!isKnown) this.#windows.set(group, { windowMs: rules.window, window })
-    window.begin(guardEra(this.#options.shifts.get(group)), at)
+    window.begin(guardEra(this.#options.shifts.get(group)))
     return window
   }
 
@@ -78,7 +78,7 @@ export class CandidateGuard {
     const { upstreams } = this.#options.config()
     for (const group of groups) {
       const rules = upstreams[group].candidate?.guard ?? null
-      const window = this.#windows.has(group) ? this.#windowOf(group, at) : null
+      const window = this.#windows.has(group) ? this.#windowOf(group) : null
       if (rules === null || window === null) continue
       window.advance(at)
       const verdict = judgeCandidate(window.evidence, rules)

@@ -12,16 +12,19 @@ export interface Stratum {
  * Bounds the natural logarithm of the probability that so many bad requests, or more, are on the candidate by chance,
  * when both sides are alike. Given how many bad ones there are on both sides together, those on the candidate are then
  * binomial within each stratum, by its part of the requests. The sum has the bound of Chernoff: the least over t of
- * E[exp(t·X)] / exp(t·x). It is never below the true probability.
+ * E[exp(t·X)] / exp(t·x). It is never below the true probability. Where it cannot be below `atMost`, it is not computed
+ * and is 0.
  */
-export const logChanceOfExcess = (strata: readonly Stratum[]): number => {
+export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): number => {
   const parts = strata.flatMap(({ requests, bad, otherRequests, otherBad }) => {
     const trials = bad + otherBad
-    return trials === 0 ? [] : [{ trials, chance: requests / (requests + otherRequests) }]
+    return trials === 0 ? [] : [{ trials, bad, chance: requests / (requests + otherRequests) }]
   })
   const observed = strata.reduce((sum, { bad }) => sum + bad, 0)
   const mean = parts.reduce((sum, { trials, chance }) => sum + trials * chance, 0)
   if (observed <= mean) return 0
+  // The least that it can be is the chance that each of these is on the candidate.
+  if (parts.reduce((sum, { bad, chance }) => sum + bad * Math.log(chance), 0) > atMost) return 0
   const exponent = (t: number): number =>
     parts.reduce((sum, { trials, chance }) => sum + trials * Math.log1p(chance * Math.expm1(t)), -t * observed)
   const slope = (t: number): number =>

@@ -24,6 +24,8 @@ export interface OperationEvidence {
   readonly candidate: GuardTotals
   /** Those of the candidate by the cell of their client. */
   cells(): ReadonlyMap<number, GuardTotals>
+  /** Those of the candidate, a quarter of the window after the other; fewer while the window is not full. */
+  slices(): readonly GuardTotals[]
 }
 
 /** What the requests of a group show of its candidate. */
@@ -33,36 +35,43 @@ export interface GuardEvidence {
   readonly clients: number
 }
 
+interface Batch {
+  readonly at: number
+  readonly counts: readonly number[]
+}
+
 // Of earlier windows these are enough for a night.
 const maxEarlier = 30
+
+/** How many slices a window has. */
+export const slicesOfWindow = 4
 
 /** The last requests of one group at both its sides: those of a window that moves on, and the primary's before it. */
 export class GuardWindow {
   readonly #windowMs: number
   #era: string | null = null
   /** What was counted, by when, the oldest first. */
-  #batches: { readonly at: number; readonly counts: readonly number[] }[] = []
+  #batches: Batch[] = []
   /** What waits, by process. */
   readonly #waiting = new Map<string, readonly number[]>()
   #totals = createTotals()
   /** Keys of the candidate, and how often they came. */
   readonly #candidateKeys = new Map<number, number>()
   readonly #clients = new Set<number>()
-  /** The primary's totals of windows that are over, the oldest first. */
-  #earlier: (readonly GuardTotals[])[] = []
-  #earlierTotals = createSideTotals()
-  #closedAt: number
+  /** What the primary did in windows that are over, by their number, the oldest first. */
+  #earlier: { readonly number: number; readonly totals: readonly GuardTotals[] }[] = []
+  readonly #earlierTotals = createSideTotals()
+  #advancedAt = 0
 
-  constructor(windowMs: number, at: number) {
+  constructor(windowMs: number) {
     this.#windowMs = windowMs
-    this.#closedAt = at
   }
 
   /** Begins anew when the share is another one. What the primary did before stays known. */
-  begin(era: string, at: number): void {
+  begin(era: string): void {
     if (era === this.#era) return
-    if (this.#era !== null) this.#close(at)
     this.#era = era
+    for (const batch of this.#batches) this.#archive(batch)
     this.#batches = []
     this.#waiting.clear()
     this.#totals = createTotals()
@@ -87,10 +96,13 @@ export class GuardWindow {
 
   /** Lets time go by: what is older than the window counts no more. */
   advance(at: number): void {
-    if (at - this.#closedAt >= this.#windowMs) this.#close(at)
+    this.#advancedAt = at
     const fresh = this.#batches.findIndex((batch) => batch.at > at - this.#windowMs)
     const old = fresh < 0 ? this.#batches.length : fresh
-    for (const { counts } of this.#batches.splice(0, old)) this.#apply(counts, -1)
+    for (const batch of this.#batches.splice(0, old)) {
+      this.#apply(batch.counts, -1)
+      this.#archive(batch)
+    }
   }
 
   /** What there is to judge by. */
@@ -100,7 +112,16 @@ export class GuardWindow {
       const candidate = this.#totals.candidate[operation] as GuardTotals
       const earlier = this.#earlierTotals[operation] as GuardTotals
       if (candidate.requests + candidate.timed === 0) return []
-      return [{ operation, primary, earlier, candidate, cells: () => this.#cellsOf(operation) }]
+      return [
+        {
+          operation,
+          primary,
+          earlier,
+          candidate,
+          cells: () => this.#cellsOf(operation),
+          slices: () => this.#slicesOf(operation),
+        },
+      ]
     })
     return { operations, clients: this.#clients.size }
   }
@@ -125,14 +146,32 @@ export class GuardWindow {
     }
   }
 
-  /** Keeps what the primary did in the window that is over. One without requests is not worth keeping. */
-  #close(at: number): void {
-    this.#closedAt = at
-    const closed = this.#totals.primary
-    if (closed.every(({ requests, timed }) => requests + timed === 0)) return
-    this.#earlier.push(closed.map((each) => addTotals(emptyTotals(), each, 1)))
-    addAll(this.#earlierTotals, closed, 1)
-    if (this.#earlier.length > maxEarlier) addAll(this.#earlierTotals, this.#earlier.shift() ?? [], -1)
+  /** Keeps what the primary did in a window that is over. One without requests is not worth keeping. */
+  #archive({ at, counts }: Batch): void {
+    const number = Math.trunc(at / this.#windowMs)
+    for (let i = 0; i < counts.length; i += 2) {
+      const event = readGuardKey(counts[i] as number)
+      if (event.side === 'candidate') continue
+      if (this.#earlier.at(-1)?.number !== number) this.#earlier.push({ number, totals: createSideTotals() })
+      for (const totals of [this.#earlier.at(-1)?.totals ?? [], this.#earlierTotals])
+        addEvent(totals[event.operation] as GuardTotals, event, counts[i + 1] as number)
+    }
+    if (this.#earlier.length > maxEarlier) subtractAll(this.#earlierTotals, this.#earlier.shift()?.totals ?? [])
+  }
+
+  #slicesOf(operation: number): readonly GuardTotals[] {
+    const slices = new Map<number, GuardTotals>()
+    for (const { at, counts } of this.#batches) {
+      const slot = Math.min(slicesOfWindow - 1, Math.trunc((slicesOfWindow * (this.#advancedAt - at)) / this.#windowMs))
+      const slice = slices.get(slot) ?? emptyTotals()
+      slices.set(slot, slice)
+      for (let i = 0; i < counts.length; i += 2) {
+        const event = readGuardKey(counts[i] as number)
+        const isOurs = event.operation === operation && event.side === 'candidate'
+        if (isOurs) addEvent(slice, event, counts[i + 1] as number)
+      }
+    }
+    return [...slices.values()]
   }
 
   #cellsOf(operation: number): ReadonlyMap<number, GuardTotals> {
@@ -178,16 +217,13 @@ const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEvent, coun
   }
 }
 
-const addAll = (to: readonly GuardTotals[], from: readonly GuardTotals[], sign: 1 | -1): void => {
-  for (const [i, each] of from.entries()) addTotals(to[i] as GuardTotals, each, sign)
-}
-
-const addTotals = (to: GuardTotals, from: GuardTotals, sign: 1 | -1): GuardTotals => {
-  to.requests += sign * from.requests
-  to.failed += sign * from.failed
-  to.refused += sign * from.refused
-  to.timed += sign * from.timed
-  for (const [i, count] of from.buckets.entries())
-    if (count !== 0) to.buckets[i] = (to.buckets[i] as number) + sign * count
-  return to
+const subtractAll = (from: readonly GuardTotals[], others: readonly GuardTotals[]): void => {
+  for (const [i, { requests, failed, refused, timed, buckets }] of others.entries()) {
+    const totals = from[i] as GuardTotals
+    totals.requests -= requests
+    totals.failed -= failed
+    totals.refused -= refused
+    totals.timed -= timed
+    for (const [bucket, count] of buckets.entries()) totals.buckets[bucket] = (totals.buckets[bucket] as number) - count
+  }
 }

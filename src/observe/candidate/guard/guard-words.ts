@@ -1,6 +1,7 @@
 import { allOperations } from '../../../operations.ts'
 import { formatDuration, formatShare } from '../../../units.ts'
-import type { GuardFault, GuardVerdict } from './guard-judge.ts'
+import type { GuardFault } from './guard-comparison.ts'
+import type { GuardVerdict } from './guard-judge.ts'
 
 const faultWords: Readonly<Record<GuardFault, string>> = {
   failed: 'failed',
@@ -14,15 +15,15 @@ export const describeVerdict = (verdict: GuardVerdict, windowMs: number): string
   const [operation, ...others] = operations.map((index) => allOperations[index]?.id)
   const where = others.length === 0 && operation !== undefined ? ` to ${operation}` : ''
   const bound = boundMs === null ? '' : `, longer than ${formatRounded(boundMs)}`
-  const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${faultWords[fault]}${bound}`
+  const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${faultWords[fault]}${bound} within ${formatDuration(windowMs)}`
   const other = `${formatShare(otherBad, otherRequests)} of ${otherRequests} at the primary`
   switch (reference) {
     case 'meanwhile':
-      return `${own} within ${formatDuration(windowMs)}, and ${other}`
+      return `${own}, and ${other}`
     case 'before':
-      return `${own} within ${formatDuration(windowMs)}, and ${other}, which has too few now and is compared as it was before`
+      return `${own}, and ${other} before, which has too few now`
     case 'none':
-      return `${own} within ${formatDuration(windowMs)}, and the primary has too few to be compared with`
+      return `${own}, and the primary had too few to compare them with`
   }
 }
 
