@@ -4,6 +4,8 @@ import type { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 
 /** A copy that is under way. */
 export interface StoppableCopy {
+  /** Whether it goes to the primary once more. */
+  readonly isRepeat: boolean
   /** Cuts it: nothing comes of it any more. */
   stop(): void
 }
@@ -29,6 +31,7 @@ export class ShadowCopies {
   /** What is done with pairs when nothing waits for it. */
   readonly work: DeferredWork
   readonly #underWay = new Set<StoppableCopy>()
+  #repeating = 0
   #concurrency = 0
   #isStopped = false
 
@@ -52,17 +55,23 @@ export class ShadowCopies {
     this.room.maxBytes = maxBytes
   }
 
+  /** How many requests are on their way to the primary once more, or wait for that. */
+  get repeating(): number {
+    return this.#repeating
+  }
+
   /** Lets a copy begin; a reason: it may not. */
   begin(copy: StoppableCopy): 'full' | 'stopped' | null {
     if (this.#isStopped) return 'stopped'
     if (this.#underWay.size >= this.#concurrency) return 'full'
     this.#underWay.add(copy)
+    if (copy.isRepeat) this.#repeating++
     return null
   }
 
   /** Counts a copy out. */
   end(copy: StoppableCopy): void {
-    this.#underWay.delete(copy)
+    if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
   }
 
   /** Cuts every copy, and lets none begin any more: a process that stops does not wait for them. */

@@ -24,7 +24,7 @@ export class ShadowCopy implements StoppableCopy {
   readonly #exchange: Exchange
   readonly #destination: CopyDestination
   readonly #options: ShadowOptions
-  readonly #timer = new CoalescedTimer(() => this.#onTimeout())
+  readonly #timer = new CoalescedTimer(() => (this.#own === null ? this.#begin() : this.#onTimeout()))
   readonly #requestBody: BodyCopy
   readonly #primary: AnswerRecorder
   readonly #candidate: AnswerRecorder
@@ -85,6 +85,10 @@ export class ShadowCopy implements StoppableCopy {
     this.#own?.abort(new GatewayError('overloaded', { cause: 'the process stops' }))
   }
 
+  get isRepeat(): boolean {
+    return this.#destination.afterMs !== null
+  }
+
   get #isTooLong(): boolean {
     return (this.#exchange.body.length ?? 0) > this.#options.maxBody
   }
@@ -116,21 +120,26 @@ export class ShadowCopy implements StoppableCopy {
 
   /** Begins after what is written in this turn of the event loop: the primary's request first of all. */
   #beginLater(): void {
-    if (!this.#options.copies.work.add(() => this.#begin())) this.#drop('full')
+    if (!this.#options.copies.work.add(() => this.#admit())) this.#drop('full')
+  }
+
+  #admit(): void {
+    if (this.#isOver || this.#own !== null) return
+    const { forwardsCredentials, afterMs } = this.#destination
+    const { failure } = this.#requestBody
+    if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
+    if (!forwardsCredentials && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
+    const refused = this.#options.copies.begin(this)
+    if (refused !== null) return this.#drop(refused)
+    if (afterMs === null) this.#begin()
+    else this.#timer.set(afterMs)
   }
 
   #begin(): void {
-    if (this.#isOver || this.#own !== null) return
-    const { copies, timeoutMs } = this.#options
-    const { counts, forwardsCredentials, send, toFields } = this.#destination
-    const { query, fields } = this.#exchange
-    const { failure } = this.#requestBody
-    if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
-    if (!forwardsCredentials && hasTokenInQuery(query)) return this.#drop('credential-in-query')
-    const refused = copies.begin(this)
-    if (refused !== null) return this.#drop(refused)
+    const { timeoutMs } = this.#options
+    const { counts, send, toFields } = this.#destination
     const own = createBackgroundExchange(this.#exchange, true)
-    own.fields = toFields(fields)
+    own.fields = toFields(this.#exchange.fields)
     own.body = new WholeBody(this.#requestBody.bytes)
     own.trace = null
     own.onSent = () => {

@@ -13,6 +13,8 @@ export interface ShadowRepeats {
   take(operation: OperationId): boolean
   /** Sends to the primary, on connections that carry nothing but these. */
   readonly send: Handler
+  /** How long after the first the second request goes out: what depends on the time is to differ. */
+  readonly afterMs: number
   /** Gets both answers of the primary. */
   readonly onPair: OnShadowPair
 }
@@ -24,6 +26,8 @@ export interface CopyDestination {
   readonly forwardsCredentials: boolean
   readonly counts: ShadowCounts
   readonly onPair: OnShadowPair
+  /** How long a repeated request waits. Null: it goes to the candidate, at once. */
+  readonly afterMs: number | null
 }
 
 /** What the layer is made from. */
@@ -53,7 +57,14 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
   const removeMarker = createMarkerRemover(options.marker)
   const { copies, forwardsCredentials, repeats, send, onPair } = options
   const toFields = createShadowFields(options)
-  const toCandidate: CopyDestination = { send, toFields, forwardsCredentials, counts: copies.counts, onPair }
+  const toCandidate: CopyDestination = {
+    send,
+    toFields,
+    forwardsCredentials,
+    counts: copies.counts,
+    onPair,
+    afterMs: null,
+  }
   const toPrimary: CopyDestination | null = repeats && {
     ...repeats,
     // The primary has got them already.

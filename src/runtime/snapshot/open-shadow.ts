@@ -9,6 +9,9 @@ import type { ShadowDestination } from '../pipeline/shadow-layer.ts'
 // One request in a hundred is sent to the primary twice: it is not to have more of them at once than this.
 const maxRepeats = 4
 
+// A time in whole seconds is another one then.
+const repeatAfterMs = 1_100
+
 /** What the destination of copies is opened with. */
 export interface ShadowResources {
   /** The upstreams that run. */
@@ -45,7 +48,8 @@ export const openShadow = (
     repeats:
       comparison !== null && shadow.compare?.noise === true
         ? {
-            take: (operation) => comparison.takeRepeat(operation),
+            take: (operation) => copies.repeating < maxRepeats && comparison.takeRepeat(operation),
+            afterMs: repeatAfterMs,
             send: openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
             onPair: comparison.onRepeatedPair,
           }
