@@ -1,4 +1,4 @@
-/** Runs a real nginx as the upstream of a test: a server of another make, answering each of the nine. */
+/** Runs a real nginx as the upstream of a test: a server of another make. By default it answers each of the nine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,8 @@ export interface NginxRequest {
 }
 
 export interface Nginx {
+  /** Where it keeps its files, until it is stopped. */
+  readonly directory: string
   readonly port: number
   readonly origin: string
   /** Reads what nginx has answered so far, in order. */
@@ -27,15 +29,18 @@ export interface Nginx {
   readonly stop: () => Promise<void>
 }
 
+/** Renders the `http` block. `GET /up` on the port must answer with `nginx PID`. */
+export type RenderHttp = (directory: string, port: number) => string
+
 /**
- * Starts nginx on a free loopback port. Each of the nine answers 200 with `nginx METHOD TARGET` as its body and its
- * operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. Throws with what nginx said when
- * it does not start.
+ * Starts nginx on a free loopback port. Without `render`, each of the nine answers 200 with `nginx METHOD TARGET` as
+ * its body and its operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. Throws with what
+ * nginx said when it does not start.
  */
-export const startNginx = async (path: string): Promise<Nginx> => {
+export const startNginx = async (path: string, render: RenderHttp = renderNine): Promise<Nginx> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(path, await freePort())
+      return await startOnce(path, await freePort(), render)
     } catch (error) {
       // The port may have been taken since it was found free.
       if (attempt === 3) throw error
@@ -43,10 +48,10 @@ export const startNginx = async (path: string): Promise<Nginx> => {
   }
 }
 
-const startOnce = async (path: string, port: number): Promise<Nginx> => {
+const startOnce = async (path: string, port: number, render: RenderHttp): Promise<Nginx> => {
   const directory = await mkdtemp(join(tmpdir(), 'nginx-'))
   const configFile = join(directory, 'nginx.conf')
-  await writeFile(configFile, config(directory, port))
+  await writeFile(configFile, config(directory, render(directory, port)))
   const child = spawn(path, ['-p', directory, '-e', 'stderr', '-c', configFile], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -68,7 +73,7 @@ const startOnce = async (path: string, port: number): Promise<Nginx> => {
     await fetch(`${origin}/up`)
     return readRequests(join(directory, 'requests.log'))
   }
-  return { port, origin, requests, stop }
+  return { directory, port, origin, requests, stop }
 }
 
 const serves = async (child: ChildProcess, origin: string): Promise<boolean> => {
@@ -109,12 +114,8 @@ export const tempPaths = (directory: string): string =>
     .map((name) => `${name}_temp_path ${directory}/${name};`)
     .join(' ')
 
-/**
- * Writes the configuration. One process, so that its id is all there is to end. nginx reads a request body only on
- * behalf of a proxy: each of the nine is passed on to an inner server over a UNIX socket, and the record carries the
- * body.
- */
-const config = (directory: string, port: number): string => `
+/** Writes the configuration. One process, so that its id is all there is to end. */
+const config = (directory: string, http: string): string => `
 daemon off;
 master_process off;
 worker_processes 1;
@@ -123,6 +124,15 @@ error_log stderr warn;
 events { worker_connections 1024; }
 http {
   ${tempPaths(directory)}
+  ${http}
+}
+`
+
+/**
+ * nginx reads a request body only on behalf of a proxy: each of the nine is passed on to an inner server over a UNIX
+ * socket, and the record carries the body.
+ */
+const renderNine: RenderHttp = (directory, port) => `
   client_max_body_size 0;
   client_body_buffer_size 1m;
   log_format record escape=json
@@ -147,7 +157,6 @@ ${allOperations.map((operation) => location(directory, operation)).join('\n')}
       return 200 "nginx $request_method $request_uri";
     }
   }
-}
 `
 
 const location = (directory: string, { path, method }: { readonly path: string; readonly method: string }): string => `
