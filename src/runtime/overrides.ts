@@ -219,7 +219,7 @@ export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: O
         () => logShift(log, recordAdminEvent, group, news, state),
         (err) => log.error({ group, err }, 'a shift could not be put into effect'),
         // The other workers must not go on sending clients there.
-        news === 'taken back',
+        state.isStopped,
       ),
   )
 }

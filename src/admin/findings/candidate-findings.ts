@@ -1,5 +1,6 @@
 import { type Group, groups } from '../../operations.ts'
 import type { CandidateReport } from '../../runtime/report/status-report.ts'
+import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import { describeSide, sideKey } from '../../sides.ts'
 import { type CandidateClients, findCandidateClients, isTakenBack } from '../candidate-clients.ts'
 import { formatTimeOfDay } from '../format-time.ts'
@@ -18,7 +19,7 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
   groups.flatMap((group) => {
     const { candidate } = inputs.report.upstreams[group]
     if (candidate === null) return []
-    const takenBack = takebackFindings(group, inputs)
+    const stopped = stopFindings(group, inputs)
     const clients = findCandidateClients(group, inputs.config, inputs.overrides.shifts)
     const seen = viewAsPrimary(group, candidate, inputs)
     const outages = [
@@ -28,23 +29,31 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     // What clients were told is no less for what the others are told.
     const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
     return [
-      ...takenBack,
+      ...stopped,
       ...outages,
       ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding)),
     ].map((finding) => ({ ...finding, about: sideKey(group, 'candidate') }))
   })
 
-/** Finds that the guard has taken the candidate back. It costs no request: all clients are on the primary. */
-const takebackFindings = (group: Group, { overrides, at }: FindingInputs): readonly Finding[] => {
+/**
+ * Finds that no operator has stopped the candidate: the guard has taken it back, or Redis does not say whether that is
+ * so. It costs no request: all clients are on the primary.
+ */
+const stopFindings = (group: Group, { overrides, at }: FindingInputs): readonly Finding[] => {
   const shift = overrides.shifts.get(group)
-  if (shift === null || !isTakenBack(shift)) return []
+  if (shift === null || !(isTakenBack(shift) || isHeld(shift))) return []
   const { since, reason } = shift
   const why = reason === null ? '' : `: ${reason}`
-  const cause = `${describeSide(group, 'candidate')} was taken back at ${formatTimeOfDay(since, at)}${why}`
+  const what = isTakenBack(shift)
+    ? `was taken back at ${formatTimeOfDay(since, at)}`
+    : `gets nothing since ${formatTimeOfDay(since, at)}, until Redis says what was said of it before`
+  const cause = `${describeSide(group, 'candidate')} ${what}${why}`
   return [
     createFinding('warning', sideKey(group, 'candidate'), cause, { since, command: `lender-gateway shift ${group}` }),
   ]
 }
+
+const isHeld = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause === 'redis'
 
 const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding

@@ -140,14 +140,19 @@ describe('with clients on it', () => {
     expect(collectFindings({ ...inputs, overrides })).toMatchObject([{ severity: 'warning' }])
   })
 
-  test('what the guard has taken back is a warning that says why', () => {
-    const shift = {
-      share: 0,
-      isStopped: true,
-      cause: 'guard',
-      since,
-      reason: '41 % of 312 requests failed',
-    } as ShiftState
+  test.each([
+    [
+      'guard',
+      '41 % of 312 requests failed',
+      'the candidate of risk was taken back at 02:03:00: 41 % of 312 requests failed',
+    ],
+    [
+      'redis',
+      'no answer within 1000ms',
+      'the candidate of risk gets nothing since 02:03:00, until Redis says what was said of it before: no answer within 1000ms',
+    ],
+  ] as const)('what no operator has stopped is a warning that says why: %s', (stopCause, reason, text) => {
+    const shift = { share: 0, isStopped: true, cause: stopCause, since, reason } as ShiftState
     const inputs = findingInputs({ settings: use({}), upstreams: { risk: { candidate: candidate() } } })
     const overrides = { ...inputs.overrides, shifts: { get: () => shift, all: [] } }
 
@@ -155,7 +160,7 @@ describe('with clients on it', () => {
       {
         severity: 'warning',
         about,
-        cause: 'the candidate of risk was taken back at 02:03:00: 41 % of 312 requests failed',
+        cause: text,
         details: [],
         since: expect.any(String),
         command: expect.stringMatching(/shift risk/),
