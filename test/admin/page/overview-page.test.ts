@@ -174,6 +174,24 @@ test('the candidate of a group stands below it, and can be drained', () => {
   expect(part('upstreams')).not.toContain('risk, candidate')
 })
 
+test.each([
+  ['100 % says how it becomes the upstream', 1, false, true],
+  ['25 % does not', 0.25, false, false],
+  ['100 % that was taken back does not', 1, true, false],
+])('a candidate with %s', (_, share, stopped, isSaid) => {
+  const { leads } = fixture.status.upstreams
+  const { inFlight, balance, breaker, endpoints } = leads as NonNullable<typeof leads>
+  const note = { by: null, reason: null, since: '2026-11-21T01:59:00Z' }
+  const held = { until: null, afterwards: null, paused: null, step: null }
+  const shift = { share, cause: 'file' as const, stopped, ...note, ...held }
+  const candidate = { inFlight, balance, breaker, endpoints, shadow: null, comparison: null, shift }
+  const upstreams = { ...fixture.status.upstreams, leads: { ...(leads as NonNullable<typeof leads>), candidate } }
+
+  const text = visibleText(pageSections.candidates({ ...fixture, status: { ...fixture.status, upstreams } }).toString())
+
+  expect(text.includes('lender-gateway shift leads --promote')).toBe(isSaid)
+})
+
 test('an operator with a session can end it, and reads once what was done', () => {
   const principal = new Principal('ab12cd34', 60_000)
   principal.setFlash('Drained http://risk-a.internal:8080.')

@@ -34,13 +34,16 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
             {
               title: 'Gets',
               kind: 'wide',
-              cell: ({ shift }) => describeShift(shift, { since: clock, until: clock }),
+              cell: ({ group, shift }) =>
+                html`${describeShift(shift, { since: clock, until: clock })}${isWhole(shift) && html`; <code>lender-gateway shift ${group} --promote</code> prints the file with it as the upstream`}`,
             },
             { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
           ],
         }),
   )
 }
+
+const isWhole = ({ share, stopped }: ShiftStatus): boolean => share === 1 && !stopped
 
 const stopWords: Readonly<Partial<Record<ShiftStatus['cause'], string>>> = { guard: 'taken back', redis: 'held' }
 
