@@ -91,6 +91,7 @@ describe('a token of Prometheus', () => {
     '/status',
     '/config',
     '/contract',
+    '/shadow',
     '/reload',
     '/rollback',
     '/operations/refuse',

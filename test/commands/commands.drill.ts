@@ -53,9 +53,14 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
       configText({
         upstream: upstreams[0]?.url,
         upstreams: {
+          market: { endpoints: [upstreams[0]?.url], candidate: { endpoints: [upstreams[1]?.url], shadow: {} } },
           risk: {
             endpoints: upstreams.map(({ url }) => url),
-            candidate: { endpoints: [upstreams[0]?.url], steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' } },
+            candidate: {
+              endpoints: [upstreams[0]?.url],
+              steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' },
+              shadow: { posts: true, sideEffects: 'none' },
+            },
           },
         },
         operations: { 'market.insights': { cache: {} }, 'financing.pre-approval': { idempotency: true } },

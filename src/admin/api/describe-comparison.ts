@@ -5,20 +5,20 @@ import type { ComparisonView, DifferenceView } from './shadow-report.ts'
 const maxPlaces = 3
 const maxPairs = 2
 
-type DescribedComparison = Pick<ComparisonView, 'compared' | 'equal' | 'operations' | 'rows' | 'others'>
+type DescribedComparison = Pick<ComparisonView, 'compared' | 'equal' | 'operations' | 'rows' | 'ways' | 'others'>
 
 /**
  * Describes how the answers of a candidate compare: `4120 compared, 99.8 % equal; /grade differs in 9 (A→B 7, A→C 2)`.
  */
 export const describeComparison = (
-  { compared, equal, operations, rows, others }: DescribedComparison,
+  { compared, equal, operations, ...differing }: DescribedComparison,
   formatCount: (count: number) => string = String,
 ): string => {
   const uncompared = describeUncompared(operations, formatCount)
   if (compared === 0)
     return uncompared === null ? 'nothing was compared yet' : `nothing was compared yet: ${uncompared}`
   const whole = `${formatCount(compared)} compared, ${formatEqualShare(equal, compared)} equal`
-  return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(rows, others, formatCount)}`
+  return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(differing, formatCount)}`
 }
 
 /** Describes how many answers were compared: `4120, 99.8 % equal; in the last 5 minutes 312, all equal`. */
@@ -36,12 +36,19 @@ export const describeCompared = (
 /** Formats how many answers are equal: `99.8 %`, rounded down, so that `all` are all. */
 export const formatEqualShare = (equal: number, compared: number): string => {
   if (equal >= compared) return 'all'
-  return equal === 0 ? 'none' : `${Math.floor((equal / compared) * 1000) / 10} %`
+  if (equal === 0) return 'none'
+  const tenths = Math.floor((equal / compared) * 1000)
+  return tenths === 0 ? 'under 0.1 %' : `${tenths / 10} %`
 }
 
 /** Describes a way in which answers differ, without how many do: `/grade differs`. */
 export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string =>
-  `${wholes[kind] ?? (pointer === '' ? 'the body' : pointer)} ${verbs[kind] ?? 'differs'}`
+  `${wholes[kind] ?? describePointer(kind, pointer)} ${verbs[kind] ?? 'differs'}`
+
+const describePointer = (kind: DifferenceKind, pointer: string): string => {
+  if (kind === 'field') return `the field ${pointer}`
+  return pointer === '' ? 'the body' : pointer
+}
 
 /** Describes the values of a pair: `A→B`. Null: they are not told. */
 export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][number]): string | null =>
@@ -65,8 +72,7 @@ const verbs: Readonly<Partial<Record<DifferenceKind, string>>> = {
 }
 
 const describeRows = (
-  rows: readonly DifferenceView[],
-  others: number,
+  { rows, ways, others }: Pick<ComparisonView, 'rows' | 'ways' | 'others'>,
   formatCount: (count: number) => string,
 ): string => {
   const namesOperations = new Set(rows.map(({ operation }) => operation)).size > 1
@@ -79,10 +85,14 @@ const describeRows = (
     return `${namesOperations ? `${row.operation} ` : ''}${describePlace(row)} in ${formatCount(row.count)}${values}`
   })
   if (shown.length === 0) return ''
-  const further = rows.length - shown.length
-  const more =
-    further > 0 || others > 0 ? `, and there are ${others > 0 ? 'many' : formatCount(further)} more ways` : ''
-  return `; ${shown.join(', ')}${more}`
+  return `; ${shown.join(', ')}${describeMore(others > 0 ? null : ways - shown.length, formatCount)}`
+}
+
+/** Says how many ways are not named; null: many. */
+const describeMore = (further: number | null, formatCount: (count: number) => string): string => {
+  if (further === null) return ', and there are many more ways'
+  if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
+  return `, and there are ${formatCount(further)} more ways`
 }
 
 const describeUncompared = (

@@ -86,6 +86,8 @@ export const comparisonShape = asObject({
   operations: asList(comparedOperationShape),
   /** The worst first. */
   rows: asList(differenceShape),
+  /** How many rows there are; the page has the worst of them. */
+  ways: asNumber,
   /** How often answers differed in further ways. */
   others: asNumber,
   /** The places that are not compared, because the primary's own answers differ there. */
@@ -137,6 +139,7 @@ const toView = (
       latency: { primary: toLatency(latency.primary), candidate: toLatency(latency.candidate) },
     })),
     rows: report.rows.map((row) => toRow(row, noise.get(placeKey(row)) ?? 0)),
+    ways: report.rows.length,
     others,
     noise: report.noise.flatMap((row: DifferencePlace & { readonly count: number }) => {
       const of = noisePairs.get(row.operation) ?? 0

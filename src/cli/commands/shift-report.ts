@@ -50,10 +50,15 @@ const operationRows = (operations: ComparisonView['operations']): readonly Table
     `${compared}`,
     `${equal}`,
     `${compared - equal}`,
-    `${Object.values(uncompared).reduce((total, count) => total + count, 0)}`,
+    describeReasons(uncompared),
     ...(['p50', 'p95', 'p99'] as const).map((name) => besideText(primary[name], candidate[name])),
   ]),
 ]
+
+const describeReasons = (uncompared: Readonly<Record<string, number>>): string => {
+  const counted = Object.entries(uncompared).filter(([, count]) => count > 0)
+  return counted.length === 0 ? '0' : counted.map(([why, count]) => `${count} ${why}`).join(', ')
+}
 
 /** Puts the times of both sides beside each other: the primary's, and then the candidate's. */
 const besideText = (primary: number | null, candidate: number | null): string =>
@@ -80,10 +85,10 @@ const pairLines = ({ pairs, otherPairs }: DifferenceView): readonly string[] => 
   const others = otherPairs > 0 ? [`${otherPairs} times another pair`] : []
   if (describeValues(first) !== null)
     return [...pairs.map((pair) => `${describeValues(pair)} ${pair.count} times${lastText(pair)}`), ...others]
+  if (pairs.length === 1) return ['always the same two values']
+  if (first.count === 1 && otherPairs > 0) return ['other values each time, as times and ids have']
   const requests = pairs.flatMap((pair) => pair.requestId ?? []).slice(0, maxRequests)
   const compare = requests.length === 0 ? '' : `: compare the requests ${requests.join(', ')}`
-  if (pairs.length === 1) return [`always the same two values${lastText(first)}`]
-  if (first.count === 1 && otherPairs > 0) return [`other values each time, as times and ids have${compare}`]
   const many = `${pairs.length}${otherPairs > 0 ? ' and more' : ''} pairs of values`
   return [`${many}, the most frequent ${first.count} times${compare}`]
 }

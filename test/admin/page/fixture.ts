@@ -1,4 +1,6 @@
 import type { Overview } from '../../../src/admin/api/overview.ts'
+import { zeroDifferences, zeroUncompared } from '../../../src/observe/candidate/compare/comparison.ts'
+import { zeroShadowDrops } from '../../../src/observe/candidate/shadow-counts.ts'
 import { allOperations, type Group } from '../../../src/operations.ts'
 
 const at = '2026-11-21T02:14:07.250Z'
@@ -352,7 +354,40 @@ export const fixture: Overview = {
       held: false,
     },
   ],
-  comparisons: [],
+  comparisons: [
+    {
+      group: 'leads',
+      verdict: '',
+      since: before(7200),
+      ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 308 } },
+      shadow: {
+        ...{ sent: 4131, pairs: 4131, underWay: 1, repeated: 52 },
+        outcomes: { '2xx': 4131, '3xx': 0, '4xx': 0, '5xx': 0, failed: 0 },
+        dropped: zeroShadowDrops,
+      },
+      operations: [
+        {
+          operation: 'leads.pipeline',
+          ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 308 }, noisePairs: 52 },
+          byKind: { ...zeroDifferences, value: 9 },
+          uncompared: { ...zeroUncompared, 'not-modified': 11 },
+          latency: { primary: { p50: 6.1, p95: 12.3, p99: 50.4 }, candidate: { p50: 11, p95: 21.2, p99: 1250 } },
+        },
+      ],
+      rows: [
+        {
+          ...{ operation: 'leads.pipeline', kind: 'value', pointer: '/leads/*/grade', count: 9, recent: 4 },
+          ...{ firstAt: before(3600), lastAt: before(12), requestId: '0192f3a4', noise: 0, otherPairs: 0 },
+          pairs: [
+            { digest: '3947a2859c81c500', count: 7, requestId: '0192f3a4', primary: '<b>A</b>', candidate: 'B' },
+            { digest: '6b17abad921601cc', count: 2, requestId: null, primary: 'A', candidate: 'C' },
+          ],
+        },
+      ],
+      ...{ ways: 1, others: 0 },
+      noise: [{ operation: 'leads.pipeline', kind: 'value', pointer: '/generatedAt', count: 52, of: 52 }],
+    },
+  ],
   drift: [
     {
       operation: 'risk.asset-valuation',

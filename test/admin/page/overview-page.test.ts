@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Overview } from '../../../src/admin/api/overview.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
 import { Principal } from '../../../src/admin/session/principal.ts'
@@ -227,4 +227,38 @@ test('until when the contract is learnt has the form of all times of the page', 
 
 test('a contract that nothing breaks is said to be so', () => {
   expect(visibleText(pageSections.contract({ ...fixture, drift: [] }).toString())).toContain('● Nothing breaks it.')
+})
+
+describe('how a candidate answers', () => {
+  test('stands in a section with the verdict in words, both latencies and what differs', () => {
+    expect(part('comparison')).toContain(
+      'leads : 4 120 compared, 99.7 % equal, 11 not (11 not-modified); /leads/*/grade differs in 9 (<b>A</b>→B 7, A→C 2)',
+    )
+    expect(part('comparison')).toContain('in the last 5 min 312, 98.7 % equal')
+    expect(part('comparison')).toMatch(/ leads\.pipeline 4 120 9 11 6\.1 ms → 11 ms 12 ms → 21 ms 50 ms → 1\.25 s /)
+    expect(part('comparison')).toMatch(
+      / leads\.pipeline \/leads\/\*\/grade differs <b>A<\/b>→B 7, A→C 2 9 4 .* 0192f3a4 /,
+    )
+    expect(render()).not.toContain('<b>A</b>')
+  })
+
+  test.each([
+    ['○ nothing yet', 0, 0, 0, 0],
+    ['● all equal', 5, 5, 2, 2],
+    ['▲ differs', 5, 4, 2, 1],
+    ['◆ differed before', 5, 4, 2, 2],
+  ])('is %s in its badge', (badge, compared, equal, recent, recentEqual) => {
+    const [comparison] = fixture.comparisons
+    const counts = { compared, equal, recent: { compared: recent, equal: recentEqual } }
+    const comparisons =
+      comparison === undefined ? [] : [{ ...comparison, ...counts, operations: [], rows: [], ways: 0 }]
+
+    expect(visibleText(pageSections.comparison({ ...fixture, comparisons }).toString())).toContain(badge)
+  })
+
+  test('is not known where nothing is compared', () => {
+    const none = pageSections.comparison({ ...fixture, comparisons: [] }).toString()
+
+    expect(visibleText(none)).toContain('No answers of a candidate are compared.')
+  })
 })

@@ -103,7 +103,7 @@ test.each([
 })
 
 describe('a session', () => {
-  test.each(['/status', '/config', '/contract'])('reads %s', async (path) => {
+  test.each(['/status', '/config', '/contract', '/shadow'])('reads %s', async (path) => {
     const { admin } = await bootLiveGateway({ admin: { token } })
     const session = await logIn(admin)
 

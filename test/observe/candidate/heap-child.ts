@@ -1,0 +1,68 @@
+/**
+ * Compares answers with secrets in them, in a process of its own, and writes its heap: `heap-child.ts SECRETS HEAP
+ * [EXAMPLES]`. The secrets are made here and stand in the first file, so that nothing else of the process has to know
+ * them.
+ */
+import { randomBytes } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { writeHeapSnapshot } from 'node:v8'
+import { ComparisonCounts } from '../../../src/observe/candidate/comparison-counts.ts'
+import { answer } from './compare/answer.ts'
+
+const [secretsFile = '', heapFile = '', examples = 'false'] = process.argv.slice(2)
+
+const counts = new ComparisonCounts(
+  'digest',
+  {
+    ...{ fields: ['x-owner'], ignore: ['/ignored'], numbers: { relative: 0.01 }, unordered: { '/list': 'id' } },
+    ...{ maxBody: 1024 ** 2, noise: true, examples: examples === 'true' },
+  },
+  'key',
+)
+
+const toAnswer = (body: string, fields: readonly string[]) => ({
+  ...answer(body),
+  fields: ['Content-Type', 'application/json', ...fields],
+  ...{ contentType: 'application/json', headMs: 1, totalMs: 1 },
+})
+
+const request = { operation: 'market.insights', requestId: 'r-1', at: 0 } as const
+
+/** Plants two new secrets, which no variable holds afterwards. */
+const round = (): void => {
+  // Letters alone: nothing in its look says that it is data.
+  const secret = (): string => {
+    const text = randomBytes(12)
+      .toString('hex')
+      .replace(/\d/g, (digit) => String.fromCharCode(103 + Number(digit)))
+    appendFileSync(secretsFile, `${text}\n`)
+    return text
+  }
+  const documents = [secret(), secret()].map((text) => ({
+    fields: ['X-Owner', text],
+    bodies: [
+      { name: text, ignored: text, list: [{ id: text, name: text }], nested: { deep: [{ name: `a ${text}` }] } },
+      { list: [text, { id: 'a', name: text }], onlyHere: text },
+      { name: [text] },
+      text,
+    ].map((body) => JSON.stringify(body)),
+    broken: `{"name":"${text}`,
+  }))
+  const [one, other] = documents
+  if (one === undefined || other === undefined) return
+  const noisy = documents.map(({ bodies: [body = ''] }) => toAnswer(`{"noise":${body}}`, []))
+  if (noisy[0] !== undefined && noisy[1] !== undefined) counts.onRepeatedPair(noisy[0], noisy[1], request)
+  for (const [at, body] of [...one.bodies, one.broken].entries())
+    counts.onPair(toAnswer(body, one.fields), toAnswer(other.bodies[at] ?? other.broken, other.fields), request)
+}
+
+for (let i = 0; i < 20; i++) round()
+// V8 keeps the text of the last match.
+'x'.match(/x/)
+for (let i = 0; i < 5; i++) {
+  globalThis.gc?.()
+  await wait(20)
+}
+writeHeapSnapshot(heapFile)
+console.log(`${counts.report.rows.length + counts.report.noise.length} places`)

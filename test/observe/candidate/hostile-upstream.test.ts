@@ -1,0 +1,22 @@
+/** What an upstream that lies can make the comparison keep: so much, and no more, however long it goes on. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const mebibyte = 1024 ** 2
+
+test('rows, noise and memory are bounded', { timeout: 240_000 }, async () => {
+  const child = join(import.meta.dirname, 'hostile-child.ts')
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', child, '6000'])
+  const { middle, end, rows, noise, others, report } = JSON.parse(stdout)
+
+  expect(rows).toBe(200)
+  expect(others).toBeGreaterThan(1000)
+  // 200 places of each of the four GETs.
+  expect(noise).toBeLessThanOrEqual(4 * 200)
+  expect(noise).toBeGreaterThan(200)
+  // Rows with eight pairs of two values of a hundred characters each.
+  expect(report).toBeLessThan(2 * mebibyte)
+  expect(end - middle).toBeLessThan(2 * mebibyte)
+})
