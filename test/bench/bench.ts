@@ -8,7 +8,7 @@ import { capacity, renderCapacity } from './capacity.ts'
 import { choosePeers, chooseWorkloads } from './choose-peers.ts'
 import { comparison } from './comparison.ts'
 import { layers } from './layers/layers.ts'
-import { chooseLevels } from './layers/levels.ts'
+import { chooseLevels, withBefore } from './layers/levels.ts'
 import { renderLayers } from './layers/render.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { gateway } from './peers/gateway.ts'
@@ -51,7 +51,7 @@ const main = async (): Promise<void> => {
     return finish(found, renderCapacity(found), options)
   }
   if (options.layers) {
-    const found = await withStage(options, (stage) => layers(stage, levels, asked))
+    const found = await withStage(options, (stage) => layers(stage, withBefore(levels, options.before), asked))
     return finish(found, renderLayers(found), options)
   }
   const report = await withStage(options, (stage) =>

@@ -6,7 +6,7 @@ import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodi
 import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
-import { classifyResponse } from './outcome.ts'
+import { classifyResponse, type ProcessedState } from './outcome.ts'
 
 // Attempts that go on without their client, of one process.
 const maxAbandoned = 1000
@@ -90,17 +90,9 @@ export const forwardAndSettle = async (
   next: Handler,
   { claim, maxResponse, room, fingerprint }: AttemptOptions,
 ): Promise<ProxyResponse> => {
-  const settleDone = (response: Buffer | null): Promise<void> => {
-    exchange.idempotency = { outcome: 'processed', firstRequestId: null }
-    return claim.settle({ state: 'done', fingerprint: fingerprint(), response })
-  }
-  const settleUnknown = (): Promise<void> => {
-    exchange.idempotency = { outcome: 'unknown', firstRequestId: null }
-    return claim.settle({ state: 'unknown', fingerprint: fingerprint() })
-  }
-  const settleFree = (): Promise<void> => {
-    exchange.idempotency = { outcome: 'free', firstRequestId: null }
-    return claim.settle({ state: 'free' })
+  const settle = (state: ProcessedState, response: Buffer | null = null): Promise<void> => {
+    exchange.idempotency = { outcome: state === 'done' ? 'processed' : state, firstRequestId: null }
+    return claim.settle({ state, fingerprint: fingerprint(), response })
   }
 
   let response: ProxyResponse
@@ -108,13 +100,13 @@ export const forwardAndSettle = async (
     response = await next(own)
   } catch (error) {
     const failure = GatewayError.from(error)
-    await (wasNeverSent(own, failure) ? settleFree() : settleUnknown())
+    await settle(wasNeverSent(own, failure) ? 'free' : 'unknown')
     throw failure
   }
   const { status, reason, fields } = response
   const state = classifyResponse(status)
   if (state !== 'done') {
-    await (state === 'free' ? settleFree() : settleUnknown())
+    await settle(state)
     return response
   }
   let buffered: BufferedResponseBody
@@ -123,10 +115,10 @@ export const forwardAndSettle = async (
   } catch (error) {
     const failure = GatewayError.from(error)
     // The upstream has processed it; this process has no room for what it said.
-    await (failure.kind === 'overloaded' ? settleDone(null) : settleUnknown())
+    await settle(failure.kind === 'overloaded' ? 'done' : 'unknown')
     throw failure
   }
   const { whole, body } = buffered
-  await settleDone(whole && encodeKeptResponse({ status, reason, fields }, whole))
+  await settle('done', whole && encodeKeptResponse({ status, reason, fields }, whole))
   return { status, reason, fields, body }
 }

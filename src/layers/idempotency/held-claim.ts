@@ -29,18 +29,17 @@ export class HeldClaim {
   async settle(settlement: Settlement): Promise<void> {
     this.#isSettled = true
     this.#renewal.clear()
-    const isTold = await this.#tell(settlement)
-    if (!isTold) void this.#resend(settlement)
+    if ((await this.#tell(settlement)) === null) void this.#resend(settlement)
   }
 
-  async #tell(settlement: Settlement): Promise<boolean> {
-    return (await this.#store.call({ type: 'settle', claim: this.#claim, settlement })) !== null
+  #tell(settlement: Settlement): Promise<boolean | null> {
+    return this.#store.call({ type: 'settle', claim: this.#claim, settlement })
   }
 
   async #resend(settlement: Settlement): Promise<void> {
     for (let waitedMs = 0; waitedMs < claimLeaseMs; waitedMs += resendMs) {
       await sleep(resendMs)
-      if (await this.#tell(settlement)) return
+      if ((await this.#tell(settlement)) !== null) return
     }
   }
 

@@ -12,8 +12,8 @@ import { type AbandonedAttempts, forwardAndSettle, forwardDetachable } from './f
 import { claimLeaseMs, HeldClaim } from './held-claim.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { decodeKeptResponse } from './kept-response.ts'
-import { findKeyOwner, toFingerprint, toKeyDigest } from './key-digest.ts'
-import { type DigestedBody, digestRequestBody, drainRequestBody } from './request-digest.ts'
+import { findKeyOwner, toKeyDigest } from './key-digest.ts'
+import { type DigestedBody, digestRequest, drainRequestBody } from './request-digest.ts'
 
 /** What the layer needs beside the rules of its operation. */
 export interface IdempotencyDeps {
@@ -40,19 +40,14 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
   const { header, maxKey, required } = rules
 
   const serve = async (exchange: Exchange, key: string, next: Handler): Promise<ProxyResponse> => {
-    const body = await digestRequestBody(exchange, rules.maxBody, clientShare(deps.rooms.requests, exchange))
-    const fingerprint = (): string | null => {
-      const digest = body.digest()
-      return digest && toFingerprint(key, exchange.query, digest)
-    }
+    const body = await digestRequest(exchange, key, rules.maxBody, clientShare(deps.rooms.requests, exchange))
+    const owner = findKeyOwner(exchange.identity, exchange.fields, exchange.client, deps.credentialFields)
+    const { client, name } = toKeyDigest(owner, exchange.operation.id, key)
     const claim: Claim = {
-      ...toKeyDigest(
-        findKeyOwner(exchange.identity, exchange.fields, exchange.client, deps.credentialFields),
-        exchange.operation.id,
-        key,
-      ),
-      token: randomUUID(),
-      fingerprint: fingerprint(),
+      client,
+      name,
+      token: createToken(),
+      fingerprint: body.digest(),
       requestId: getRequestId(exchange, deps.requestIdField),
       ttlMs: rules.ttl,
       leaseMs: claimLeaseMs,
@@ -66,7 +61,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
         maxResponse: rules.maxResponse,
         room: clientShare(deps.rooms.responses, exchange),
         abandoned: deps.abandoned,
-        fingerprint,
+        fingerprint: body.digest,
       }
       return body.whole === null
         ? stopOnFailure(body, forwardAndSettle(exchange, exchange, next, options))
@@ -78,7 +73,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       return stopOnFailure(body, next(exchange))
     }
     if (result.state === 'full') throw refuse(exchange, body, 'refused', null, tooManyKeysError())
-    return repeat(exchange, body, fingerprint, result)
+    return repeat(exchange, body, result)
   }
 
   /** Claims the key, and waits as long as the operation allows for another request with it. */
@@ -111,19 +106,21 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
   }
 }
 
+// To make up each at random allocates a kilobyte.
+const processToken = randomUUID()
+let attempts = 0
+
+/** Names an attempt, as no other attempt of this or another process is named. */
+const createToken = (): string => `${processToken}-${++attempts}`
+
 /** A result of a claim that says that the key came before. */
 type EarlierRequest = Extract<ClaimResult, { readonly requestId: string }>
 
 /** Responds to a request whose key came before. */
-const repeat = async (
-  exchange: Exchange,
-  body: DigestedBody,
-  fingerprint: () => string | null,
-  first: EarlierRequest,
-): Promise<ProxyResponse> => {
+const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequest): Promise<ProxyResponse> => {
   // Only where the response would be replayed is a long body worth its reading.
   if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
-  const own = fingerprint()
+  const own = body.digest()
   const { requestId } = first
   if (own !== null && first.fingerprint !== null && own !== first.fingerprint)
     throw refuse(exchange, body, 'reused', requestId, new GatewayError('idempotency-key-reused'))
@@ -170,8 +167,5 @@ const inProgressError = (): GatewayError => new GatewayError('request-in-progres
 const tooManyKeysError = (): GatewayError =>
   new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
 
-/** Gets the id of a request, as a string of its own: a slice of a field would keep all of that field in memory. */
-const getRequestId = ({ fields }: Exchange, requestIdField: string | null): string => {
-  const id = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
-  return Buffer.from(id ?? '', 'latin1').toString('latin1')
-}
+const getRequestId = ({ fields }: Exchange, requestIdField: string | null): string =>
+  (requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)) ?? ''

@@ -8,17 +8,20 @@ export const replayedField = 'Idempotency-Replayed'
 // A cookie is for whom the first response was for, and may be over by the time of a replay.
 const unkeptFields = /^set-cookie2?$/i
 
-/** Encodes a response to be replayed: the length of its head in four bytes, the head as JSON, the body. */
+/**
+ * Encodes a response to be replayed: the length of its head in four bytes, the head as JSON, the body. It may lie in
+ * memory that others share, so stores copy it.
+ */
 export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
   const kept: string[] = []
   for (let i = 0; i < fields.length; i += 2)
     if (!unkeptFields.test(fields[i] as string)) kept.push(fields[i] as string, fields[i + 1] as string)
-  const head = Buffer.from(JSON.stringify([status, reason, kept]))
-  // Memory of its own: a slice of Node's pool would hold on to all of the pool.
-  const encoded = Buffer.allocUnsafeSlow(4 + head.length + body.length)
-  encoded.writeUInt32BE(head.length)
-  head.copy(encoded, 4)
-  body.copy(encoded, 4 + head.length)
+  const head = JSON.stringify([status, reason, kept])
+  const headLength = Buffer.byteLength(head)
+  const encoded = Buffer.allocUnsafe(4 + headLength + body.length)
+  encoded.writeUInt32BE(headLength)
+  encoded.write(head, 4)
+  body.copy(encoded, 4 + headLength)
   return encoded
 }
 

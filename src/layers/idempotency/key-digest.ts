@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { ClientIdentity } from '../../exchange.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
-import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
+import { findRequestOwner, formatOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
 import type { KeyDigest } from '../../shared/idempotency/idempotency-store.ts'
 
 /** Whose key it is: a client of the file, the holder of some credentials, or an address where neither is known. */
@@ -22,20 +22,30 @@ export const findKeyOwner = (
   if (identity !== null) return owner
   const credentials: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
-    const lower = credentialFields.find((each) => fieldNameEquals(fields[i] as string, each))
-    if (lower !== undefined) credentials.push(lower, fields[i + 1] as string)
+    for (const lower of credentialFields)
+      if (fieldNameEquals(fields[i] as string, lower)) credentials.push(lower, fields[i + 1] as string)
   }
   return credentials.length > 0 ? { credentials } : owner
 }
 
 /** Digests whose key it is, the operation and the key itself. No two different ones have the same digest. */
 export const toKeyDigest = (owner: KeyOwner, operation: OperationId, key: string): KeyDigest => {
-  const client = digest(owner)
+  const client = 'credentials' in owner ? digest(owner) : digestNamedOwner(owner)
   return { client, name: digest([client, operation, key]) }
 }
 
-/** Digests what a request asks for. The key is part of it: who sees the digest alone cannot try out what was sent. */
-export const toFingerprint = (key: string, query: string, bodyDigest: string): string =>
-  digest([key, query, bodyDigest])
+// Digests of owners whose names are no secrets, until there are so many: nearly every request is of one of them.
+const digestsByOwner = new Map<string, string>()
+const maxDigests = 1000
+
+const digestNamedOwner = (owner: RequestOwner): string => {
+  const name = formatOwner(owner)
+  const known = digestsByOwner.get(name)
+  if (known !== undefined) return known
+  if (digestsByOwner.size >= maxDigests) digestsByOwner.clear()
+  const client = digest(owner)
+  digestsByOwner.set(name, client)
+  return client
+}
 
 const digest = (value: unknown): string => hash('sha256', JSON.stringify(value), 'base64url')

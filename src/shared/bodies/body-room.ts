@@ -1,6 +1,10 @@
 // As much as 64 bodies of 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
 const usualMaxBytes = 64 * 1024 ** 2
 
+// So many clients are remembered though they have none just now. A Map that each request adds to and removes from is
+// copied every few requests, and what its copies hold outlives the requests.
+const maxIdle = 1000
+
 /** Room for bodies: all of a process's, or a client's share of it. */
 export interface BodyShare {
   /** Takes room; false: there is none. */
@@ -14,6 +18,8 @@ export class BodyRoom implements BodyShare {
   maxBytes: number
   #bytes = 0
   readonly #bytesByClient = new Map<string, number>()
+  /** How many of them have none. */
+  #idle = 0
 
   constructor(maxBytes = usualMaxBytes) {
     this.maxBytes = maxBytes
@@ -26,6 +32,11 @@ export class BodyRoom implements BodyShare {
 
   /** How many clients have some of it. */
   get clients(): number {
+    return this.#bytesByClient.size - this.#idle
+  }
+
+  /** How many clients it remembers, also without any. */
+  get remembered(): number {
     return this.#bytesByClient.size
   }
 
@@ -46,17 +57,27 @@ export class BodyRoom implements BodyShare {
   shareOf(client: string): BodyShare {
     return {
       reserve: (bytes) => {
-        const own = (this.#bytesByClient.get(client) ?? 0) + bytes
+        const own = this.#bytesOf(client) + bytes
         if (own > this.maxBytes - this.#bytes - bytes || !this.reserve(bytes)) return false
-        this.#bytesByClient.set(client, own)
+        this.#note(client, own)
         return true
       },
       release: (bytes) => {
         this.release(bytes)
-        const own = (this.#bytesByClient.get(client) ?? 0) - bytes
-        if (own > 0) this.#bytesByClient.set(client, own)
-        else this.#bytesByClient.delete(client)
+        this.#note(client, Math.max(0, this.#bytesOf(client) - bytes))
       },
     }
+  }
+
+  #bytesOf(client: string): number {
+    return this.#bytesByClient.get(client) ?? 0
+  }
+
+  #note(client: string, bytes: number): void {
+    if (this.#bytesByClient.get(client) === 0) this.#idle--
+    this.#bytesByClient.set(client, bytes)
+    if (bytes > 0 || ++this.#idle <= maxIdle) return
+    for (const [each, own] of this.#bytesByClient) if (own === 0) this.#bytesByClient.delete(each)
+    this.#idle = 0
   }
 }

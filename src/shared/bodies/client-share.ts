@@ -2,6 +2,17 @@ import type { Exchange } from '../../exchange.ts'
 import { findRequestOwner, formatOwner } from '../exchange/request-owner.ts'
 import type { BodyRoom, BodyShare } from './body-room.ts'
 
-/** Returns the client's share of the room for bodies: by its id, or by the network of its address. */
-export const clientShare = (room: BodyRoom, exchange: Exchange): BodyShare =>
-  room.shareOf(formatOwner(findRequestOwner(exchange)))
+/**
+ * Returns the client's share of the room for bodies: by its id, or by the network of its address. Whose it is, is found
+ * out when something is reserved: most small bodies take no room.
+ */
+export const clientShare = (room: BodyRoom, exchange: Exchange): BodyShare => {
+  let share: BodyShare | null = null
+  return {
+    reserve: (bytes) => {
+      share ??= room.shareOf(formatOwner(findRequestOwner(exchange)))
+      return share.reserve(bytes)
+    },
+    release: (bytes) => share?.release(bytes),
+  }
+}

@@ -10,6 +10,7 @@ import type {
   RecordSummary,
   Settlement,
 } from './idempotency-store.ts'
+import { type Attempt, AttemptTable } from './memory/attempt-table.ts'
 import type { SettledRecord } from './memory/record-bytes.ts'
 import { SettledRecords } from './memory/settled-records.ts'
 
@@ -19,16 +20,6 @@ export interface MemoryStoreBounds {
   readonly maxEntries: number
   /** The maximum of bytes of stored responses. */
   readonly maxBytes: number
-}
-
-/** An attempt that is under way. Times are of the monotonic clock. */
-interface Attempt {
-  readonly claim: Claim
-  readonly claimedAt: number
-  /** Whether an attempt before this one may have been processed. */
-  readonly wasUnknown: boolean
-  /** When it counts as unknown. */
-  leaseUntil: number
 }
 
 // The pause between two looks at all attempts for those whose lease has run out.
@@ -41,7 +32,7 @@ const lapsePauseMs = 15_000
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
-  readonly #attempts = new Map<string, Attempt>()
+  readonly #attempts = new AttemptTable()
   readonly #settled = new SettledRecords((client) => this.#countDown(client))
   readonly #countByClient = new Map<string, number>()
   #nextLapseAt = 0
@@ -131,7 +122,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   #add(claim: Claim, at: number, wasUnknown: boolean): void {
-    this.#attempts.set(claim.name, { claim, claimedAt: at, wasUnknown, leaseUntil: at + claim.leaseMs })
+    this.#attempts.add({ claim, claimedAt: at, wasUnknown, leaseUntil: at + claim.leaseMs })
     this.#countByClient.set(claim.client, (this.#countByClient.get(claim.client) ?? 0) + 1)
   }
 
@@ -209,7 +200,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   /** Finds an attempt that is under way. One that was not renewed in time has become unknown. */
   #findAttempt(name: string, at: number): Attempt | null {
     const attempt = this.#attempts.get(name)
-    if (attempt === undefined || this.#lapse(attempt, at)) return null
+    if (attempt === null || this.#lapse(attempt, at)) return null
     return attempt
   }
 
@@ -227,7 +218,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #lapseAll(at: number): void {
     this.#nextLapseAt = at + lapsePauseMs
-    for (const attempt of this.#attempts.values()) this.#lapse(attempt, at)
+    for (const attempt of this.#attempts.list()) this.#lapse(attempt, at)
   }
 
   #countDown(client: string): void {

@@ -1,6 +1,6 @@
 /** Starts the gateway of a level, with all that it needs beside it. */
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Pair } from '../../helpers/certificates.ts'
 import { program } from '../../helpers/program.ts'
 import { startRedis } from '../../helpers/redis.ts'
@@ -40,7 +40,7 @@ export const createLevelPeer = (
       receiver: level.on.tracing === undefined ? null : await startReceiver(atEnd),
     }
     const text = (port: number): string => renderLevelConfig(level, { port, upstreamPort, directory, ...beside })
-    const running = await serveTree(projectRoot, site, text, level.tls ? 'https' : 'http', shows)
+    const running = await serveTree(resolve(level.tree ?? projectRoot), site, text, level.tls ? 'https' : 'http', shows)
     lists.set(toLevelId(level), readLayerList(join(directory, 'gateway.yaml')))
     return running
   },

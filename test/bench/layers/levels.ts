@@ -22,6 +22,8 @@ export interface Level {
   readonly bring: CredentialSource
   /** Whether clients speak TLS, and show a certificate. */
   readonly tls: boolean
+  /** The checkout whose gateway it is; undefined: this one. */
+  readonly tree?: string
 }
 
 /** Compares levels with one that has nothing on, which stands before them. */
@@ -135,3 +137,11 @@ export const chooseLevels = (ids: readonly string[] | null): readonly Level[] =>
   const named = levels.filter((level) => ids.includes(toLevelId(level)))
   return levels.filter((level) => named.includes(level) || named.some(({ over: name }) => name === level.name))
 }
+
+/** Adds the levels of another checkout, beside those that are on in this one. */
+export const withBefore = (chosen: readonly Level[], tree: string | null): readonly Level[] =>
+  tree === null
+    ? chosen
+    : chosen.flatMap((level) =>
+        level.over === null ? [level] : [level, { ...level, name: `${level.name} before`, tree }],
+      )

@@ -38,6 +38,20 @@ test('what a client gives back is its own again, and the room remembers no clien
   expect(fill(room.shareOf('a'))).toBe(32)
 })
 
+test('clients that come once are not remembered for ever', () => {
+  const room = new BodyRoom()
+  room.shareOf('stays').reserve(mib)
+
+  for (let nth = 0; nth < 5000; nth++) {
+    const share = room.shareOf(`client ${nth}`)
+    share.reserve(10)
+    share.release(10)
+  }
+
+  expect([room.bytes, room.clients]).toEqual([mib, 1])
+  expect(room.remembered).toBeLessThanOrEqual(1001)
+})
+
 test('a copy that was closed takes nothing any more', () => {
   const room = new BodyRoom()
   const copy = new BodyCopy(mib, room)
