@@ -3,17 +3,20 @@ import { describe, expect, test } from 'vitest'
 import {
   formatByteRate,
   formatDuration,
+  formatMultiple,
   formatPercent,
   formatRate,
   formatRoundedSize,
   formatSize,
   parseByteRate,
   parseDuration,
+  parseMultiple,
   parsePercent,
   parseRate,
   parseSize,
   suggestByteRate,
   suggestDuration,
+  suggestMultiple,
   suggestPercent,
   suggestSize,
 } from '../src/units.ts'
@@ -157,6 +160,33 @@ describe('a rate of requests', () => {
 
   test.each(['', '1', '/s', '1/h', '1.5/s', '-1/s', '1 /s', '1/sec', '1234567890/s'])('%j is none', (text) => {
     expect(parseRate(text)).toBeUndefined()
+  })
+})
+
+describe('a multiple', () => {
+  test.each([
+    ['2x', 2],
+    ['1.5x', 1.5],
+    ['100x', 100],
+    ['0.25x', 0.25],
+  ])('%s is the factor %d, and is written so', (text, factor) => {
+    expect(parseMultiple(text)).toBe(factor)
+    expect(formatMultiple(factor)).toBe(text)
+  })
+
+  test.each(['2', '', 'x', '.5x', '2 x', '2X', '-2x', '1.234x', '1000x', 'x2'])('%j is none', (text) => {
+    expect(parseMultiple(text)).toBeUndefined()
+  })
+
+  test.each([
+    ['2', '2x'],
+    ['2 x', '2x'],
+    ['1.5 times', '1.5x'],
+    ['x2', '2x'],
+    ['2X', '2x'],
+    ['twice', undefined],
+  ])('%j was probably meant as %s', (text, meant) => {
+    expect(suggestMultiple(text)).toBe(meant)
   })
 })
 

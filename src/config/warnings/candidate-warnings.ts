@@ -1,4 +1,5 @@
 import { groups } from '../../operations.ts'
+import { formatDuration } from '../../units.ts'
 import type { CandidateConfig, UpstreamConfig } from '../config.ts'
 import type { KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
@@ -75,6 +76,18 @@ const unusedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
     hint: 'write https:// in front of the endpoints, or remove tls',
   }
 
+/** Warns of steps that are shorter than what the guard looks at: it begins anew with each. */
+const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } }) =>
+  steps !== null &&
+  guard !== null &&
+  steps.every < guard.window && {
+    path: [...path, 'steps', 'every'],
+    message: 'the guard has not seen a whole window of a step when the next begins',
+    expected: `at least guard.window (${formatDuration(guard.window)})`,
+    found: formatDuration(steps.every),
+    hint: 'write a longer time, or a shorter guard.window',
+  }
+
 /** The warnings of candidates. */
 export const candidateWarnings: readonly WarningRule[] = [
   duplicates,
@@ -82,4 +95,5 @@ export const candidateWarnings: readonly WarningRule[] = [
   withoutHealthCheck,
   unverifiedTls,
   unusedTls,
+  stepsTooShortToJudge,
 ].map(ofEachCandidate)

@@ -85,8 +85,10 @@ export const levels: readonly Level[] = [
     { name: 'contract learning', on: { contract: '{ learn: true }' } },
     // Without a share and a shadow it gets nothing, and no request passes anything that knows of it.
     { name: 'candidate', on: { candidate: 'share: 0%' } },
-    { name: 'share 5%', on: { candidate: 'share: 5%' } },
-    { name: 'share 100%', on: { candidate: 'share: 100%' } },
+    { name: 'share 5%', on: { candidate: 'share: 5%, guard: none' } },
+    { name: 'share 100%', on: { candidate: 'share: 100%, guard: none' } },
+    { name: 'share 5% and guard', on: { candidate: 'share: 5%' } },
+    { name: 'share 100% and guard', on: { candidate: 'share: 100%' } },
     // The candidate is the same upstream: what it is asked for as well is in the cost.
     { name: 'shadow 100%', on: { candidate: 'shadow: { sample: 100%, concurrency: 1000 }' } },
     { name: 'shadow 10%', on: { candidate: 'shadow: { sample: 10%, concurrency: 1000 }' } },

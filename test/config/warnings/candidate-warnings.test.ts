@@ -28,6 +28,12 @@ describe('one gets a warning', () => {
     ],
     ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
     [
+      'whose steps are over before they are judged',
+      '{ endpoints: [https://b], steps: { shares: [1%, 100%], every: 30s } }',
+      `${at}.steps.every`,
+      'has not seen a whole window',
+    ],
+    [
       'with fewer connections than workers',
       '{ endpoints: [https://b], maxConnections: 1 }',
       `${at}.maxConnections`,

@@ -1,48 +1,124 @@
-/** A candidate that is worse than its primary is taken back by itself. */
+/** A candidate that is worse than its primary is taken back by itself, beside everything else that acts on requests. */
 import { expect, test } from 'vitest'
-import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../helpers/candidate.ts'
-import type { Settings } from '../../helpers/gateway.ts'
+import { keyedClients, keyOf, sideUpstreams } from '../../helpers/candidate.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { answerings, askUntil, guardedSettings, openAnswering, readShift, runGuarded } from './guarded-candidates.ts'
 
-const banks = Array.from({ length: 12 }, (_, index) => `bank-${index}`)
+const windowMs = 5000
 
-const guard = { minRequests: 20, window: '5s' }
-
-const settings = (primary: string, candidate: string, own: object = {}): Settings => ({
-  ...withCandidate(primary, candidate, { share: '50%', guard, ...own }),
-  ...keyedClients(...banks),
+const openSides = async (candidate: keyof typeof answerings) => ({
+  primary: await openAnswering(answerings.well),
+  candidate: { endpoints: [await openAnswering(answerings[candidate])] },
 })
 
-/** Asks as each of the banks, again and again, until a condition holds. Returns what they were told. */
-const askUntil = async ({ gateway }: LiveGateway, isDone: () => boolean | Promise<boolean>): Promise<string[]> => {
-  const answers: string[] = []
-  while (!(await isDone()))
-    answers.push(...(await Promise.all(banks.map((bank) => ask(gateway.address.port, { fields: keyOf(bank) })))))
-  return answers
-}
+const isTakenBack = ({ lines }: LiveGateway): boolean => lines.some(({ msg }) => msg === 'shift taken back')
 
-const isTakenBack = (live: LiveGateway) => (): boolean => live.lines.some(({ msg }) => msg === 'shift taken back')
+test('one that answers with 500 is taken back, and all clients are on the primary then', async () => {
+  const { primary, candidate } = await openSides('with 500')
+  const live = await bootLiveGateway(guardedSettings(primary, candidate, windowMs))
 
-const shiftOf = async (live: LiveGateway) => {
-  const { body } = await fetchAdmin(`${live.admin}/status`)
-  return (body as unknown as { upstreams: { market: { candidate: { shift: object } } } }).upstreams.market.candidate
-    .shift
-}
+  await askUntil(live, () => isTakenBack(live))
+  const until = performance.now() + 200
+  const after = await askUntil(live, () => performance.now() > until)
 
-test('a candidate that answers with 500 is taken back, and all clients are on the primary then', async () => {
-  const { primary, candidate } = await sideUpstreams((_, response, name) =>
-    response.writeHead(name === 'candidate' ? 500 : 200).end(name),
-  )
-  const live = await bootLiveGateway(settings(primary.url, candidate.url))
-
-  await askUntil(live, isTakenBack(live))
-  const after = await Promise.all(banks.map((bank) => ask(live.gateway.address.port, { fields: keyOf(bank) })))
-
-  expect(new Set(after)).toEqual(new Set(['200 primary']))
-  expect(await shiftOf(live)).toMatchObject({
+  expect(after).toMatchObject({ failed: 0 })
+  expect(await readShift(live)).toMatchObject({
     share: 0,
     cause: 'guard',
     stopped: true,
     reason: expect.stringMatching(/^100 % of \d+ requests to market.insights failed within 5s, and 0 % of \d+ at the/),
   })
+  expect((await fetchAdmin(`${live.admin}/status`)).body.findings?.[0]).toMatchObject({
+    severity: 'warning',
+    about: 'upstreams.market.candidate',
+    cause: expect.stringContaining('was taken back at'),
+  })
+})
+
+test('so is one whose failures cost clients nothing, because the primary serves what a retry repeats', async () => {
+  const { primary, candidate } = await openSides('with 500')
+  const retry = { attempts: 2, on: [500], backoff: { base: '1ms', max: '1ms' }, budget: { share: '100%', floor: 1000 } }
+
+  const outcome = await runGuarded(guardedSettings(primary, candidate, windowMs, { retry }), windowMs)
+
+  expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
+})
+
+test('and one where nobody listens, for which the primary stands in', async () => {
+  const primary = await openAnswering(answerings.well)
+
+  const outcome = await runGuarded(guardedSettings(primary, { endpoints: ['http://127.0.0.1:9'] }, windowMs), windowMs)
+
+  expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
+})
+
+test('what an open breaker keeps from it are its failures, though the primary serves them', async () => {
+  const { primary, candidate } = await openSides('with a reset')
+  const circuitBreaker = { minRequests: 5, openFor: '1h' }
+  const guard = { minRequests: 200, window: `${windowMs}ms` }
+  const settings = guardedSettings(primary, { ...candidate, circuitBreaker, guard }, windowMs)
+
+  const outcome = await runGuarded(settings, windowMs)
+
+  expect(outcome.takenBackAfterMs).not.toBeNull()
+  expect(outcome.failed).toBeLessThan(60) // what was under way when it opened
+})
+
+test('one of its endpoints that is ejected gets nothing, and is no reason', async () => {
+  const { primary, candidate } = await openSides('with a reset')
+  const endpoints = [await openAnswering(answerings.well), ...candidate.endpoints]
+  const more = { outlier: { consecutiveFailures: 1, ejectionTime: '1h' }, guard: { minRequests: 1000, window: '2s' } }
+
+  const outcome = await runGuarded(guardedSettings(primary, { endpoints, ...more }, 2000), 2000)
+
+  expect(outcome).toMatchObject({ takenBackAfterMs: null })
+  expect(outcome.failed).toBeGreaterThan(0)
+})
+
+test.each([
+  ['market.insights', 'GET', { cache: true }],
+  ['risk.asset-valuation', 'POST', { idempotency: true }],
+] as const)('what was stored of %s is a request of no side', async (operation, method, settings) => {
+  const banks = ['bank-0', 'bank-1', 'bank-2', 'bank-3', 'bank-4', 'bank-5']
+  const { primary, candidate } = await sideUpstreams((_, response) =>
+    response.writeHead(404, { 'Cache-Control': 'public, max-age=60' }).end(),
+  )
+  const [group, name] = operation.split('.') as [string, string]
+  const guard = { minRequests: 10, window: '1m' }
+  const live = await bootLiveGateway({
+    ...keyedClients(...banks),
+    upstreams: {
+      [group]: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], clients: banks, guard } },
+    },
+    operations: { [operation]: settings },
+  })
+  const ask = async (bank: string): Promise<number> => {
+    const headers = { ...Object.fromEntries([keyOf(bank)]), 'Idempotency-Key': 'the-same' }
+    return (await fetch(`${live.url}/${group}/${name}`, { method, headers })).status
+  }
+
+  for (let round = 0; round < 20; round++) expect(await Promise.all(banks.map(ask))).toEqual(banks.map(() => 404))
+
+  expect(candidate.begun()).toBeLessThanOrEqual(banks.length)
+  expect(isTakenBack(live)).toBe(false)
+})
+
+test('it stays taken back over a reload of something else, and over a rollback to it', async () => {
+  const { primary, candidate } = await openSides('with 500')
+  const settings = (share: string, more: object = {}) => ({
+    ...guardedSettings(primary, { ...candidate, share }, windowMs),
+    ...more,
+  })
+  const live = await bootLiveGateway(settings('50%'))
+  await askUntil(live, () => isTakenBack(live))
+  const reload = async (next: ReturnType<typeof settings>): Promise<unknown> => {
+    live.edit(next)
+    await fetchAdmin(`${live.admin}/reload`, 'POST')
+    return readShift(live)
+  }
+
+  expect(await reload(settings('50%', { log: { level: 'warn' } }))).toMatchObject({ share: 0, cause: 'guard' })
+  expect(await reload(settings('10%'))).toMatchObject({ share: 0.1, cause: 'file' })
+  await fetchAdmin(`${live.admin}/rollback`, 'POST')
+  expect(await readShift(live)).toMatchObject({ share: 0, cause: 'guard', stopped: true })
 })

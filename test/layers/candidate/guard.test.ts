@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import type { Exchange, Handler } from '../../../src/exchange.ts'
+import { GatewayError, overloadedError } from '../../../src/failures/errors.ts'
+import type { FailureKind } from '../../../src/failures/kinds.ts'
+import { guardLayer, guardObserver } from '../../../src/layers/candidate/guard.ts'
+import { GuardCounts } from '../../../src/observe/candidate/guard/guard-counts.ts'
+import { readGuardKey } from '../../../src/observe/candidate/guard/guard-key.ts'
+import type { Side } from '../../../src/operations.ts'
+import { fakeBody, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { exchangeRecord } from '../../observe/exchange-record.ts'
+
+const guarded = (next: Handler) => {
+  const counts = new GuardCounts('market', 'era', () => {})
+  const options = { group: 'market', counts, ipv6Prefix: 64 } as const
+  /** What was counted so far, each time anew. */
+  const counted = () => {
+    const keys = counts.take().report.counts
+    return keys.flatMap((key, i) => (i % 2 === 0 ? [readGuardKey(key)] : []))
+  }
+  return { handle: guardLayer(options)(next), observer: guardObserver(new Map([['market', options]])), counted, counts }
+}
+
+const on = (side: Side | null, more: Partial<Exchange> = {}): Exchange =>
+  Object.assign(fakeExchange({ operation: 'market.insights' }), { side }, more)
+
+const answering =
+  (status: number): Handler =>
+  () =>
+    Promise.resolve(fakeResponse(status))
+const failing =
+  (error: unknown): Handler =>
+  () =>
+    Promise.reject(error)
+
+describe('what becomes of a request', () => {
+  test.each<[string, Handler, string | number]>([
+    ['a 200', answering(200), 'number'],
+    ['a 304', answering(304), 'number'],
+    ['a 404', answering(404), 'refused'],
+    ['a 500', answering(500), 'failed'],
+    ['a reset', failing(new GatewayError('reset-before-headers')), 'failed'],
+    ['a deadline', failing(new GatewayError('deadline-exceeded')), 'failed'],
+    ['no endpoint', failing(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' })), 'failed'],
+    ['an open breaker', failing(new GatewayError('circuit-open', { reason: 'breaker-open' })), 'failed'],
+    ['no connection left', failing(overloadedError('endpoint-connections')), 'failed'],
+  ])('%s', async (_, next, outcome) => {
+    const { handle, counted } = guarded(next)
+
+    for (const side of ['primary', 'candidate'] as const) {
+      await handle(on(side)).catch(() => {})
+      const [event, ...others] = counted()
+
+      expect(others).toEqual([])
+      expect(event?.side).toBe(side)
+      expect(typeof event?.outcome === 'number' ? 'number' : event?.outcome).toBe(outcome)
+    }
+  })
+
+  test.each<FailureKind>(['content-too-large', 'request-timeout', 'internal'])(
+    '%s is no fault of a side',
+    async (kind) => {
+      const { handle, counted, counts } = guarded(failing(new GatewayError(kind)))
+
+      await expect(handle(on('candidate'))).rejects.toMatchObject({ kind })
+
+      expect(counted()).toEqual([])
+      expect(counts.take().isWaiting).toBe(false)
+    },
+  )
+
+  test('a client that leaves has waited for so long', async () => {
+    const { handle, counted } = guarded(failing(new GatewayError('client-gone')))
+
+    await expect(handle(on('candidate'))).rejects.toMatchObject({ kind: 'client-gone' })
+
+    expect(counted()).toMatchObject([{ side: 'candidate', isAnswered: false, outcome: 0 }])
+  })
+
+  test('one that the primary has served is a failure of the candidate, and none of the primary', async () => {
+    const { handle, counted } = guarded((exchange) => {
+      exchange.fellBack = true
+      return Promise.resolve(fakeResponse(200))
+    })
+
+    await handle(on('candidate'))
+
+    expect(counted()).toMatchObject([{ side: 'candidate', outcome: 'failed' }])
+  })
+})
+
+test('only the first attempt counts, and nothing where the group has no sides', async () => {
+  const { handle, counted } = guarded(answering(500))
+
+  await handle(on('candidate', { attempts: 1 }))
+  await handle(on('candidate', { fellBack: true }))
+  await handle(on(null))
+
+  expect(counted()).toEqual([])
+})
+
+test('the same client is in the same cell', async () => {
+  const { handle, counted } = guarded(answering(500))
+
+  const cells: (number | undefined)[] = []
+  for (const client of ['10.0.0.1', '10.0.0.2', '10.0.0.1']) {
+    await handle(Object.assign(fakeExchange({ client }), { side: 'candidate' }))
+    cells.push(counted()[0]?.cell)
+  }
+
+  expect(cells[0]).toBe(cells[2])
+  expect(cells[0]).not.toBe(cells[1])
+})
+
+test('the time of an upload is the client’s: the wait begins when all of it has come', async () => {
+  const body = fakeBody(100)
+  let chained = 0
+  body.onReceived = () => {
+    chained++
+  }
+  const gone = Promise.withResolvers<never>()
+  const { handle, counted, counts } = guarded(() => gone.promise)
+  const exchange = Object.assign(fakeExchange({ body }), { side: 'candidate' as const })
+
+  const handled = handle(exchange)
+  gone.reject(new GatewayError('client-gone'))
+  await expect(handled).rejects.toThrow()
+  expect(counted()).toEqual([])
+  expect(counts.take().isWaiting).toBe(false)
+
+  body.complete()
+  expect(chained).toBe(1)
+})
+
+describe('a response that was begun', () => {
+  const late = (failure: FailureKind, facts: Parameters<typeof exchangeRecord>[0]) =>
+    exchangeRecord({ failure: new GatewayError(failure), side: 'candidate', ...facts })
+
+  test('and broke off, or breaks the contract, is bad', () => {
+    const { observer, counted } = guarded(answering(200))
+
+    observer.record(late('truncated', {}))
+    expect(counted()).toMatchObject([{ side: 'candidate', outcome: 'late' }])
+    observer.record(late('invalid-response', { side: 'primary' }))
+    expect(counted()).toMatchObject([{ side: 'primary', outcome: 'late' }])
+  })
+
+  test('counts once, for the request that fetched it, and for the side that it came from', () => {
+    const { observer, counted } = guarded(answering(200))
+
+    for (const cache of ['hit', 'stale', 'collapsed'] as const) observer.record(late('truncated', { cache }))
+    observer.record(late('truncated', { fellBack: true }))
+    observer.record(late('truncated', { side: null }))
+    observer.record(late('client-gone', {}))
+
+    expect(counted()).toEqual([])
+  })
+})

@@ -1,0 +1,150 @@
+/** When the guard acts, on a clock that is not real. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { CandidateGuard } from '../../src/runtime/candidate-guard.ts'
+import { guardEra } from '../../src/runtime/pipeline/candidate-layers.ts'
+import { listShiftPlans } from '../../src/runtime/shift/shift-plan.ts'
+import { Shifts } from '../../src/runtime/shifts.ts'
+import { testConfig } from '../helpers/gateway.ts'
+import { reportOf, type SideEvents } from '../observe/candidate/guard/side-events.ts'
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }))
+afterEach(() => {
+  for (const close of opened.splice(0)) close()
+  vi.useRealTimers()
+})
+
+const opened: (() => void)[] = []
+
+const bad: readonly SideEvents[] = [
+  { side: 'primary', answered: 500 },
+  ...Array.from({ length: 8 }, (_, client) => ({ client, failed: 10 })),
+]
+
+/** Opens the guard of a candidate of `market`, whose shift is real. */
+const open = (own: object) => {
+  const settings = {
+    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://b'], ...own } } },
+  }
+  let config = testConfig(settings)
+  const shifts = new Shifts()
+  shifts.prepare(listShiftPlans(config)).commit()
+  const guard = new CandidateGuard({ shifts, config: () => config })
+  opened.push(() => {
+    guard.close()
+    shifts.clear()
+  })
+  return {
+    shifts,
+    guard,
+    /** Reports what a worker has counted, with the share that holds now. */
+    report: (events: readonly SideEvents[], source = 'one', era = guardEra(shifts.get('market'))) =>
+      guard.add(source, [reportOf(events, era)]),
+    state: () => shifts.get('market'),
+    edit(more: object) {
+      config = testConfig({ ...settings, ...more })
+      shifts.prepare(listShiftPlans(config)).commit()
+    },
+  }
+}
+
+test('what all processes report together is judged within a second', () => {
+  const { report, state } = open({ share: '50%' })
+  const [primary, ...clients] = bad
+
+  report([primary as SideEvents], 'one')
+  vi.advanceTimersByTime(500)
+  for (const [nth, each] of clients.entries()) report([each], `worker ${nth}`)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: expect.stringContaining('100 %') })
+})
+
+test('nothing is judged while nothing is reported, and no timer is left', () => {
+  const { report, shifts } = open({ share: '50%' })
+  const looked = vi.spyOn(shifts, 'get')
+
+  report([{ answered: 1 }])
+  vi.advanceTimersByTime(1000)
+  looked.mockClear()
+  vi.advanceTimersByTime(60_000)
+
+  expect(looked).not.toHaveBeenCalled()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('off it takes nothing back', () => {
+  const { report, state } = open({ share: '50%', guard: 'none' })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ share: 0.5 })
+})
+
+test('a step begins anew: what was counted before is no evidence, also when it comes late', () => {
+  const steps = { shares: ['10%', '50%'], every: '10s' }
+  const { report, state } = open({ steps })
+  const before = guardEra(state())
+  const [primary, ...clients] = bad
+
+  report(clients.slice(0, 4))
+  vi.advanceTimersByTime(10_000)
+  report([primary as SideEvents, ...clients.slice(4)], 'one', before)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0.5, step: { reached: 2 } })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0, isStopped: true })
+})
+
+test('taken back, the steps go no further; resumed, they begin at the first, and are judged by what comes then', () => {
+  const { report, state, shifts } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  vi.advanceTimersByTime(60_000)
+  expect(state()).toMatchObject({ share: 0, step: { reached: 1, nextAt: null } })
+
+  shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null })
+  report([{ answered: 1 }])
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: true })
+})
+
+test('an edit of something else leaves the evidence as it is, and one of the candidate does not', () => {
+  const [primary, ...clients] = bad
+  const one = open({ share: '50%' })
+  one.report([primary as SideEvents, ...clients.slice(0, 4)])
+  one.edit({ log: { level: 'warn' } })
+  one.report(clients.slice(4))
+  vi.advanceTimersByTime(1000)
+  expect(one.state()).toMatchObject({ isStopped: true })
+
+  const other = open({ share: '50%' })
+  other.report([primary as SideEvents, ...clients.slice(0, 4)])
+  other.edit({
+    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://c'], share: '50%' } } },
+  })
+  other.report(clients.slice(4))
+  vi.advanceTimersByTime(1000)
+  expect(other.state()).toMatchObject({ isStopped: false })
+})
+
+test('what waited in a process that has ended waits no more', () => {
+  const { report, guard, state } = open({ share: '50%' })
+  const waiting = Array.from({ length: 8 }, (_, client): SideEvents => ({ client, waiting: [20, 9000] }))
+  report([{ side: 'primary', answered: 500 }])
+
+  report(waiting, 'ended')
+  guard.forget('ended')
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: false })
+
+  report(waiting, 'another')
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: true, reason: expect.stringContaining('waited too long') })
+})
