@@ -5,7 +5,8 @@ import {
   type FindKeptShift,
   hasSameEffect,
   type KeptShift,
-  pickOfRecord,
+  mergeRecords,
+  type OwnChanges,
   type ShiftToKeep,
   takeUpKept,
 } from './shift/kept-shift.ts'
@@ -56,8 +57,7 @@ interface ShiftEntry {
   epoch: number
   /** Another one with each change, but not as time goes by. */
   revision: number
-  /** What operators and the guard have changed of it since it was kept elsewhere. */
-  readonly changed: Set<keyof ShiftRecord>
+  readonly changes: OwnChanges
 }
 
 // Node's timers end at 2^31 ms.
@@ -138,7 +138,18 @@ export class Shifts implements ShiftsView {
           takenUp.push(group)
         const timer = new CoalescedTimer(() => this.#onDue(group))
         return [
-          [group, { plan, timer, record, at, epoch, revision: 0, changed: new Set() } satisfies ShiftEntry] as const,
+          [
+            group,
+            {
+              plan,
+              timer,
+              record,
+              at,
+              epoch,
+              revision: 0,
+              changes: { keys: new Set(), knownStop: null, at: 0 },
+            } satisfies ShiftEntry,
+          ] as const,
         ]
       }),
     )
@@ -178,7 +189,7 @@ export class Shifts implements ShiftsView {
   /** Notes that a record is kept elsewhere. */
   markKept(group: Group, { digest, revision }: ShiftToKeep): void {
     const entry = this.#entries.get(group)
-    if (entry?.plan.digest === digest && entry.revision === revision) entry.changed.clear()
+    if (entry?.plan.digest === digest && entry.revision === revision) entry.changes.keys.clear()
   }
 
   /**
@@ -189,11 +200,11 @@ export class Shifts implements ShiftsView {
     const entry = this.#entries.get(group)
     if (entry === undefined || entry.plan.digest !== digest) return
     this.#settle(group, entry)
-    const { plan, epoch, record, changed } = entry
+    const { plan, epoch, record, changes } = entry
     const current = takeUpKept(kept, plan, epoch)
-    entry.record = { ...current, ...pickOfRecord(record, changed) }
+    entry.record = mergeRecords(current, record, changes)
     // What is kept elsewhere does not know of it.
-    if (changed.size > 0 || current.step !== kept?.record.step) entry.revision++
+    if (changes.keys.size > 0 || current.step !== kept?.record.step) entry.revision++
     this.#arm(entry)
     if (!hasSameEffect(entry.record, record, plan, epoch)) this.#onNews(group, 'taken up', toState(entry))
   }
@@ -221,7 +232,8 @@ export class Shifts implements ShiftsView {
     const changed = change(before, entry.plan, entry.epoch)
     entry.record = changed
     this.#arm(entry)
-    for (const key of changedKeys(before, changed)) entry.changed.add(key)
+    for (const key of changedKeys(before, changed)) entry.changes.keys.add(key)
+    Object.assign(entry.changes, { knownStop: before.stop, at: entry.epoch })
     this.#noteChange(entry)
     const undo = (): void => {
       // What has come since knows of this change already.

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Group } from '../../operations.ts'
 import type { ShiftPlan } from './shift-plan.ts'
-import { advance, beginRecord, heldRecord, type ShiftRecord } from './shift-record.ts'
+import { advance, beginRecord, heldRecord, type ShiftRecord, type ShiftStop } from './shift-record.ts'
 import { type ShiftState, toShiftState } from './shift-state.ts'
 
 /** A record that is kept elsewhere too, and how old it is. */
@@ -48,13 +48,46 @@ const recordKeys = [
   'since',
 ] as const satisfies readonly (keyof ShiftRecord)[]
 
-/** Lists what a change is about. The end of a stop is about everything: what was reached before it does not count. */
-export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] =>
-  before.stop !== null && after.stop === null ? recordKeys : recordKeys.filter((key) => before[key] !== after[key])
+/**
+ * Lists what a change is about. A stop ends orders, also those that other gateways were given. The end of a stop is
+ * about everything: what was reached before it does not count.
+ */
+export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] => {
+  if (before.stop !== null && after.stop === null) return recordKeys
+  const isStop = after.stop !== before.stop
+  return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'order'))
+}
 
-/** Picks some members of a record. */
-export const pickOfRecord = (record: ShiftRecord, keys: ReadonlySet<keyof ShiftRecord>): Partial<ShiftRecord> =>
-  Object.fromEntries(recordKeys.flatMap((key) => (keys.has(key) ? [[key, record[key]]] : [])))
+/** What operators and the guard have changed of a record since it was kept elsewhere. */
+export interface OwnChanges {
+  readonly keys: Set<keyof ShiftRecord>
+  /** The stop that held at the last change. */
+  knownStop: ShiftStop | null
+  /** The time of the last change, in milliseconds since the epoch. */
+  at: number
+}
+
+/**
+ * Puts what was changed here on top of what is kept elsewhere. On top of a stop there that the changes did not know
+ * goes no order, and no end of a stop: an operator who had known it might have said something else. `changes` are left
+ * as they were put.
+ */
+export const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
+  const isNews = kept.stop !== null && !isKnown(kept.stop, last)
+  if (isNews)
+    for (const key of recordKeys) if (!(key === 'pause' || (isStopKey(key) && own.stop !== null))) keys.delete(key)
+  const put = isNews ? { ...own, order: null } : own
+  return { ...kept, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
+}
+
+/** Tells whether a stop was known at a change. Where Redis was not read, what it had until then counts as known. */
+const isKnown = (stop: ShiftStop, { knownStop, at }: Omit<OwnChanges, 'keys'>): boolean =>
+  knownStop?.cause === 'redis' ? stop.since <= at : isSameStop(stop, knownStop)
+
+const isStopKey = (key: keyof ShiftRecord): boolean => key === 'stop' || key === 'order'
+
+const isSameStop = (stop: ShiftStop, other: ShiftStop | null): boolean =>
+  stop.since === other?.since && stop.cause === other.cause && stop.reason === other.reason
 
 /** Tells whether two records mean the same for clients and in words. */
 export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>

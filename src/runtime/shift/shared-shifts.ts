@@ -23,6 +23,8 @@ export interface PreparedSharedShifts {
 interface SeenShift {
   /** Empty: it had nothing. */
   readonly version: string
+  /** The version that this gateway has gone on with: a later one than that of a Redis that has lost some. */
+  readonly latest: string
   /** The revision of the record that Redis has. Null: that one is to be replaced. */
   readonly revision: number | null
   readonly writtenAt: number
@@ -105,8 +107,11 @@ export class SharedShifts {
     const read = plans.map(async ([group, { digest }]): Promise<readonly [string, KeptShift | string | null]> => {
       const reply = await callShiftStore(link, settings.prefix, { group, digest }, '', null)
       const key = toKey(group, digest)
-      if (reply?.kind === 'other') return [key, reply.kept]
-      if (reply !== null) return [key, null]
+      if (reply !== null) {
+        const version = reply.kind === 'other' ? reply.version : ''
+        this.#see(key, { ...nothingSeen, version, latest: version })
+        return [key, reply.kind === 'other' ? reply.kept : null]
+      }
       const reason = link.reason ?? 'it does not answer'
       this.#logEvent('warn', 'shift held', { group, reason })
       return [key, reason]
@@ -150,15 +155,22 @@ export class SharedShifts {
     const seen = this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
     const written = isWritten ? record : null
-    const reply = await callShiftStore(link, settings.prefix, { group, digest }, seen?.version ?? '', written)
+    const reply = await callShiftStore(
+      link,
+      settings.prefix,
+      { group, digest },
+      seen?.version ?? '',
+      written,
+      seen?.latest,
+    )
     if (reply === null) return true
     switch (reply.kind) {
       case 'kept':
-        this.#see(key, { version: reply.version, revision, writtenAt: now() })
+        this.#see(key, { version: reply.version, latest: reply.version, revision, writtenAt: now() })
         this.#shifts.markKept(group, own)
         break
       case 'gone':
-        this.#see(key, nothingSeen)
+        this.#see(key, { ...nothingSeen, latest: seen?.latest ?? '' })
         break
       case 'same':
         if (seen !== undefined) break
@@ -177,9 +189,10 @@ export class SharedShifts {
     const seen = this.#seen.get(key)
     if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
     // After a failover Redis may know less than it has confirmed: a stop must not end by that.
-    const isBehind = seen !== undefined && isOlder(version, seen.version, own.record.stop !== null)
+    const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)
     const isReplaced = isBehind || kept === null
-    this.#see(key, { version, revision: isReplaced ? null : own.revision, writtenAt: now() })
+    const latest = isBehind ? seen.latest : version
+    this.#see(key, { version, latest, revision: isReplaced ? null : own.revision, writtenAt: now() })
     if (!isReplaced || own.isHeld) this.#shifts.takeUp(group, own.digest, kept)
   }
 
@@ -190,7 +203,7 @@ export class SharedShifts {
   }
 }
 
-const nothingSeen: SeenShift = { version: '', revision: null, writtenAt: 0 }
+const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writtenAt: 0 }
 
 // Candidates come and go with edits.
 const maxSeen = 100

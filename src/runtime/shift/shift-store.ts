@@ -44,15 +44,20 @@ const ttlMs = 14 * 24 * 3_600_000
 // Requests do not wait for it.
 const replyTimeoutMs = 1000
 
-/** Calls {@link shiftScript}. `record` null: it only reads. Resolves with null when there was no reply in time. */
+/**
+ * Calls {@link shiftScript}. `record` null: it only reads. `latestVersion` is one that the written one follows.
+ * Resolves with null when there was no reply in time.
+ */
 export const callShiftStore = async (
   link: Pick<ManagedRedis, 'run'>,
   prefix: string,
   { group, digest }: { readonly group: Group; readonly digest: string },
   knownVersion: string,
   record: ShiftRecord | null,
+  latestVersion = knownVersion,
 ): Promise<ShiftReply | null> => {
-  const written = record === null ? '' : `${countOf(knownVersion) + 1}-${randomUUID()}`
+  const written =
+    record === null ? '' : `${Math.max(countOf(knownVersion), countOf(latestVersion)) + 1}-${randomUUID()}`
   const args = [knownVersion, written, String(ttlMs), record === null ? '' : JSON.stringify(record)]
   const reply = await link.run(
     shiftScript,

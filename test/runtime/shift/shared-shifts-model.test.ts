@@ -1,0 +1,229 @@
+/** Any history of gateways that share a Redis, which may be cut off, emptied or set back: what holds in the end. */
+import * as fc from 'fast-check'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Config } from '../../../src/config/config.ts'
+import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
+import { listShiftPlans } from '../../../src/runtime/shift/shift-plan.ts'
+import { Shifts } from '../../../src/runtime/shifts.ts'
+import type { ScriptArgs } from '../../../src/shared/redis/redis-script.ts'
+import { sandbox, validConfig } from '../../config/helper.ts'
+
+interface Stored {
+  readonly version: string
+  readonly at: number
+  readonly record: string
+}
+
+/** The Redis of a history. It does what the script does; shared-shifts.test.ts shows that at a real one. */
+const redis = { stored: null as Stored | null, versions: [] as Stored[] }
+
+const runScript = (args: readonly (string | Buffer)[]): string => {
+  const [known, written, , record] = args.map(String)
+  const { stored } = redis
+  if ((stored?.version ?? '') !== known)
+    return stored === null ? 'gone' : `${stored.version} ${Date.now() - stored.at} ${stored.record}`
+  if (written === '' || written === undefined) return 'same'
+  redis.stored = { version: written, at: Date.now(), record: record ?? '' }
+  redis.versions.push(redis.stored)
+  return 'kept'
+}
+
+/** What each gateway is cut off by, in the order in which they open their links. */
+const cuts: { isCut: boolean }[] = []
+
+vi.mock('../../../src/shared/redis/redis-registry.ts', () => ({
+  RedisRegistry: class {
+    readonly cut = { isCut: false }
+    constructor() {
+      cuts.push(this.cut)
+    }
+    acquire() {
+      const { cut } = this
+      const link = {
+        reason: 'it is away',
+        get isShared() {
+          return !cut.isCut
+        },
+        // A reply comes later than the call, as over a network.
+        run: async (_: unknown, { args }: ScriptArgs) => {
+          if (cut.isCut) return null
+          await Promise.resolve()
+          const reply = runScript(args)
+          await Promise.resolve()
+          return cut.isCut ? null : Buffer.from(reply)
+        },
+      }
+      return { link, release: () => {} }
+    }
+  },
+}))
+
+const minute = 60_000
+const words = { by: '10.0.0.9', reason: 'rehearsal' }
+const candidate = '{ endpoints: [http://b.internal], steps: { shares: [1%, 5%, 25%, 100%], every: 15m } }'
+const config: Config = validConfig(
+  `${sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`)}
+limits: { redis: { url: "redis://redis.internal" } }
+`,
+)
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+/** A gateway, which can be started again and cut off. */
+class FakeGateway {
+  shifts = new Shifts()
+  cut = { isCut: false }
+  #keeper: SharedShifts | null = null
+
+  async start(): Promise<void> {
+    const { isCut } = this.cut
+    this.stop()
+    this.shifts = new Shifts()
+    this.#keeper = new SharedShifts(this.shifts, () => {})
+    this.cut = cuts.at(-1) ?? this.cut
+    this.cut.isCut = isCut
+    const preparing = this.#keeper.prepare(config)
+    await vi.advanceTimersByTimeAsync(1000)
+    const kept = await preparing
+    const prepared = this.shifts.prepare(listShiftPlans(config), false, kept.findKept)
+    kept.commit()
+    prepared.commit()
+  }
+
+  stop(): void {
+    this.#keeper?.close()
+    this.shifts.clear()
+  }
+
+  get effect() {
+    const state = this.shifts.get('risk')
+    if (state === null) throw new Error('risk has a candidate')
+    const { share, cause, isStopped, by, reason, paused, step } = state
+    return { share, cause, isStopped, by, reason, isPaused: paused !== null, reached: step?.reached }
+  }
+}
+
+type Event = { readonly name: string; readonly at: number; readonly ms?: number }
+
+const anyEvent: fc.Arbitrary<Event> = fc.record({
+  name: fc.constantFrom(
+    'wait',
+    'wait',
+    'wait',
+    'back',
+    'to',
+    'pause',
+    'abort',
+    'resume',
+    'cut',
+    'join',
+    'start',
+    'empty',
+  ),
+  at: fc.nat(2),
+  ms: fc.integer({ min: 1, max: 20 * minute }),
+})
+
+const happen = async (gateways: readonly FakeGateway[], { name, at, ms = 1 }: Event): Promise<void> => {
+  const gateway = gateways[at % gateways.length] as FakeGateway
+  const { shifts, cut } = gateway
+  switch (name) {
+    case 'wait':
+      return void (await vi.advanceTimersByTimeAsync(ms % 3 === 0 ? ms % 1500 : ms))
+    case 'back':
+      return void shifts.takeBack('risk', 'it fails')
+    case 'to':
+      return void shifts.order('risk', { kind: 'to', share: (ms % 100) / 100, ttlMs: ms }, words)
+    case 'pause':
+      return void shifts.order('risk', { kind: 'pause', ttlMs: null }, words)
+    case 'abort':
+      return void shifts.order('risk', { kind: 'abort' }, words)
+    case 'resume':
+      return void shifts.order('risk', { kind: 'resume' }, words)
+    case 'cut':
+      cut.isCut = true
+      return
+    case 'join':
+      cut.isCut = false
+      return
+    case 'start':
+      return gateway.start()
+    case 'empty':
+      redis.stored = null
+      return
+    case 'set back':
+      redis.stored = redis.versions.at(-2) ?? redis.stored
+  }
+}
+
+/** Starts three gateways before an empty Redis. */
+const startAll = async (): Promise<readonly FakeGateway[]> => {
+  cuts.length = 0
+  Object.assign(redis, { stored: null, versions: [] })
+  const gateways = [new FakeGateway(), new FakeGateway(), new FakeGateway()]
+  for (const gateway of gateways) await gateway.start()
+  return gateways
+}
+
+/** Lets all reach Redis again, and ask it. */
+const settle = async (gateways: readonly FakeGateway[]): Promise<void> => {
+  for (const { cut } of gateways) cut.isCut = false
+  await vi.advanceTimersByTimeAsync(5000)
+}
+
+test('in the end all gateways say the same, and Redis is asked no oftener than each second', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyEvent, { maxLength: 25 }), async (events) => {
+      const gateways = await startAll()
+      for (const event of events) await happen(gateways, event)
+      await settle(gateways)
+      const [first, ...others] = gateways.map(({ effect }) => effect)
+      const written = redis.versions.length
+      const timers = vi.getTimerCount()
+      await vi.advanceTimersByTimeAsync(1500)
+      for (const each of gateways) each.stop()
+
+      for (const other of others) expect(other).toEqual(first)
+      expect(redis.versions.length - written).toBeLessThanOrEqual(1)
+      expect(timers).toBeLessThanOrEqual(6)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('a takeback holds at all of them, whatever comes after it but an operator’s word', async () => {
+  const later = anyEvent.filter(({ name }) => !['to', 'resume', 'abort', 'empty'].includes(name))
+  // What Redis loses while each gateway that knew it starts anew is lost.
+  const lossy = fc.oneof(
+    { weight: 9, arbitrary: later.filter(({ name }) => name !== 'start') },
+    { weight: 1, arbitrary: fc.constant<Event>({ name: 'set back', at: 0 }) },
+  )
+  let count = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anyEvent, { maxLength: 8 }),
+      fc.nat(2),
+      fc.oneof(fc.array(later, { maxLength: 12 }), fc.array(lossy, { maxLength: 12 })),
+      async (before, at, after) => {
+        const gateways = await startAll()
+        for (const event of before) await happen(gateways, event)
+        // That gateway knows what the others have told Redis, and tells its own word before anything else happens.
+        await happen(gateways, { name: 'join', at })
+        await vi.advanceTimersByTimeAsync(1400)
+        const isNews = gateways[at]?.shifts.takeBack('risk', 'it fails')
+        await vi.advanceTimersByTimeAsync(1400)
+        for (const event of after) await happen(gateways, event)
+        await settle(gateways)
+        const effects = gateways.map(({ effect }) => effect)
+        for (const each of gateways) each.stop()
+
+        if (isNews !== true) return
+        count++
+        for (const effect of effects) expect(effect).toMatchObject({ isStopped: true, share: 0 })
+      },
+    ),
+    { numRuns: 100 },
+  )
+  expect(count).toBeGreaterThan(25)
+})
