@@ -6,7 +6,12 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { smallResponse } from './payloads.ts'
 
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
-const sound = `${head}Content-Length: ${Buffer.byteLength(smallResponse)}\r\n\r\n${smallResponse}`
+const answerWith = (body: string): string => `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+const sound = answerWith(smallResponse)
+// The members in another order, and one number that differs: a comparison reads all of it.
+const differing = answerWith(
+  JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(smallResponse)).toReversed())).replace('98', '97'),
+)
 const piece = Buffer.alloc(64 * 1024, 'x')
 
 const drip = (socket: Socket): void => {
@@ -27,6 +32,7 @@ const pour = (socket: Socket): void => {
 /** What is done for each request, by the name of the way. */
 export const candidateWays: Readonly<Record<string, (socket: Socket) => void>> = {
   answers: (socket) => void socket.write(sound),
+  differs: (socket) => void socket.write(differing),
   hangs: () => {},
   drips: drip,
   lies: (socket) => void socket.end(`${head}Content-Length: 1000\r\n\r\n{"a":`),

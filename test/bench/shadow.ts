@@ -25,8 +25,24 @@ import { get } from './workload.ts'
 
 const alone = 'no candidate'
 
+/** A candidate, and what the file says of its shadow. */
+interface Case {
+  /** How it behaves; null: none listens. */
+  readonly way: string | null
+  readonly shadow: string
+}
+
+const copyAll = 'sample: 100%'
+
 /** What is compared with {@link alone}, which stands here twice: the second shows how much is noise. */
-const cases = ['no candidate again', 'sample 0%', ...Object.keys(candidateWays), 'refuses'] as const
+const cases: Readonly<Record<string, Case | null>> = {
+  'no candidate again': null,
+  'sample 0%': { way: null, shadow: 'sample: 0%' },
+  'answers uncompared': { way: 'answers', shadow: `${copyAll}, compare: none` },
+  ...Object.fromEntries(Object.keys(candidateWays).map((way) => [way, { way, shadow: copyAll }])),
+  'differs with noise': { way: 'differs', shadow: `${copyAll}, compare: { noise: true }` },
+  refuses: { way: null, shadow: copyAll },
+}
 
 const options = readOptions(process.argv.slice(2))
 const rate = typeof options.rate === 'number' ? options.rate : 400
@@ -43,9 +59,7 @@ const startCandidate = async (stage: Stage, way: string): Promise<number> => {
 }
 
 const candidateText = (name: string, port: number): string =>
-  name.startsWith(alone)
-    ? ''
-    : `candidate: { endpoints: ["http://127.0.0.1:${port}"], shadow: { sample: ${name === 'sample 0%' ? '0%' : '100%'} } }`
+  cases[name] == null ? '' : `candidate: { endpoints: ["http://127.0.0.1:${port}"], shadow: { ${cases[name].shadow} } }`
 
 interface Shadow {
   readonly sent: number
@@ -70,14 +84,17 @@ await withStage(options, async (stage) => {
   const h2load = await program('h2load')
   if (h2load.missing !== null) throw new Error(h2load.missing)
   const adminPorts = new Map<string, number>()
-  const names = [alone, ...cases].filter((name) => name === alone || (options.only?.includes(name) ?? true))
+  const names = [alone, ...Object.keys(cases)].filter(
+    (name) => name === alone || (options.only?.includes(name) ?? true),
+  )
   const peers: Peer[] = []
   for (const name of names) {
-    const port = name in candidateWays ? await startCandidate(stage, name) : await freePort()
+    const way = cases[name]?.way ?? null
+    const port = way === null ? await freePort() : await startCandidate(stage, way)
     const adminPort = await freePort()
     adminPorts.set(name, adminPort)
     peers.push({
-      name: name.replaceAll(' ', '-'),
+      name: name.replaceAll(/\W+/g, '-'),
       description: name,
       onRequest: false,
       start: (site) =>

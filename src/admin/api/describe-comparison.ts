@@ -37,7 +37,7 @@ export const describeCompared = (
 export const formatEqualShare = (equal: number, compared: number): string => {
   if (equal >= compared) return 'all'
   if (equal === 0) return 'none'
-  const tenths = Math.floor((equal / compared) * 1000)
+  const tenths = Math.floor((equal * 1000) / compared)
   return tenths === 0 ? 'under 0.1 %' : `${tenths / 10} %`
 }
 
@@ -53,6 +53,18 @@ const describePointer = (kind: DifferenceKind, pointer: string): string => {
 /** Describes the values of a pair: `A→B`. Null: they are not told. */
 export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][number]): string | null =>
   primary === null || candidate === null ? null : `${primary}→${candidate}`
+
+/** Lists the pairs of values that are told: `A→B 7`. What is missing or added says so itself. */
+export const listValues = (
+  { kind, pairs }: DifferenceView,
+  formatCount: (count: number) => string = String,
+): readonly string[] =>
+  kind === 'missing' || kind === 'added'
+    ? []
+    : pairs.flatMap((pair) => {
+        const values = describeValues(pair)
+        return values === null ? [] : [`${values} ${formatCount(pair.count)}`]
+      })
 
 const wholes: Readonly<Partial<Record<DifferenceKind, string>>> = {
   failure: 'no whole answer',
@@ -77,10 +89,7 @@ const describeRows = (
 ): string => {
   const namesOperations = new Set(rows.map(({ operation }) => operation)).size > 1
   const shown = rows.slice(0, maxPlaces).map((row) => {
-    const pairs = row.pairs.slice(0, maxPairs).flatMap((pair) => {
-      const values = describeValues(pair)
-      return values === null ? [] : [`${values} ${formatCount(pair.count)}`]
-    })
+    const pairs = listValues(row, formatCount).slice(0, maxPairs)
     const values = pairs.length === 0 ? '' : ` (${pairs.join(', ')})`
     return `${namesOperations ? `${row.operation} ` : ''}${describePlace(row)} in ${formatCount(row.count)}${values}`
   })
@@ -89,7 +98,7 @@ const describeRows = (
 }
 
 /** Says how many ways are not named; null: many. */
-const describeMore = (further: number | null, formatCount: (count: number) => string): string => {
+export const describeMore = (further: number | null, formatCount: (count: number) => string = String): string => {
   if (further === null) return ', and there are many more ways'
   if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
   return `, and there are ${formatCount(further)} more ways`
@@ -104,5 +113,7 @@ const describeUncompared = (
     for (const [why, count] of Object.entries(uncompared)) if (count > 0) sums.set(why, (sums.get(why) ?? 0) + count)
   if (sums.size === 0) return null
   const all = [...sums.values()].reduce((total, count) => total + count, 0)
-  return `${formatCount(all)} not (${[...sums].map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')})`
+  const [[only] = ['']] = sums
+  const reasons = sums.size === 1 ? only : [...sums].map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
+  return `${formatCount(all)} not compared (${reasons})`
 }

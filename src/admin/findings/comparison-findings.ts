@@ -1,6 +1,6 @@
 import { type Group, groups } from '../../operations.ts'
 import { formatShare } from '../../units.ts'
-import { describePlace } from '../api/describe-comparison.ts'
+import { describeMore, describePlace } from '../api/describe-comparison.ts'
 import { sumComparison } from '../api/upstream-status.ts'
 import { createFinding, type Finding } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -23,8 +23,7 @@ const differingAnswers = (group: Group, { config, report }: FindingInputs): Find
   const differing = recent.compared - recent.equal
   const rows = comparison.rows.filter((row) => row.recent > 0)
   const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)
-  const more = rows.length > maxPlaces ? `, and there are ${rows.length - maxPlaces} more ways` : ''
-  const cause = `${formatShare(differing, recent.compared)} of the answers of the candidate differ from those of the primary (${differing} of ${recent.compared} compared in the last 5 minutes): ${places.join(', ')}${more}`
+  const cause = `${formatShare(differing, recent.compared)} of the answers of the candidate differ from those of the primary (${differing} of ${recent.compared} compared in the last 5 minutes): ${places.join(', ')}${describeMore(rows.length - maxPlaces)}`
   const since = Math.min(...rows.map(({ firstAt }) => firstAt))
   const options = { since: Number.isFinite(since) ? since : null, command: `lender-gateway shift report ${group}` }
   return createFinding('warning', `upstreams.${group}.candidate`, cause, options)

@@ -13,6 +13,7 @@ import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin
 import { explainRequest } from '../explain/explanation.ts'
 import { renderExplanation } from '../explain/render-explanation.ts'
 import { redactAddresses } from './redact-addresses.ts'
+import { withoutExamples } from './without-examples.ts'
 
 /** One file of the archive, or the reason why it is missing. */
 export interface BundlePart {
@@ -40,9 +41,14 @@ export const collectParts = (target: AdminTarget, file: string, addresses: boole
   const sources: readonly PartSource[] = [
     { name: 'status.json', what: 'GET /status', make: asJson('/status') },
     { name: 'config.json', what: 'GET /config, secrets masked', make: asJson('/config', withoutDigests) },
-    { name: 'overview.json', what: 'GET /overview', make: asJson('/overview') },
+    { name: 'overview.json', what: 'GET /overview', make: asJson('/overview', withoutExamples) },
     { name: 'refused.json', what: 'GET /refused, the last requests that were refused', make: asJson('/refused') },
     { name: 'contract.json', what: 'GET /contract, what breaks the contract', make: asJson('/contract') },
+    {
+      name: 'shadow.json',
+      what: 'GET /shadow, how candidates answer, without values',
+      make: asJson('/shadow', withoutExamples),
+    },
     {
       name: 'metrics.txt',
       what: 'GET /metrics',

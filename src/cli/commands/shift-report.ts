@@ -79,9 +79,9 @@ const renderRow = (row: DifferenceView, at: number): string => {
 const maxRequests = 3
 
 /** Lists the pairs of values at a place: each where they are told, else how many there are. */
-const pairLines = ({ pairs, otherPairs }: DifferenceView): readonly string[] => {
+const pairLines = ({ kind, pairs, otherPairs }: DifferenceView): readonly string[] => {
   const [first] = pairs
-  if (first === undefined) return []
+  if (first === undefined || kind === 'missing' || kind === 'added') return []
   const others = otherPairs > 0 ? [`${otherPairs} times another pair`] : []
   if (describeValues(first) !== null)
     return [...pairs.map((pair) => `${describeValues(pair)} ${pair.count} times${lastText(pair)}`), ...others]

@@ -71,9 +71,9 @@ test('it says what was not compared, and why', () => {
   const uncompared = { ...zeroUncompared, learning: 30, 'too-large': 1 }
   const view = { ...compared(100, 100), operations: [operation({ uncompared }), operation({ uncompared })] }
 
-  expect(describeComparison(view)).toBe('100 compared, all equal, 62 not (60 learning, 2 too-large)')
+  expect(describeComparison(view)).toBe('100 compared, all equal, 62 not compared (60 learning, 2 too-large)')
   expect(describeComparison({ ...view, compared: 0, equal: 0 })).toBe(
-    'nothing was compared yet: 62 not (60 learning, 2 too-large)',
+    'nothing was compared yet: 62 not compared (60 learning, 2 too-large)',
   )
   expect(describeComparison(compared(0, 0))).toBe('nothing was compared yet')
 })

@@ -232,7 +232,7 @@ test('a contract that nothing breaks is said to be so', () => {
 describe('how a candidate answers', () => {
   test('stands in a section with the verdict in words, both latencies and what differs', () => {
     expect(part('comparison')).toContain(
-      'leads : 4 120 compared, 99.7 % equal, 11 not (11 not-modified); /leads/*/grade differs in 9 (<b>A</b>→B 7, A→C 2)',
+      'leads : 4 120 compared, 99.7 % equal, 11 not compared (not-modified); /leads/*/grade differs in 9 (<b>A</b>→B 7, A→C 2)',
     )
     expect(part('comparison')).toContain('in the last 5 min 312, 98.7 % equal')
     expect(part('comparison')).toMatch(/ leads\.pipeline 4 120 9 11 6\.1 ms → 11 ms 12 ms → 21 ms 50 ms → 1\.25 s /)

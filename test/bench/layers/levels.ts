@@ -89,8 +89,12 @@ export const levels: readonly Level[] = [
     { name: 'share 100%', on: { candidate: 'share: 100%, guard: none' } },
     { name: 'share 5% and guard', on: { candidate: 'share: 5%' } },
     { name: 'share 100% and guard', on: { candidate: 'share: 100%' } },
-    // The candidate is the same upstream: what it is asked for as well is in the cost.
+    // The candidate is the same upstream: what it is asked for as well is in the cost. Both bodies are the same bytes.
     { name: 'shadow 100%', on: { candidate: 'shadow: { sample: 100%, concurrency: 1000 }' } },
+    {
+      name: 'shadow 100% uncompared',
+      on: { candidate: 'shadow: { sample: 100%, compare: none, concurrency: 1000 }' },
+    },
     { name: 'shadow 10%', on: { candidate: 'shadow: { sample: 10%, concurrency: 1000 }' } },
     { name: 'no access log', on: { access: 'false' } },
     { name: 'request id', on: { requestId: 'X-Request-Id' } },

@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 import { unzip } from './unzip.ts'
 
@@ -48,6 +49,33 @@ describe('bundle', () => {
     })
     for (const { method, path } of allOperations) expect(parts['explain.txt']).toContain(`${method} ${path}: forwarded`)
     for (const name of Object.keys(parts)) if (name !== 'MANIFEST.txt') expect(parts['MANIFEST.txt']).toContain(name)
+  })
+
+  test('holds no value of an answer, also where the file asks for examples', async () => {
+    const json = (body: string) =>
+      httpUpstream((_, response) => response.writeHead(200, ['Content-Type', 'application/json']).end(body))
+    const [primary, candidate] = [await json('{"name":"Jane Doe"}'), await json('{"name":"John Roe","n":1}')]
+    const shadow = { sample: '100%', compare: { examples: true } }
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], shadow } } },
+    })
+    for (let n = 0; n < 20; n++) await (await fetch(`${live.url}/market/insights`)).text()
+    const report = async () => (await fetch(`${live.admin}/shadow`)).text()
+    await expect.poll(report, { timeout: 30_000 }).toContain('20 compared, none equal; /name differs in 20 (Jane Doe')
+    const output = join(folder(), 'a.zip')
+
+    const { code } = await runBundle(live.admin, output, live.file)
+
+    const parts = unzip(output)
+    expect(code).toBe(0)
+    expect(Object.entries(parts).filter(([, text]) => /Jane|John/.test(text))).toEqual([])
+    for (const name of ['shadow.json', 'overview.json'])
+      expect(JSON.parse(parts[name] ?? '').comparisons).toMatchObject([
+        {
+          verdict: '20 compared, none equal; /name differs in 20, /n is added in 20',
+          rows: [{ count: 20 }, { count: 20 }],
+        },
+      ])
   })
 
   test('has the time in its default name, and JSON lists its parts', async () => {
@@ -134,7 +162,7 @@ describe('a missing part does not affect the others', () => {
     const parts = unzip(output)
     expect(code).toBe(1)
     expect(err).toMatch(
-      /^lender-gateway: status\.json, config\.json, overview\.json, refused\.json, contract\.json, metrics\.txt are missing: nothing listens at .*\n$/,
+      /^lender-gateway: status\.json, config\.json, overview\.json, refused\.json, contract\.json, shadow\.json, metrics\.txt are missing: nothing listens at .*\n$/,
     )
     expect(Object.keys(parts).sort()).toEqual(['MANIFEST.txt', 'explain.txt', 'versions.json'])
     expect(parts['MANIFEST.txt']).toMatch(/^status\.json .* MISSING .*nothing listens at/m)
@@ -181,7 +209,7 @@ describe('a missing part does not affect the others', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(unzip(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
     expect(Object.keys(unzip(output)).sort()).toEqual(
-      [...whole, 'contract.json', 'overview.json', 'refused.json'].sort(),
+      [...whole, 'contract.json', 'overview.json', 'refused.json', 'shadow.json'].sort(),
     )
   })
 

@@ -32,9 +32,6 @@ test('it shows nearly every metric that there is', () => {
     'lender_gateway_shadow_copies_in_flight',
     'lender_gateway_shadow_answers_total',
     'lender_gateway_shadow_dropped_total',
-    'lender_gateway_shadow_compared_total',
-    'lender_gateway_shadow_differences_total',
-    'lender_gateway_shadow_uncompared_total',
     'lender_gateway_side_requests_total', // there are none without a candidate
     'lender_gateway_candidate_fallbacks_total',
     'lender_gateway_candidate_share',

@@ -83,6 +83,12 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   const contract = inFile('contract.json', JSON.stringify(keptContract)).slice('file:'.length)
   const settings: Settings = {
     upstream: upstream.url,
+    upstreams: {
+      compliance: {
+        endpoints: [upstream.url],
+        candidate: { endpoints: [upstream.url], shadow: { sample: '100%' } },
+      },
+    },
     defaults: { retry: {}, circuitBreaker: { minRequests: 5, openFor: '1s' } },
     listen: { trustedProxies: ['192.0.2.1'] },
     limits: {

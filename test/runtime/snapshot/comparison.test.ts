@@ -263,7 +263,7 @@ describe('answers', () => {
 
     await get(live)
 
-    expect((await settled(live, 1)).verdict).toBe('nothing was compared yet: 1 not (1 primary-failed)')
+    expect((await settled(live, 1)).verdict).toBe('nothing was compared yet: 1 not compared (primary-failed)')
   })
 
   test('that say that the copy of the client is still good are compared by that alone', async () => {
@@ -279,8 +279,8 @@ describe('answers', () => {
     const other = await settled(live, 1)
     await get(live)
 
-    expect(other.verdict).toBe('nothing was compared yet: 1 not (1 not-modified)')
-    expect((await settled(live, 2)).verdict).toBe('1 compared, all equal, 1 not (1 not-modified)')
+    expect(other.verdict).toBe('nothing was compared yet: 1 not compared (not-modified)')
+    expect((await settled(live, 2)).verdict).toBe('1 compared, all equal, 1 not compared (not-modified)')
   })
 
   test('that redirect are not followed, and differ by a field that is compared', async () => {

@@ -1,4 +1,4 @@
-import { describeComparison, describePlace, describeValues, formatEqualShare } from '../../api/describe-comparison.ts'
+import { describeComparison, describePlace, formatEqualShare, listValues } from '../../api/describe-comparison.ts'
 import type { Overview } from '../../api/overview.ts'
 import type { ComparisonView, DifferenceView } from '../../api/shadow-report.ts'
 import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
@@ -79,9 +79,6 @@ const differencesTable = (at: string, comparisons: readonly ComparisonView[]): H
   })
 
 const whatCell = (row: DifferenceView): Html => {
-  const values = row.pairs.flatMap((pair) => {
-    const text = describeValues(pair)
-    return text === null ? [] : [`${text} ${formatCount(pair.count)}`]
-  })
+  const values = listValues(row, formatCount)
   return html`${describePlace(row)}${values.length > 0 && html` <span class="age">${values.join(', ')}</span>`}`
 }
