@@ -74,14 +74,17 @@ export const createExplainCommand = (): Command =>
           return
         }
 
-        const { explainRequest, renderExplanationJson, isForwarded } = await import('../explain/explanation.ts')
-        const explanation = await explainRequest(method, target, file, loaded, client ?? null)
+        const { explainRequest, renderExplanationJson, isForwarded, withLiveSide } = await import(
+          '../explain/explanation.ts'
+        )
+        const ofFile = await explainRequest(method, target, file, loaded, client ?? null)
         const live = isLive
-          ? await (await import('../explain/live-state.ts')).fetchLiveState(explanation.operation, {
+          ? await (await import('../explain/live-state.ts')).fetchLiveState(ofFile.operation, {
               config: file,
               admin,
             })
           : null
+        const explanation = withLiveSide(ofFile, loaded, live)
         if (format === 'json') process.stdout.write(renderExplanationJson(explanation, live))
         else {
           process.stdout.write((await import('../explain/render-explanation.ts')).renderExplanation(explanation))

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { suggestNearest } from '../../config/suggest.ts'
@@ -12,6 +13,7 @@ import { type ShiftState, toShiftState } from '../../runtime/shift/shift-state.t
 import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
 import { formatPercent } from '../../units.ts'
 import { cliError } from '../client/admin-target.ts'
+import { timesBeside } from '../render/status-sections.ts'
 
 /** The side of a group that a client is on. */
 export interface ClientSide {
@@ -31,30 +33,79 @@ export const shiftOfFile = (config: Config, group: Group): ShiftState | null => 
   return plan === undefined ? null : toShiftState(beginRecord(plan, epoch), plan, epoch)
 }
 
+/** How much of a group goes to its candidate, and why, in words. */
+interface SideShare {
+  /** Null: the file decides by itself. */
+  readonly shift: Pick<ShiftState, 'share' | 'isStopped'> | null
+  /** Why no client is on the candidate. */
+  readonly whyNone: string
+  /** Why so many buckets are. */
+  readonly whySome: string
+}
+
 /**
- * Explains which side of an operation's group a client is on, by its name or by its address. Throws a {@link cliError}
- * for what is neither, and for a name where the operation asks no client who it is.
+ * Explains which side of an operation's group a client is on, by its name or by its address, as the file has it. Throws
+ * a {@link cliError} for what is neither, and for a name where the operation asks no client who it is.
  */
 export const explainClientSide = (
+  client: string,
+  operation: Operation,
+  config: Config,
+  locateKey: (key: string) => string,
+): ClientSide => {
+  const { candidate } = config.upstreams[operation.group]
+  const shift = shiftOfFile(config, operation.group)
+  const share = shift?.share ?? candidate?.share ?? 0
+  const key = `upstreams.${operation.group}.candidate.${share === candidate?.share ? 'share' : 'steps'}`
+  const why = `${locateKey(key)} is ${formatPercent(share)}`
+  return explainSide(client, operation, config, locateKey, {
+    shift,
+    whyNone: `the candidate gets no client: ${why}`,
+    whySome: why,
+  })
+}
+
+/**
+ * Explains the same as a gateway has it that runs this configuration: what operators, steps and the guard have said
+ * goes before the file. `at` is the gateway's clock.
+ */
+export const explainClientSideNow = (
+  client: string,
+  operation: Operation,
+  config: Config,
+  locateKey: (key: string) => string,
+  { shift, at }: { readonly shift: ShiftStatus; readonly at: number },
+): ClientSide => {
+  const gets = describeShift(shift, timesBeside(at))
+  return explainSide(client, operation, config, locateKey, {
+    shift: { share: shift.share, isStopped: shift.stopped },
+    whyNone: `just now the candidate gets ${gets}`,
+    whySome: `just now it gets ${gets}`,
+  })
+}
+
+const explainSide = (
   client: string,
   { id, group }: Operation,
   config: Config,
   locateKey: (key: string) => string,
+  { shift, whyNone, whySome }: SideShare,
 ): ClientSide => {
   const owner = findOwner(client, id, config)
-  const candidateKey = `upstreams.${group}.candidate`
   const { candidate } = config.upstreams[group]
   if (candidate === null) return primary(client, 'the group has no candidate')
-  const shift = shiftOfFile(config, group)
-  const share = shift?.share ?? candidate.share
-  const shareKey = locateKey(`${candidateKey}.${share === candidate.share ? 'share' : 'steps'}`)
   const use = findCandidateUse(candidate, shift)
-  if (use === null) return primary(client, `the candidate gets no client: ${shareKey} is ${formatPercent(share)}`)
+  if (use === null) return primary(client, whyNone)
   const side = createSideChooser({ ...use, group })(owner)
   if ('client' in owner && use.clients.includes(owner.client))
-    return { client, side, why: `it is named there: ${locateKey(`${candidateKey}.clients`)}`, bucket: null }
+    return {
+      client,
+      side,
+      why: `it is named there: ${locateKey(`upstreams.${group}.candidate.clients`)}`,
+      bucket: null,
+    }
   const bucket = clientBucket(group, owner)
-  const first = `the first ${bucketsOfShare(share)} of ${bucketCount}: ${shareKey} is ${formatPercent(share)}`
+  const first = `the first ${bucketsOfShare(use.share)} of ${bucketCount}: ${whySome}`
   return { client, side, why: `it is in bucket ${bucket}, and the candidate has ${first}`, bucket }
 }
 

@@ -1,7 +1,7 @@
 import type { LoadResult } from '../../config/load/load.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
-import { type ClientSide, explainClientSide } from './client-side.ts'
+import { type ClientSide, explainClientSide, explainClientSideNow } from './client-side.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'
 import {
   collectOperationDetails,
@@ -11,6 +11,8 @@ import {
 } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
+
+type LoadedConfig = Extract<LoadResult, { ok: true }>
 
 /** What the gateway would do with a request, and why. */
 export interface Explanation {
@@ -30,7 +32,7 @@ export interface Explanation {
     | (RejectionExplanation & { readonly kind: FailureKind; readonly status: number; readonly allow: string | null })
     | null
   readonly details: OperationDetails | null
-  /** The side that a client is on; null: none was asked for, or there is no operation. */
+  /** The side that a client is on, by the file or just now; null: none was asked for, or there is no operation. */
   readonly side: ClientSide | null
 }
 
@@ -42,15 +44,12 @@ export const explainRequest = async (
   method: string,
   target: string,
   file: string,
-  { config, provenance }: Extract<LoadResult, { ok: true }>,
+  { config, provenance }: LoadedConfig,
   client: string | null = null,
 ): Promise<Explanation> => {
   const { listen } = config
   const common = { method, target, file, hash: config.hash, basePath: listen.basePath }
-  const locateKey = (key: string): string => {
-    const { source, line } = provenance.get(key) ?? { source: 'built-in', line: 0 }
-    return line === 0 ? `${key} (${source})` : `${key} (${file}:${line})`
-  }
+  const locateKey = createKeyLocator(file, provenance)
   const simulated = await simulateRequest(method, target, listen)
   if (!simulated.admitted) {
     const { kind, allow } = simulated
@@ -74,6 +73,33 @@ export const explainRequest = async (
         : null,
     details: collectOperationDetails(operation, config, provenance),
     side: client === null ? null : explainClientSide(client, operation, config, locateKey),
+  }
+}
+
+/** Creates the function that names a key with its place in the file. */
+const createKeyLocator =
+  (file: string, provenance: LoadedConfig['provenance']) =>
+  (key: string): string => {
+    const { source, line } = provenance.get(key) ?? { source: 'built-in', line: 0 }
+    return line === 0 ? `${key} (${source})` : `${key} (${file}:${line})`
+  }
+
+/**
+ * Puts the side that a client is on just now in the place of the side that the file gives it. A gateway that runs
+ * another configuration has no say: its candidate may be another one.
+ */
+export const withLiveSide = (
+  explanation: Explanation,
+  { config, provenance }: LoadedConfig,
+  live: LiveState | null,
+): Explanation => {
+  const { side, operation, hash, file } = explanation
+  const shift = live?.upstream?.candidate?.shift ?? null
+  if (side === null || operation === null || live === null || shift === null || live.hash !== hash) return explanation
+  const locateKey = createKeyLocator(file, provenance)
+  return {
+    ...explanation,
+    side: explainClientSideNow(side.client, operation, config, locateKey, { shift, at: live.at }),
   }
 }
 

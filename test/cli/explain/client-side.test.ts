@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { runCommand } from '../scripted-admin.ts'
+
+// In market, 203.0.113.5 is in bucket 7199.
+const client = '203.0.113.5'
+
+const boot = () =>
+  bootLiveGateway({
+    upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['sandbox'], share: '30%' } } },
+  })
+
+const explainSide = async (file: string, ...args: readonly string[]): Promise<string | undefined> => {
+  const { out } = await runCommand([
+    'explain',
+    'GET',
+    '/market/insights',
+    '--client',
+    client,
+    '--config',
+    file,
+    ...args,
+  ])
+  return /^side +(.*)$/m.exec(out)?.[1]
+}
+
+test('explain --client says which side a client is on by the file, with the line that decides', async () => {
+  const { file } = await boot()
+
+  expect(await explainSide(file)).toMatch(
+    /^primary, for 203\.0\.113\.5: it is in bucket 7199, and the candidate has the first 3000 of 10000: upstreams\.market\.candidate\.share \(.*:\d+\) is 30%$/,
+  )
+})
+
+test('with --live it says which side the client is on after the orders of operators', async () => {
+  const { file, admin } = await boot()
+  const order = (body: object) =>
+    fetchAdmin(`${admin}/shift`, 'POST', { body: JSON.stringify({ group: 'market', ...body }) })
+
+  await order({ to: '80%' })
+  const shifted = await explainSide(file, '--live', '--admin', admin)
+  await order({ abort: true })
+  const aborted = await explainSide(file, '--live', '--admin', admin)
+
+  expect(shifted).toMatch(
+    /^candidate, for 203\.0\.113\.5: it is in bucket 7199, and the candidate has the first 8000 of 10000: just now it gets 80% of the clients by /,
+  )
+  expect(aborted).toMatch(/^primary, for 203\.0\.113\.5: just now the candidate gets nothing: aborted by /)
+  expect(await explainSide(file)).toMatch(/ is 30%$/)
+})
