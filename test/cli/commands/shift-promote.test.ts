@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { folderWith, withRisk } from '../../config/helper.ts'
-import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 
@@ -57,6 +57,34 @@ describe('shift --promote', () => {
     expect([whole.err, whole.code, part.code, aborted.code]).toEqual(['', 0, 0, 0])
     expect(part.err).toContain(`warning: at ${live.admin} the candidate of risk gets 25% of the clients by 127.0.0.1`)
     expect(aborted.err).toContain('the candidate of risk gets nothing: aborted by 127.0.0.1')
+  })
+
+  test('prints what a gateway takes: no client is without an answer, and all stay where they are', async () => {
+    const [primary, candidate] = [
+      await httpUpstream((_, response) => response.end('primary')),
+      await httpUpstream((_, response) => response.end('candidate')),
+    ]
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], share: '100%' } } },
+    })
+    const answers: string[] = []
+    let isOver = false
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver) answers.push(await (await fetch(`${live.url}/market/insights`)).text())
+    })
+    const promoted = await runCommand(['shift', 'market', '--promote', '--config', live.file, '--admin', live.admin])
+
+    live.edit(promoted.out)
+    const { status } = await fetchAdmin(`${live.admin}/reload`, 'POST')
+    const atReload = answers.length
+    await expect.poll(() => answers.length).toBeGreaterThan(atReload + 10)
+    isOver = true
+    await Promise.all(clients)
+    const after = await runCommand(['shift', 'market', '--config', live.file, '--admin', live.admin])
+
+    expect([promoted.code, status]).toEqual([0, 200])
+    expect(new Set(answers)).toEqual(new Set(['candidate']))
+    expect([after.code, after.err]).toEqual([1, expect.stringContaining('market has no candidate')])
   })
 
   test('ends with 1 for a group without a candidate or a file with problems, and with 2 without a file', async () => {

@@ -84,3 +84,17 @@ test('a candidate that is not told the key of idempotency cannot recognise it', 
     },
   ])
 })
+
+test('a Redis without anything to count, or to remember, has what is said of a candidate to keep', () => {
+  const redis = 'redis: { url: "redis://redis.internal" }'
+  const keys = `encryptionKeys: ["${Buffer.alloc(32).toString('base64')}"]`
+  const limits = `limits: { ${redis} }`
+  const idempotency = `idempotency: { ${redis}, ${keys} }`
+  const parsed = parse(`${withRisk(' https://a')}\n${limits}\n${idempotency}`)
+
+  expect(parsed.ok && parsed.warnings.map(({ path }) => path)).toEqual(['limits.redis', 'idempotency.redis'])
+  expect(warned('https://b', undefined, limits)).toEqual([])
+  expect(warned('https://b', undefined, idempotency)).toEqual([])
+  // One of the two is enough for it.
+  expect(warned('https://b', undefined, `${limits}\n${idempotency}`).map(([path]) => path)).toEqual(['limits.redis'])
+})
