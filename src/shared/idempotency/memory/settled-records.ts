@@ -34,6 +34,8 @@ export class SettledRecords {
   readonly #generations = new Map<number, Generation>()
   readonly #index = new NameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
   readonly #onRemoved: (client: string) => void
+  /** Before this time, no record expires. */
+  #nothingExpiresBefore = Number.POSITIVE_INFINITY
   #bytes = 0
   #dropped = 0
 
@@ -108,6 +110,7 @@ export class SettledRecords {
     const responsePlace = response === null ? 0 : this.#addResponse(generation, response, place)
     writeRecord(this.#memory.memoryOf(place), positionOf(place), record, responsePlace)
     this.#index.add(record.name, place)
+    this.#nothingExpiresBefore = Math.min(this.#nothingExpiresBefore, record.since + record.ttlMs)
     if (record.state === 'unknown' && generation.unknown++ === 0) generation.oldestUnknown = place
     while (this.#bytes > maxBytes) this.#dropOldestResponse()
   }
@@ -126,17 +129,25 @@ export class SettledRecords {
 
   /** Removes what has expired. */
   removeExpired(at: number): void {
-    for (const { ttlMs, records, responses } of this.#generations.values()) {
-      let place = records.first()
-      while (place !== null && this.#sinceOf(place) + ttlMs <= at) {
-        this.remove(place)
-        place = records.first()
-      }
-      if (place !== null) continue
-      records.close()
-      responses.close()
-      this.#generations.delete(ttlMs)
+    if (at < this.#nothingExpiresBefore) return
+    this.#nothingExpiresBefore = Number.POSITIVE_INFINITY
+    for (const generation of this.#generations.values()) {
+      const expiresAt = this.#removeExpiredOf(generation, at)
+      this.#nothingExpiresBefore = Math.min(this.#nothingExpiresBefore, expiresAt)
     }
+  }
+
+  /** Returns when the next of the generation expires. */
+  #removeExpiredOf({ ttlMs, records, responses }: Generation, at: number): number {
+    for (let place = records.first(); place !== null; place = records.first()) {
+      const expiresAt = this.#sinceOf(place) + ttlMs
+      if (expiresAt > at) return expiresAt
+      this.remove(place)
+    }
+    records.close()
+    responses.close()
+    this.#generations.delete(ttlMs)
+    return Number.POSITIVE_INFINITY
   }
 
   #sinceOf(place: number): number {
