@@ -42,7 +42,7 @@ const periodMs = 1000
 // Redis forgets what no gateway has any more.
 const rewriteMs = 3_600_000
 
-// A start, or an edit that brings a candidate, waits no longer.
+// A start, or an edit that brings a candidate, waits no longer for a connection.
 const readTimeoutMs = 1000
 
 /**
@@ -74,7 +74,7 @@ export class SharedShifts {
     shifts.onChange = () => this.#syncSoon()
   }
 
-  /** Reads what is kept of the candidates that a configuration brings. It waits a second at most. */
+  /** Reads what is kept of the candidates that a configuration brings. It waits for two seconds at most. */
   async prepare(config: Config): Promise<PreparedSharedShifts> {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
