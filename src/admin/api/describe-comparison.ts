@@ -1,5 +1,7 @@
 import type { DifferenceKind } from '../../observe/candidate/compare/comparison.ts'
+import { firstNoisePairs } from '../../observe/candidate/noise.ts'
 import type { ComparisonView, DifferenceView } from './shadow-report.ts'
+import type { ShiftStatus } from './shift-status.ts'
 
 // What a sentence holds. The report has the rest.
 const maxPlaces = 3
@@ -15,8 +17,10 @@ export const describeComparison = (
   formatCount: (count: number) => string = String,
 ): string => {
   const uncompared = describeUncompared(operations, formatCount)
-  if (compared === 0)
-    return uncompared === null ? 'nothing was compared yet' : `nothing was compared yet: ${uncompared}`
+  if (compared === 0) {
+    const why = [describeLearning(operations), uncompared].filter((each) => each !== null)
+    return `nothing was compared yet${why.length === 0 ? '' : `: ${why.join('; ')}`}`
+  }
   const whole = `${formatCount(compared)} compared, ${formatEqualShare(equal, compared)} equal`
   return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(differing, formatCount)}`
 }
@@ -31,6 +35,12 @@ export const describeCompared = (
       ? 'nothing'
       : `${formatCount(each.compared)}, ${formatEqualShare(each.equal, each.compared)} equal`
   return `${of({ compared, equal })}; in the last 5 minutes ${of(recent)}`
+}
+
+/** Says that no request is copied to a candidate as things stand; null: what the primary gets is copied. */
+export const describeNoCopies = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
+  if (stopped) return 'nothing is copied now'
+  return share === 1 ? 'nothing is copied now, as the primary gets nothing' : null
 }
 
 /** Formats how many answers are equal: `99.8 %`, rounded down, so that `all` are all. */
@@ -102,6 +112,16 @@ export const describeMore = (further: number | null, formatCount: (count: number
   if (further === null) return ', and there are many more ways'
   if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
   return `, and there are ${formatCount(further)} more ways`
+}
+
+/** Says of which operations the noise is learnt before anything is compared; null: of none. */
+const describeLearning = (operations: DescribedComparison['operations']): string | null => {
+  const learning = operations.filter(
+    ({ noisePairs, uncompared }) => noisePairs < firstNoisePairs && (noisePairs > 0 || uncompared.learning > 0),
+  )
+  if (learning.length === 0) return null
+  const pairs = learning.map(({ operation, noisePairs }) => `${noisePairs} of ${firstNoisePairs} pairs of ${operation}`)
+  return `noise is learnt first, and there are ${pairs.join(', ')}`
 }
 
 const describeUncompared = (

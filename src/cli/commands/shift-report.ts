@@ -1,11 +1,20 @@
-import { describePlace, describeValues, formatEqualShare } from '../../admin/api/describe-comparison.ts'
+import {
+  describeNoCopies,
+  describePlace,
+  describeValues,
+  formatEqualShare,
+} from '../../admin/api/describe-comparison.ts'
 import { describeShadow } from '../../admin/api/describe-shadow.ts'
 import { type ComparisonView, type DifferenceView, shadowReportShape } from '../../admin/api/shadow-report.ts'
+import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
+import { statusShape } from '../../admin/api/status.ts'
+import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { getDecoded } from '../client/admin-client.ts'
-import { targetUrl } from '../client/admin-target.ts'
+import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
+import { timesBeside } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 
 /** Gets how the answers of a group's candidate compare, and prints it; resolves to the exit code. */
@@ -17,25 +26,51 @@ export const showShiftReport = async (
   const { decoded, at } = await getDecoded(target, '/shadow', shadowReportShape)
   warnAboutTarget(target)
   const comparison = decoded.comparisons.find((each) => each.group === group)
+  const isIdle = format === 'text' && comparison?.recent.compared === 0
+  const candidate = comparison === undefined || isIdle ? await getCandidate(target, group) : null
   if (comparison === undefined) {
-    process.stderr.write(`lender-gateway: ${targetUrl(target)}: answers of a candidate of ${group} are not compared\n`)
+    process.stderr.write(`lender-gateway: ${targetUrl(target)}: ${whyNotCompared(group, candidate)}\n`)
     return 1
   }
   if (format === 'json') printJson({ at: decoded.at, ...comparison })
-  else process.stdout.write(renderComparison(comparison, at))
+  else process.stdout.write(renderComparison(comparison, at, candidate?.shift ?? null))
   return 0
 }
 
-/** Renders a comparison for a screen: the verdict, then each operation, each way of differing, and the noise. */
-export const renderComparison = (comparison: ComparisonView, at: number): string => {
+type CandidateStatus = NonNullable<UpstreamStatus['candidate']>
+
+const getCandidate = async (target: AdminTarget, group: string): Promise<CandidateStatus | null> => {
+  const { decoded } = await getDecoded(target, '/status', statusShape)
+  return decoded.upstreams[group]?.candidate ?? null
+}
+
+/** Says which key is missing, so that a group has no comparison. */
+const whyNotCompared = (group: string, candidate: CandidateStatus | null): string => {
+  const key = `upstreams.${group}.candidate`
+  if (candidate === null) return `${group} has no candidate: write ${key} in the file`
+  return candidate.shadow === null
+    ? `nothing is copied to the candidate of ${group}: write ${key}.shadow in the file`
+    : `answers of the candidate of ${group} are not compared: ${key}.shadow.compare is none`
+}
+
+/**
+ * Renders a comparison for a screen: the verdict, then each operation, each way of differing, and the noise. `shift`
+ * may say why nothing is compared; null: something is, or it is not known.
+ */
+export const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftStatus | null): string => {
   const { group, verdict, since, recent, shadow, operations, rows, others, noise } = comparison
   const late =
     recent.compared === 0
       ? 'nothing in the last 5 minutes'
       : `in the last 5 minutes ${recent.compared}, ${formatEqualShare(recent.equal, recent.compared)} equal`
-  const sections = [
-    `the candidate of ${group}: ${verdict}\nsince ${formatAgo(since, at)}; ${late}\ncopies: ${describeShadow(shadow)}`,
+  const why = shift && describeNoCopies(shift)
+  const head = [
+    `the candidate of ${group}: ${verdict}`,
+    `since ${formatAgo(since, at)}; ${late}`,
+    ...(why === null || shift === null ? [] : [`${why}: the candidate gets ${describeShift(shift, timesBeside(at))}`]),
+    `copies since the gateway started: ${describeShadow(shadow)}`,
   ]
+  const sections = [head.join('\n')]
   if (operations.length > 0) sections.push(formatTable(operationRows(operations)))
   if (rows.length > 0) sections.push(rows.map((row) => renderRow(row, at)).join('\n'))
   if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { describeComparison, describePlace, formatEqualShare } from '../../../src/admin/api/describe-comparison.ts'
+import {
+  describeComparison,
+  describeNoCopies,
+  describePlace,
+  formatEqualShare,
+} from '../../../src/admin/api/describe-comparison.ts'
 import type { ComparisonView, DifferenceView } from '../../../src/admin/api/shadow-report.ts'
 import {
   type DifferenceKind,
@@ -69,13 +74,32 @@ test('it names the operations where there are several', () => {
 
 test('it says what was not compared, and why', () => {
   const uncompared = { ...zeroUncompared, learning: 30, 'too-large': 1 }
-  const view = { ...compared(100, 100), operations: [operation({ uncompared }), operation({ uncompared })] }
+  const view = { ...compared(100, 100), operations: [1, 2].map(() => operation({ uncompared, noisePairs: 5 })) }
 
   expect(describeComparison(view)).toBe('100 compared, all equal, 62 not compared (60 learning, 2 too-large)')
   expect(describeComparison({ ...view, compared: 0, equal: 0 })).toBe(
     'nothing was compared yet: 62 not compared (60 learning, 2 too-large)',
   )
   expect(describeComparison(compared(0, 0))).toBe('nothing was compared yet')
+})
+
+test('it says that noise is learnt first, and how far that is', () => {
+  const learning = operation({ noisePairs: 2, uncompared: { ...zeroUncompared, learning: 3 } })
+
+  expect(describeComparison({ ...compared(0, 0), operations: [learning] })).toBe(
+    'nothing was compared yet: noise is learnt first, and there are 2 of 5 pairs of market.insights; 3 not compared (learning)',
+  )
+  expect(describeComparison({ ...compared(0, 0), operations: [operation({ noisePairs: 5 })] })).toBe(
+    'nothing was compared yet',
+  )
+})
+
+test.each([
+  ['5 %: there are copies', 0.05, false, null],
+  ['100 %: the primary gets nothing', 1, false, 'nothing is copied now, as the primary gets nothing'],
+  ['a takeback: nothing goes to the candidate', 0, true, 'nothing is copied now'],
+])('at %s', (_, share, stopped, words) => {
+  expect(describeNoCopies({ share, stopped })).toBe(words)
 })
 
 test('neither all nor none comes of rounding', () => {

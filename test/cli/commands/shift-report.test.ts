@@ -3,6 +3,7 @@ import type { ComparisonView } from '../../../src/admin/api/shadow-report.ts'
 import { zeroDifferences, zeroUncompared } from '../../../src/observe/candidate/compare/comparison.ts'
 import { createShadowCounts } from '../../../src/observe/candidate/shadow-counts.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
+import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../status-fixtures.ts'
 
 const times = { firstAt: '2026-11-21T01:05:00.000Z', lastAt: '2026-11-21T02:04:58.000Z' }
 
@@ -62,7 +63,7 @@ test('it prints the verdict, both latencies, each way of differing, and the nois
   expect(received.map(({ request }) => request)).toEqual(['GET /shadow'])
   expect(out).toBe(`the candidate of risk: 4120 compared, 99.7 % equal; /grade differs in 9
 since 2026-11-21T01:05:00Z, 1h ago; in the last 5 minutes 312, all equal
-copies: 4120 sent (4120 2xx)
+copies since the gateway started: 4120 sent (4120 2xx)
 
 operation             compared  equal  differ  not compared  p50          p95           p99
 risk.asset-valuation  4120      4111   9       3 coded       6.1 → 11 ms  12.3 → 21 ms  -
@@ -89,11 +90,55 @@ noise, where two answers of the primary to one request differ, so that it is not
 `)
 })
 
-test('a group that is not compared ends with 1', async () => {
-  const { code, out, err } = await run(report, 'shift', 'report', 'market')
+const shift = {
+  ...{ share: 0, cause: 'guard', stopped: true, by: null, reason: '41 % failed', since: '2026-11-21T02:03:00.000Z' },
+  ...{ until: null, afterwards: null, paused: null, step: null },
+}
+
+/** Makes what a gateway responds to both requests of the command, with such a candidate of `group`. */
+const withCandidate = (group: string, more: object | null) => {
+  const {
+    retryBudget,
+    candidate: _,
+    ...side
+  } = upstreamStatusWith(endpointStatusWith('http://risk-next.internal:8080'))
+  const candidate = more && { ...side, shadow: comparison.shadow, comparison: null, shift, ...more }
+  return {
+    ...healthyStatus,
+    ...report,
+    upstreams: { ...healthyStatus.upstreams, [group]: { ...side, retryBudget, candidate } },
+  }
+}
+
+test.each([
+  ['no candidate', null, 'market has no candidate: write upstreams.market.candidate in the file'],
+  [
+    'no shadow',
+    { shadow: null },
+    'nothing is copied to the candidate of market: write upstreams.market.candidate.shadow in the file',
+  ],
+  [
+    'no comparison',
+    {},
+    'answers of the candidate of market are not compared: upstreams.market.candidate.shadow.compare is none',
+  ],
+])('a group with %s ends with 1, and stderr names the key', async (_, candidate, words) => {
+  const { code, out, err } = await run(withCandidate('market', candidate), 'shift', 'report', 'market')
 
   expect([code, out]).toEqual([1, ''])
-  expect(err).toContain('lender-gateway: http://gateway: answers of a candidate of market are not compared\n')
+  expect(err).toContain(`lender-gateway: http://gateway: ${words}\n`)
+})
+
+test('while nothing is compared, it says what keeps copies back', async () => {
+  const idle = { ...comparison, recent: { compared: 0, equal: 0 } }
+  const body = { ...withCandidate('risk', {}), comparisons: [idle] }
+
+  const { code, out } = await run(body, 'shift', 'report', 'risk')
+
+  expect(code).toBe(0)
+  expect(out).toContain(`; nothing in the last 5 minutes
+nothing is copied now: the candidate gets nothing: taken back 2026-11-21T02:03:00Z, 2m ago (41 % failed); until an operator says otherwise, or the candidate's part of the file changes
+copies since the gateway started: 4120 sent`)
 })
 
 test('as JSON it is the entry of the group, with the time', async () => {

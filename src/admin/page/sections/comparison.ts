@@ -1,27 +1,35 @@
-import { describeComparison, describePlace, formatEqualShare, listValues } from '../../api/describe-comparison.ts'
+import {
+  describeComparison,
+  describeNoCopies,
+  describePlace,
+  formatEqualShare,
+  listValues,
+} from '../../api/describe-comparison.ts'
 import type { Overview } from '../../api/overview.ts'
 import type { ComparisonView, DifferenceView } from '../../api/shadow-report.ts'
+import type { ShiftStatus } from '../../api/shift-status.ts'
 import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 /** Renders how the answers of candidates compare with those of their primaries: the verdict, and what differs. */
-export const comparisonSection = ({ at, comparisons }: Overview): Html =>
+export const comparisonSection = ({ at, comparisons, status: { upstreams } }: Overview): Html =>
   htmlSection(
     'comparison',
     'Compared',
     comparisons.length === 0
       ? html`<p>No answers of a candidate are compared.</p>`
-      : html`${comparisons.map((each) => verdictParagraph(at, each))}${operationsTable(comparisons)}${comparisons.some(({ rows }) => rows.length > 0) && differencesTable(at, comparisons)}`,
+      : html`${comparisons.map((each) => verdictParagraph(at, each, upstreams[each.group]?.candidate?.shift ?? null))}${operationsTable(comparisons)}${comparisons.some(({ rows }) => rows.length > 0) && differencesTable(at, comparisons)}`,
   )
 
-const verdictParagraph = (at: string, comparison: ComparisonView): Html => {
+const verdictParagraph = (at: string, comparison: ComparisonView, shift: ShiftStatus | null): Html => {
   const { group, since, recent } = comparison
   const late =
     recent.compared === 0
       ? 'nothing'
       : `${formatCount(recent.compared)}, ${formatEqualShare(recent.equal, recent.compared)} equal`
-  return html`<p id="verdict-${group}">${verdictBadge(comparison)} <b>${group}</b>: ${describeComparison(comparison, formatCount)} <span class="age">since ${timeHtml(at, since)}; in the last 5 min ${late}</span></p>`
+  const why = recent.compared === 0 && shift !== null ? describeNoCopies(shift) : null
+  return html`<p id="verdict-${group}">${verdictBadge(comparison)} <b>${group}</b>: ${describeComparison(comparison, formatCount)} <span class="age">since ${timeHtml(at, since)}; in the last 5 min ${late}${why !== null && html`: ${why}`}</span></p>`
 }
 
 const verdictBadge = ({ compared, equal, recent }: ComparisonView): Html => {
