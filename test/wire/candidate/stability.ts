@@ -1,12 +1,10 @@
-/** A share that grows in 20 steps, over real sockets: at one gateway by reloads, at the other by restarts. */
+/** A share that grows step by step, over real sockets: at one gateway by reloads, at the other by restarts. */
 
 import { Pool } from 'undici'
 import { expect, onTestFinished } from 'vitest'
 import { sideUpstreams, withCandidate } from '../../helpers/candidate.ts'
 import { openGateway, type Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
-
-const steps = Array.from({ length: 21 }, (_, step) => step / 20)
 
 /** What the run has seen, over all steps and both gateways. */
 export interface StabilityResult {
@@ -19,8 +17,8 @@ export interface StabilityResult {
   readonly deviation: number
 }
 
-/** Shifts clients from 0 to 100 %, and asks as each of them at both gateways after each step. */
-export const shiftClients = async (addresses: readonly string[]): Promise<StabilityResult> => {
+/** Shifts clients from 0 to 100 % in steps, and asks as each of them at both gateways, before and after each. */
+export const shiftClients = async (addresses: readonly string[], stepCount: number): Promise<StabilityResult> => {
   const { primary, candidate } = await sideUpstreams()
   const settings = (share: number): Settings => ({
     ...withCandidate(primary.url, candidate.url, { share: `${Math.round(share * 100)}%` }),
@@ -30,7 +28,8 @@ export const shiftClients = async (addresses: readonly string[]): Promise<Stabil
   const reloaded = await bootLiveGateway(settings(0))
   let [requests, wentBack, differed, deviation] = [0, 0, 0, 0]
   let before: readonly string[] = []
-  for (const share of steps) {
+  for (let step = 0; step <= stepCount; step++) {
+    const share = step / stepCount
     reloaded.edit(settings(share))
     expect((await fetchAdmin(`${reloaded.admin}/reload`, 'POST')).status).toBe(200)
     const restarted = await openGateway(settings(share))
