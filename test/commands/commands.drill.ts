@@ -57,12 +57,14 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
           risk: {
             endpoints: upstreams.map(({ url }) => url),
             candidate: {
-              endpoints: [upstreams[0]?.url],
+              // Another endpoint than those of the group, which are drained.
+              endpoints: [`${upstreams[0]?.url}/next`],
               steps: { shares: ['1%', '5%', '25%', '100%'], every: '15m' },
               shadow: { posts: true, sideEffects: 'none' },
             },
           },
         },
+        clients: [{ id: 'bank-b', operations: 'all', apiKeys: [{ id: 'key', sha256: 'a'.repeat(64) }] }],
         operations: { 'market.insights': { cache: {} }, 'financing.pre-approval': { idempotency: true } },
         contract: { file: 'contract.json' },
         shutdown: { wait: '0s' },

@@ -42,7 +42,12 @@ export const rules: readonly Rule[] = [
   { text: /^npm run (check|format)$/, way: { how: 'read' } },
   { text: /^openssl rand /, way: run(0) },
   { text: /^npm run (--silent sbom|licences)\b/, way: run(0) },
-  { text: /^npm run (bench|soak)\b/, way: { how: 'read' } },
+  { text: /^npm run (bench|soak)\b|^node test\/bench\//, way: { how: 'read' } },
+  // It would be another file that the gateway of the other commands runs.
+  {
+    text: /^mv config\/next\.yaml config\/gateway\.yaml$/,
+    way: { how: 'elsewhere', test: 'test/deploying/rerouting.drill.ts' },
+  },
   { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
   { text: /^npx node test\/lab\/at-rest\.ts /, way: { how: 'read' } },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
@@ -54,6 +59,10 @@ export const rules: readonly Rule[] = [
   { text: /^npx lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
   // No request had the key.
   { text: /^npx lender-gateway idempotency forget /, way: run(1) },
+  // Nothing has stopped it.
+  { text: /^npx lender-gateway shift market --resume /, way: run(1) },
+  // It differs from what runs.
+  { text: /^npx lender-gateway diff config\/next\.yaml /, way: run(1) },
   // No request passes meanwhile.
   { text: /^npx lender-gateway contract draft/, way: run(1) },
   { text: /^(npx lender-gateway|curl) /, way: run(0) },
