@@ -342,7 +342,7 @@ describe('the table', () => {
     const row = { name: 'shadow', key: 'upstreams.risk.candidate.shadow' }
     const none = { ...row, setting: 'none', layer: null }
 
-    expect(rowsWith({})).toEqual([{ ...row, setting: 'sample: 5%', layer: expect.any(Function) }, retryRow])
+    expect(rowsWith({})).toEqual([{ ...row, setting: 'sample: 5%, compared', layer: expect.any(Function) }, retryRow])
     for (const off of [{ sample: 0 }, { posts: false }, { sideEffects: null }])
       expect(rowsWith(off)).toEqual([none, retryRow])
     expect(rowsWith(null).map(({ name }) => name)).toEqual(['contract-learning', 'retry'])

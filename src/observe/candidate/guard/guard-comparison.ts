@@ -1,6 +1,7 @@
 import type { Stratum } from './excess.ts'
 import { latencyBucketEnd } from './guard-key.ts'
-import { type GuardTotals, type OperationEvidence, slicesOfWindow } from './guard-window.ts'
+import type { GuardTotals } from './guard-totals.ts'
+import { type OperationEvidence, slicesOfWindow } from './guard-window.ts'
 
 /** What a candidate does too often: it fails requests, refuses them with a 4xx, or lets them wait. */
 export type GuardFault = 'failed' | 'refused' | 'slow'

@@ -66,3 +66,6 @@ export const readGuardKey = (key: number): GuardEvent => {
     isAnswered: bucket < latencyBucketCount,
   }
 }
+
+/** Returns the cell of a client, from its bucket. */
+export const cellOf = (bucket: number): number => bucket % cellCount

@@ -1,18 +1,14 @@
-import { allOperations, type Side } from '../../../operations.ts'
+import { allOperations } from '../../../operations.ts'
 import type { GuardReport } from './guard-counts.ts'
-import { cellCount, type GuardEvent, latencyBucketCount, readGuardKey } from './guard-key.ts'
-
-/** What became of the requests of an operation at one side. */
-export interface GuardTotals {
-  /** Requests that came to an end at the side: with a head, or because it has failed them. */
-  requests: number
-  failed: number
-  refused: number
-  /** Requests whose time until the head is known, or is this long already. */
-  timed: number
-  /** The same by bucket of that time. */
-  readonly buckets: number[]
-}
+import { readGuardKey } from './guard-key.ts'
+import {
+  addEvent,
+  createGuardTotals,
+  createSideTotals,
+  emptyTotals,
+  type GuardTotals,
+  subtractAll,
+} from './guard-totals.ts'
 
 /** What became of the requests of an operation at both sides. */
 export interface OperationEvidence {
@@ -35,13 +31,17 @@ export interface GuardEvidence {
   readonly clients: number
 }
 
+/** What was counted in a sixtieth of the window: so many batches there are, however many processes report. */
 interface Batch {
+  /** When it began. */
   readonly at: number
-  readonly counts: readonly number[]
+  readonly counts: Map<number, number>
 }
 
 // Of earlier windows these are enough for a night.
 const maxEarlier = 30
+
+const batchesOfWindow = 60
 
 /** How many slices a window has. */
 export const slicesOfWindow = 4
@@ -54,7 +54,7 @@ export class GuardWindow {
   #batches: Batch[] = []
   /** What waits, by process. */
   readonly #waiting = new Map<string, readonly number[]>()
-  #totals = createTotals()
+  #totals = createGuardTotals()
   /** Keys of the candidate, and how often they came. */
   readonly #candidateKeys = new Map<number, number>()
   readonly #clients = new Set<number>()
@@ -74,7 +74,7 @@ export class GuardWindow {
     for (const batch of this.#batches) this.#archive(batch)
     this.#batches = []
     this.#waiting.clear()
-    this.#totals = createTotals()
+    this.#totals = createGuardTotals()
     this.#candidateKeys.clear()
     this.#clients.clear()
   }
@@ -82,10 +82,7 @@ export class GuardWindow {
   /** Adds what a process has counted. */
   add(source: string, { era, counts, waiting }: GuardReport, at: number): void {
     if (era !== this.#era) return
-    if (counts.length > 0) {
-      this.#batches.push({ at, counts })
-      this.#apply(counts, 1)
-    }
+    if (counts.length > 0) this.#addCounts(counts, at)
     this.#setWaiting(source, waiting)
   }
 
@@ -100,7 +97,7 @@ export class GuardWindow {
     const fresh = this.#batches.findIndex((batch) => batch.at > at - this.#windowMs)
     const old = fresh < 0 ? this.#batches.length : fresh
     for (const batch of this.#batches.splice(0, old)) {
-      this.#apply(batch.counts, -1)
+      for (const [key, count] of batch.counts) this.#apply(key, -count)
       this.#archive(batch)
     }
   }
@@ -126,35 +123,45 @@ export class GuardWindow {
     return { operations, clients: this.#clients.size }
   }
 
-  #setWaiting(source: string, waiting: readonly number[]): void {
-    this.#apply(this.#waiting.get(source) ?? [], -1)
-    if (waiting.length === 0) this.#waiting.delete(source)
-    else this.#waiting.set(source, waiting)
-    this.#apply(waiting, 1)
+  #addCounts(counts: readonly number[], at: number): void {
+    const last = this.#batches.at(-1)
+    const isSame = last !== undefined && at < last.at + this.#windowMs / batchesOfWindow
+    const batch = isSame ? last : { at, counts: new Map<number, number>() }
+    if (!isSame) this.#batches.push(batch)
+    for (let i = 0; i < counts.length; i += 2) {
+      const [key, count] = [counts[i] as number, counts[i + 1] as number]
+      batch.counts.set(key, (batch.counts.get(key) ?? 0) + count)
+      this.#apply(key, count)
+    }
   }
 
-  #apply(counts: readonly number[], sign: 1 | -1): void {
-    for (let i = 0; i < counts.length; i += 2) {
-      const [key, count] = [counts[i] as number, sign * (counts[i + 1] as number)]
-      const event = readGuardKey(key)
-      addEvent(this.#totals[event.side][event.operation] as GuardTotals, event, count)
-      if (event.side === 'primary') continue
-      this.#clients.add(event.cell)
-      const sum = (this.#candidateKeys.get(key) ?? 0) + count
-      if (sum === 0) this.#candidateKeys.delete(key)
-      else this.#candidateKeys.set(key, sum)
-    }
+  #setWaiting(source: string, waiting: readonly number[]): void {
+    const before = this.#waiting.get(source) ?? []
+    for (let i = 0; i < before.length; i += 2) this.#apply(before[i] as number, -(before[i + 1] as number))
+    for (let i = 0; i < waiting.length; i += 2) this.#apply(waiting[i] as number, waiting[i + 1] as number)
+    if (waiting.length === 0) this.#waiting.delete(source)
+    else this.#waiting.set(source, waiting)
+  }
+
+  #apply(key: number, count: number): void {
+    const event = readGuardKey(key)
+    addEvent(this.#totals[event.side][event.operation] as GuardTotals, event, count)
+    if (event.side === 'primary') return
+    this.#clients.add(event.cell)
+    const sum = (this.#candidateKeys.get(key) ?? 0) + count
+    if (sum === 0) this.#candidateKeys.delete(key)
+    else this.#candidateKeys.set(key, sum)
   }
 
   /** Keeps what the primary did in a window that is over. One without requests is not worth keeping. */
   #archive({ at, counts }: Batch): void {
     const number = Math.trunc(at / this.#windowMs)
-    for (let i = 0; i < counts.length; i += 2) {
-      const event = readGuardKey(counts[i] as number)
+    for (const [key, count] of counts) {
+      const event = readGuardKey(key)
       if (event.side === 'candidate') continue
       if (this.#earlier.at(-1)?.number !== number) this.#earlier.push({ number, totals: createSideTotals() })
       for (const totals of [this.#earlier.at(-1)?.totals ?? [], this.#earlierTotals])
-        addEvent(totals[event.operation] as GuardTotals, event, counts[i + 1] as number)
+        addEvent(totals[event.operation] as GuardTotals, event, count)
     }
     if (this.#earlier.length > maxEarlier) subtractAll(this.#earlierTotals, this.#earlier.shift()?.totals ?? [])
   }
@@ -165,10 +172,9 @@ export class GuardWindow {
       const slot = Math.min(slicesOfWindow - 1, Math.trunc((slicesOfWindow * (this.#advancedAt - at)) / this.#windowMs))
       const slice = slices.get(slot) ?? emptyTotals()
       slices.set(slot, slice)
-      for (let i = 0; i < counts.length; i += 2) {
-        const event = readGuardKey(counts[i] as number)
-        const isOurs = event.operation === operation && event.side === 'candidate'
-        if (isOurs) addEvent(slice, event, counts[i + 1] as number)
+      for (const [key, count] of counts) {
+        const event = readGuardKey(key)
+        if (event.operation === operation && event.side === 'candidate') addEvent(slice, event, count)
       }
     }
     return [...slices.values()]
@@ -184,46 +190,5 @@ export class GuardWindow {
       addEvent(totals, event, count)
     }
     return cells
-  }
-}
-
-/** Returns the cell of a client, from its bucket. */
-export const cellOf = (bucket: number): number => bucket % cellCount
-
-const emptyTotals = (): GuardTotals => ({
-  requests: 0,
-  failed: 0,
-  refused: 0,
-  timed: 0,
-  buckets: new Array(latencyBucketCount).fill(0),
-})
-
-const createSideTotals = (): readonly GuardTotals[] => allOperations.map(emptyTotals)
-
-const createTotals = (): Readonly<Record<Side, readonly GuardTotals[]>> => ({
-  primary: createSideTotals(),
-  candidate: createSideTotals(),
-})
-
-const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEvent, count: number): void => {
-  if (typeof outcome === 'number') {
-    totals.timed += count
-    totals.buckets[outcome] = (totals.buckets[outcome] as number) + count
-    if (isAnswered) totals.requests += count
-  } else if (outcome === 'late') totals.failed += count
-  else {
-    totals.requests += count
-    totals[outcome] += count
-  }
-}
-
-const subtractAll = (from: readonly GuardTotals[], others: readonly GuardTotals[]): void => {
-  for (const [i, { requests, failed, refused, timed, buckets }] of others.entries()) {
-    const totals = from[i] as GuardTotals
-    totals.requests -= requests
-    totals.failed -= failed
-    totals.refused -= refused
-    totals.timed -= timed
-    for (const [bucket, count] of buckets.entries()) totals.buckets[bucket] = (totals.buckets[bucket] as number) - count
   }
 }
