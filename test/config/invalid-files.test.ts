@@ -92,6 +92,7 @@ const limits: readonly Case[] = [
   [byRedis('url: redis://a', '    tls: ▸{}'), 'limits.redis.tls', 'there is no TLS', 'rediss://'],
   [byRedis('url: rediss://a', '    tls: { ca: ▸hunter2 }'), 'limits.redis.tls.ca', 'not a certificate in PEM', 'file:'],
   [top('limits:', '  redis: ▸redis://:hunter2@redis'), 'limits.redis', 'not a policy', 'url: file:'],
+  [top('limits:', '  redis: ▸[]'), 'limits.redis', 'the wrong kind of value', 'none, or a map such as { url: '],
 ]
 
 const keys: readonly Case[] = [
@@ -163,7 +164,12 @@ const kinds: readonly Case[] = [
   [top('listen: ▸8080'), 'listen', 'the wrong kind of value', 'a map'],
   [top('listen: ▸[1]'), 'listen', 'the wrong kind of value', 'a map'],
   [top('listen:', '  port: ▸[80]'), 'listen.port', 'the wrong kind of value', 'a whole number'],
-  [top('listen:', '  trustedProxies: ▸10.0.0.0/8'), 'listen.trustedProxies', 'the wrong kind of value', 'a list'],
+  [
+    top('listen:', '  trustedProxies: ▸10.0.0.0/8'),
+    'listen.trustedProxies',
+    'the wrong kind of value',
+    'write [10.0.0.0/8]',
+  ],
   [top('listen:', '  host: ▸true'), 'listen.host', 'the wrong kind of value', 'an IP address'],
   ['upstreams: ▸sandbox', 'upstreams', 'the wrong kind of value', 'a map'],
   ['upstreams: ▸[sandbox]', 'upstreams', 'the wrong kind of value', 'a map'],

@@ -39,9 +39,9 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
     const isList = zodIssue.errors.some((branch) =>
       branch.some((inner) => 'expected' in inner && inner.expected === 'array'),
     )
-    return [
-      wrongTypeIssue(path, `${describeExpected(zodIssue.errors[0]?.[0])}, or a ${isList ? 'list' : 'map'}`, value),
-    ]
+    const expected = describeExpected(zodIssue.errors[0]?.[0])
+    const isWhole = expected.includes(', or a map such as ')
+    return [wrongTypeIssue(path, isWhole ? expected : `${expected}, or a ${isList ? 'list' : 'map'}`, value)]
   }
   if (zodIssue.code === 'invalid_union') {
     return matchingBranch(zodIssue.errors, value).flatMap((inner) => translateIssue(inner, path, tree))
@@ -106,7 +106,13 @@ function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): Config
     return { path, keyFault: 'missing', message: 'missing', expected, found: 'nothing', hint: 'add this key' }
   if (value === null)
     return { path, keyFault: 'empty', message: 'no value', expected, found, hint: 'write a value, or remove the key' }
-  return { path, message: 'the wrong kind of value', expected, found }
+  return { path, message: 'the wrong kind of value', expected, found, ...hintOfList(expected, value, path) }
+}
+
+/** Suggests a list of one for a value that stands alone, as far as it may be shown. */
+function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<ConfigIssue, 'hint'> {
+  const isEntry = expected === kinds.array && typeof value === 'string' && /^[\w./:%-]+$/.test(value)
+  return isEntry && !holdsSecrets(path) ? { hint: `write [${value}]` } : {}
 }
 
 /**

@@ -37,7 +37,7 @@ const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
 export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
   const off = scalar<null>(
     {
-      expected: 'none',
+      expected: `none, or a map such as ${example}`,
       parse: (value, fromVariable) => {
         if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
         const isOff = typeof value === 'string' && /^(off|no|never|null|disabled?)$/i.test(value)

@@ -1,8 +1,9 @@
 import { groups } from '../../operations.ts'
-import { formatDuration } from '../../units.ts'
+import { formatDuration, formatPercent } from '../../units.ts'
 import type { CandidateConfig, UpstreamConfig } from '../config.ts'
 import type { KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
+import { leastShare } from '../sections/candidate/candidate-steps.ts'
 import { findDuplicates } from './upstream-warnings.ts'
 
 type CandidateRule = (candidate: {
@@ -88,6 +89,31 @@ const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } })
     hint: 'write a longer time, or a shorter guard.window',
   }
 
+/** Warns of steps that change nothing: the share is never below `share`. */
+const stepsBelowShare: CandidateRule = ({ path, config: { steps, share } }) => {
+  const below = steps?.shares.filter((each) => each <= share) ?? []
+  return (
+    below.length > 0 && {
+      path: [...path, 'steps', 'shares'],
+      message: `this does nothing: ${below.map(formatPercent).join(', ')}, as the share is never below candidate.share`,
+      expected: `steps of more than ${formatPercent(share)}`,
+      found: below.map(formatPercent).join(', '),
+      hint: 'remove share, or the steps that are not above it',
+    }
+  )
+}
+
+/** Warns of a share that is less than the smallest that a step may have. */
+const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
+  share > 0 &&
+  share < leastShare && {
+    path: [...path, 'share'],
+    message: `this is less than the smallest share, and counts as ${formatPercent(leastShare)} or as nothing`,
+    expected: `0%, or at least ${formatPercent(leastShare)}`,
+    found: formatPercent(share),
+    hint: `write ${formatPercent(leastShare)}`,
+  }
+
 /** The warnings of candidates. */
 export const candidateWarnings: readonly WarningRule[] = [
   duplicates,
@@ -96,4 +122,6 @@ export const candidateWarnings: readonly WarningRule[] = [
   unverifiedTls,
   unusedTls,
   stepsTooShortToJudge,
+  stepsBelowShare,
+  shareTooSmall,
 ].map(ofEachCandidate)

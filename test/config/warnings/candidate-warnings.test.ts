@@ -34,6 +34,13 @@ describe('one gets a warning', () => {
       'has not seen a whole window',
     ],
     [
+      'whose first steps are not above its share',
+      '{ endpoints: [https://b], share: 5%, steps: { shares: [1%, 5%, 25%], every: 15m } }',
+      `${at}.steps.shares`,
+      'this does nothing: 1%, 5%, as',
+    ],
+    ['with hardly a share', '{ endpoints: [https://b], share: 0.001% }', `${at}.share`, 'less than the smallest share'],
+    [
       'with fewer connections than workers',
       '{ endpoints: [https://b], maxConnections: 1 }',
       `${at}.maxConnections`,

@@ -4,11 +4,14 @@ import { optionalPolicy } from '../../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../schema/scalar.ts'
 import { duration, percent } from '../../schema/scalar-types.ts'
 
+/** The smallest share that is more than none. */
+export const leastShare = 0.0001
+
 const maxSteps = 20
 const week = 7 * 24 * 3_600_000
 
 const shares = z
-  .array(percent('The share of a step', { min: 0.0001 }))
+  .array(percent('The share of a step', { min: leastShare }))
   .min(1)
   .max(maxSteps)
   .check((context) => {
