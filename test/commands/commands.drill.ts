@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { allOperations } from '../../src/operations.ts'
 import { sampleContract, sampleOfPage } from '../helpers/contract.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText, logInMemory, type Settings } from '../helpers/gateway.ts'
@@ -28,6 +29,9 @@ const runnable = (commands: readonly Printed[]): readonly (readonly [string, str
     return isRun ? [[command.page, command.text, way] as const] : []
   })
 }
+
+// Clients of one operation are asked who they are.
+const unasked = allOperations.filter(({ id }) => id !== 'risk.asset-valuation')
 
 const readme = printed.filter(({ page }) => page === 'README.md')
 
@@ -65,7 +69,12 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
           },
         },
         clients: [{ id: 'bank-b', operations: 'all', apiKeys: [{ id: 'key', sha256: 'a'.repeat(64) }] }],
-        operations: { 'market.insights': { cache: {} }, 'financing.pre-approval': { idempotency: true } },
+        auth: { methods: ['apiKey'] },
+        operations: {
+          ...Object.fromEntries(unasked.map(({ id }) => [id, { auth: 'none' }])),
+          'market.insights': { auth: 'none', cache: {} },
+          'financing.pre-approval': { auth: 'none', idempotency: true },
+        },
         contract: { file: 'contract.json' },
         shutdown: { wait: '0s' },
         ...more,
