@@ -40,6 +40,7 @@ const rooms: readonly (readonly string[])[] = [
     'failures/',
     'clock.ts',
     'units.ts',
+    'slot-list.ts',
     'header-fields.ts',
     'node-http.ts',
     'observe/',

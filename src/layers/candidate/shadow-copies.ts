@@ -1,9 +1,10 @@
 import { createShadowCounts, type ShadowReport } from '../../observe/candidate/shadow-counts.ts'
 import { BodyRoom } from '../../shared/bodies/body-room.ts'
 import type { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
+import { type SlotEntry, SlotList } from '../../slot-list.ts'
 
 /** A copy that is under way. */
-export interface StoppableCopy {
+export interface StoppableCopy extends SlotEntry {
   /** Whether it goes to the primary once more. */
   readonly isRepeat: boolean
   /** Cuts it: nothing comes of it any more. */
@@ -30,7 +31,7 @@ export class ShadowCopies {
   readonly room = new BodyRoom(0)
   /** What is done with pairs when nothing waits for it. */
   readonly work: DeferredWork
-  readonly #underWay = new Set<StoppableCopy>()
+  readonly #underWay = new SlotList<StoppableCopy>()
   #repeating = 0
   #concurrency = 0
   #isStopped = false
@@ -77,6 +78,6 @@ export class ShadowCopies {
   /** Cuts every copy, and lets none begin any more: a process that stops does not wait for them. */
   stop(): void {
     this.#isStopped = true
-    for (const copy of [...this.#underWay]) copy.stop()
+    for (const copy of [...this.#underWay.entries]) copy.stop()
   }
 }

@@ -21,6 +21,7 @@ import type { StoppableCopy } from './shadow-copies.ts'
  * its way, and its body is complete. It ends when both sides have answered, or when its time is over.
  */
 export class ShadowCopy implements StoppableCopy {
+  slot = -1
   readonly #exchange: Exchange
   readonly #destination: CopyDestination
   readonly #options: ShadowOptions

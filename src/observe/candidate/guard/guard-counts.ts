@@ -1,5 +1,6 @@
 import { now, unrefTimeout } from '../../../clock.ts'
 import type { Group, OperationId, Side } from '../../../operations.ts'
+import { type SlotEntry, SlotList } from '../../../slot-list.ts'
 import { answeredCode, failureCode, type GuardFailure, guardKeyBase, waitedCode } from './guard-key.ts'
 
 /** What one process has counted of a group since its last report, as plain data. */
@@ -14,7 +15,7 @@ export interface GuardReport {
 }
 
 /** A request at its side, until its outcome is known. */
-export interface GuardedRequest {
+export interface GuardedRequest extends SlotEntry {
   readonly keyBase: number
   /** When the gateway began to wait for the upstream alone. Null: the client is still sending. */
   startedAt: number | null
@@ -32,7 +33,7 @@ export class GuardCounts {
   readonly #era: string
   readonly #onFirst: (counts: GuardCounts) => void
   #counts = new Map<number, number>()
-  readonly #waiting = new Set<GuardedRequest>()
+  readonly #waiting = new SlotList<GuardedRequest>()
   #isReported = true
 
   /** `onFirst` is called when there is something to report. */
@@ -44,7 +45,7 @@ export class GuardCounts {
 
   /** Notes that a request goes to its side. `cell` is that of its client. */
   begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
-    const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null }
+    const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
     this.#waiting.add(request)
     this.#touch()
     return request
@@ -93,7 +94,7 @@ export class GuardCounts {
 
   #takeWaiting(): readonly number[] {
     const counts = new Map<number, number>()
-    for (const request of this.#waiting) {
+    for (const request of this.#waiting.entries) {
       const ms = waitedMs(request)
       if (ms < minWaitMs) continue
       const key = request.keyBase + waitedCode(ms)
