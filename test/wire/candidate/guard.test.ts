@@ -1,6 +1,7 @@
 /** A candidate that is worse than its primary is taken back by itself, beside everything else that acts on requests. */
 import { expect, test } from 'vitest'
 import { keyedClients, keyOf, sideUpstreams } from '../../helpers/candidate.ts'
+import { contractFile, sampleContract } from '../../helpers/contract.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { answerings, askUntil, guardedSettings, openAnswering, readShift, runGuarded } from './guarded-candidates.ts'
 
@@ -62,6 +63,22 @@ test('what an open breaker keeps from it are its failures, though the primary se
 
   expect(outcome.takenBackAfterMs).not.toBeNull()
   expect(outcome.failed).toBeLessThan(60) // what was under way when it opened
+})
+
+test('one whose answers break the contract is taken back where the contract is enforced, and stays where it is not', async () => {
+  const get = { responses: { 200: { description: 'insights', content: { 'application/json': {} } } } }
+  const { openapi, info } = sampleContract
+  const file = contractFile({ openapi, info, paths: { '/market/insights': { get } } })
+  const { primary, candidate } = await openSides('with HTML')
+  const settings = guardedSettings(primary, candidate, 2000)
+
+  const enforced = await runGuarded({ ...settings, contract: { file, response: 'enforce' } }, 2000)
+  const reported = await runGuarded({ ...settings, contract: { file, response: 'report' } }, 2000)
+
+  expect(enforced).toMatchObject({
+    reason: expect.stringMatching(/^(9\d|100) % of \d+ requests to market.insights failed/),
+  })
+  expect(reported).toMatchObject({ takenBackAfterMs: null, failed: 0 })
 })
 
 test('one of its endpoints that is ejected gets nothing, and is no reason', async () => {
