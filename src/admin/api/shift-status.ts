@@ -83,7 +83,7 @@ export const describeShift = (shift: ShiftStatus, format = asWritten): string =>
   `${describeShare(shift, format)}${describePause(shift, format)}`
 
 const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
-  const { share, cause, stopped, by, reason, since, until, afterwards, step } = shift
+  const { share, cause, stopped, by, reason, since, until, afterwards, paused, step } = shift
   if (stopped) {
     if (cause === 'redis')
       return `nothing since ${format.since(since)}, until Redis says what was said of it before${because(reason)}, or an operator says otherwise`
@@ -91,7 +91,7 @@ const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
     return `nothing: ${what} ${format.since(since)}${because(reason)}; until an operator says otherwise, or the candidate's part of the file changes`
   }
   if (until !== null) {
-    const next = afterwards === null ? '' : `; then ${describeAfterwards(afterwards)}`
+    const next = afterwards === null ? '' : `; then ${describeAfterwards(afterwards, paused !== null)}`
     return `${clients(share)} by ${by} until ${format.until(until)}${because(reason)}${next}`
   }
   if (step === null) return `${clients(share)}, as the file says`
@@ -114,8 +114,11 @@ const describePause = ({ paused, step }: ShiftStatus, format: ShiftTimeFormat): 
   return `; the steps are paused by ${by} since ${format.since(since)}, ${end}${because(reason)}`
 }
 
-/** Describes what holds when an order ends. */
-export const describeAfterwards = ({ share, cause }: NonNullable<ShiftStatus['afterwards']>): string => {
+/** Describes what holds when an order ends. `isPaused`: the steps do not go on then. */
+export const describeAfterwards = (
+  { share, cause }: NonNullable<ShiftStatus['afterwards']>,
+  isPaused: boolean,
+): string => {
   switch (cause) {
     case 'guard':
       return 'nothing, because it was taken back'
@@ -124,7 +127,7 @@ export const describeAfterwards = ({ share, cause }: NonNullable<ShiftStatus['af
     case 'redis':
       return 'nothing, until Redis says what was said of it before'
     case 'steps':
-      return `${clients(share)}, and the steps go on`
+      return `${clients(share)}${isPaused ? '' : ', and the steps go on'}`
     case 'file':
       return `${clients(share)}, as the file says`
   }

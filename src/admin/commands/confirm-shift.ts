@@ -18,14 +18,14 @@ export const confirmShift = ({ group, order, before, after }: PlannedShift): Com
   const now = html`Now it gets ${describeShift(status)}.`
   switch (order.kind) {
     case 'to': {
-      const afterwards = shiftStatus(after).afterwards
+      const { afterwards, paused } = shiftStatus(after)
       return {
         title: `Shift ${formatPercent(order.share)} of the clients of ${group}?`,
         what: paragraphs(
           html`For ${spellDuration(order.ttlMs)} the candidate of ${group} gets ${formatPercent(order.share)} of the clients. ${order.share >= before.share ? 'The clients that are there stay.' : 'The others go back to the primary.'}`,
           now,
           before.isStopped && 'The order goes before that, as long as it holds.',
-          afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards)}.`,
+          afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards, paused !== null)}.`,
         ),
         ttlMs: order.ttlMs,
         ttlName: 'for',

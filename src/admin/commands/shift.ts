@@ -108,7 +108,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
       const isResumable = shift.stopped || shift.paused !== null || shift.until !== null
       return [
         ...(next === undefined ? [] : [link('to', `To ${formatPercent(next)}`, formatPercent(next))]),
-        ...(shift.step?.nextShare != null && shift.paused === null ? [link('pause', 'Pause')] : []),
+        ...(shift.step?.nextShare != null && shift.paused === null && !shift.stopped ? [link('pause', 'Pause')] : []),
         ...(isResumable ? [link('resume', 'Resume')] : []),
         ...(shift.stopped ? [] : [link('abort', 'Abort')]),
       ]
@@ -139,7 +139,7 @@ export const shiftCommands: CommandGroup = {
   choice: null,
   args: shiftArguments,
   help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(3_600_000)} unless --for says otherwise), and then what the file says
-holds again; --abort has no end. What is to stay belongs into the file.`,
+holds again: its share, or its steps, which go on from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
   examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],

@@ -1,4 +1,4 @@
-import { describeShift } from '../../admin/api/shift-status.ts'
+import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
@@ -21,6 +21,14 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   else {
     process.stdout.write(`the candidate of ${group} gets ${describeShift(candidate.shift, timesBeside(at))}\n\n`)
     process.stdout.write(`${formatTable(candidateRows(group, { ...candidate, shift: null }, at))}\n`)
+    const next = nextCommand(group, candidate.shift)
+    if (next !== null) process.stdout.write(`\n${next}\n`)
   }
   return 0
+}
+
+/** Names the command that an operator needs where the candidate waits for one; null: it waits for none. */
+const nextCommand = (group: string, { share, stopped }: ShiftStatus): string | null => {
+  if (stopped) return `to let clients go there again: lender-gateway shift ${group} --resume`
+  return share === 1 ? `to make it the upstream: lender-gateway shift ${group} --promote prints the file` : null
 }

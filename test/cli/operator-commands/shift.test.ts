@@ -42,6 +42,7 @@ describe('shift', () => {
     const paused = await runShift('risk', '--pause')
     const resumed = await runShift('risk', '--resume')
     const aborted = await runShift('risk', '--abort')
+    const shown = await runShift('risk')
 
     expect([to, paused, resumed, aborted].map(({ code, err }) => [code, err])).toEqual(Array(4).fill([0, '']))
     expect(to.out).toMatch(
@@ -52,6 +53,27 @@ describe('shift', () => {
     expect(aborted.out).toMatch(
       /^the candidate of risk gets nothing: aborted by 127.0.0.1 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
     )
+    expect(shown.out).toMatch(/\n\nto let clients go there again: lender-gateway shift risk --resume\n$/)
+  })
+
+  test('says that the steps do not go on after an order while they are paused', async () => {
+    const { runShift } = await boot()
+    await runShift('risk', '--pause')
+
+    const { out } = await runShift('risk', '--to', '3%')
+
+    expect(out).toMatch(
+      /; then 3% of the clients; the steps are paused by 127\.0\.0\.1 since .*, until an operator resumes\n$/,
+    )
+  })
+
+  test('at 100 % says how the candidate becomes the upstream', async () => {
+    const { runShift } = await boot()
+    await runShift('risk', '--to', '100%')
+
+    const { out } = await runShift('risk')
+
+    expect(out).toMatch(/\nto make it the upstream: lender-gateway shift risk --promote prints the file\n$/)
   })
 
   test('prints why an order is rejected', async () => {

@@ -14,8 +14,8 @@ export const describeVerdict = (verdict: GuardVerdict, windowMs: number): string
   const { fault, reference, operations, requests, bad, otherRequests, otherBad, boundMs } = verdict
   const [operation, ...others] = operations.map((index) => allOperations[index]?.id)
   const where = others.length === 0 && operation !== undefined ? ` to ${operation}` : ''
-  const bound = boundMs === null ? '' : `, longer than ${formatRounded(boundMs)}`
-  const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${faultWords[fault]}${bound} within ${formatDuration(windowMs)}`
+  const did = boundMs === null ? faultWords[fault] : `waited longer than ${formatRounded(boundMs)} for the head`
+  const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${did} within ${formatDuration(windowMs)}`
   const other = `${formatShare(otherBad, otherRequests)} of ${otherRequests} at the primary`
   switch (reference) {
     case 'meanwhile':

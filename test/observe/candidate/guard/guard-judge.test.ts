@@ -150,7 +150,7 @@ describe('the words', () => {
       '50 % of 320 requests to market.insights failed within 1m, and 0.2 % of 2024 at the primary',
     )
     expect(words([well, ...clients(8, { slow: [10, 200] })])).toBe(
-      '100 % of 320 requests to market.insights waited too long for the head, longer than 32ms within 1m, and 0 % of 2000 at the primary',
+      '100 % of 320 requests to market.insights waited longer than 32ms for the head within 1m, and 0 % of 2000 at the primary',
     )
     expect(words(clients(8, { failed: 10 }), [primary({ answered: 500 })])).toBe(
       '100 % of 320 requests to market.insights failed within 1m, and 0 % of 500 at the primary before, which has too few now',
