@@ -118,13 +118,25 @@ describe('an unasked 100 of an upstream', () => {
   test('that comes again and again extends no limit', async () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
-        const more = (): void => void (socket.writable && socket.write('HTTP/1.1 100 Continue\r\n\r\n', more))
-        more()
+        const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
+        socket.once('close', () => clearInterval(timer))
       }),
     )
     const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: { headers: '200ms' } } })
 
     expect((await call(port)).status).toBe(504)
+  })
+
+  test.each(['100 Continue', '103 Early Hints', '150 Other'])('without end, as %s, is no response', async (status) => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`, more))
+        more()
+      }),
+    )
+    const { port } = await bootGateway({ upstream: upstream.url })
+
+    expect((await call(port)).status).toBe(502)
   })
 
   test('in a body is a part of it', async () => {

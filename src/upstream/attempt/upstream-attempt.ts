@@ -3,6 +3,7 @@ import { CoalescedTimer, now } from '../../clock.ts'
 import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
+import { MalformedResponseError } from '../classify-error.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
 import type { RequestContent } from '../http1/write-request.ts'
@@ -35,6 +36,9 @@ export interface SendOptions {
   readonly render: (exchange: Exchange, fields: HeaderFields) => string
 }
 
+// More than any response has of them.
+const maxUnreadInterim = 100
+
 /** One attempt on its way: its connection, its timers and its response. */
 export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, ResponseBodySource {
   readonly isSentOnce: boolean
@@ -55,6 +59,8 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   #connection: UpstreamConnection | null = null
   /** The status of the response; 0: its head has not come. */
   #status = 0
+  /** How many interim responses came that go to no client. */
+  #unread = 0
   /** Whether the body is being taken, so that a gap in it is the upstream's. */
   #isFlowing = false
   /** Whether its duration counts for the endpoint's latency. */
@@ -117,7 +123,11 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   onInterim(status: number, fields: string[]): void {
     const { onInterim } = this.#exchange
-    if (onInterim === null || status > 103) return
+    // Nothing slows down an upstream that sends them without end, and each costs as much as a response.
+    if (onInterim === null && ++this.#unread > maxUnreadInterim)
+      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxUnreadInterim} interim responses`)
+    // A 100 is an answer to what no request here asks for (RFC 9110 §15.2).
+    if (onInterim === null || status === 100 || status > 103) return
     const { mutateInterim } = this.#options
     this.#exchange.responseStarted = true
     onInterim(status, mutateInterim === null ? fields : mutateInterim(fields))

@@ -16,7 +16,7 @@ export interface ResponseHandler {
    * Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time.
    */
   readonly isSentOnce: boolean
-  /** An interim response (102–199). */
+  /** An interim response (100–199). What it throws fails the request. */
   onInterim(status: number, fields: string[]): void
   /** The head of the final response; `fields` are the end-to-end ones. */
   onHead(status: number, reason: string, fields: string[]): void

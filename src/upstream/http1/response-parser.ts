@@ -5,7 +5,7 @@ import { ResponseHeadScanner } from './response-head.ts'
 
 /** Receives the parts of a response, in the order in which they come. */
 export interface ResponseEvents extends BodyEvents {
-  /** The head of an interim response, 102-199. A 100, which no request asks for, is left out (RFC 9110 §15.2). */
+  /** The head of an interim response, 100-199 but for 101. */
   interim(status: number, fields: string[]): void
   /** The head of the final response. `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
@@ -113,7 +113,7 @@ export class ResponseParser {
     const fields = this.#readFields(scanner)
     scanner.awaitHead()
     if (status < 200) {
-      if (status > 100) this.#events.interim(status, fields)
+      this.#events.interim(status, fields)
       return next
     }
     this.#events.head(status, reason, fields)

@@ -89,10 +89,14 @@ describe('an interim response', () => {
     })
   })
 
-  test('of status 100 is left out (RFC 9110 §15.2)', () => {
+  test('of status 100 is one of them: what takes them counts them', () => {
     const response = read(`HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.0 100\r\n\r\n${final}`)
 
-    expect(response).toMatchObject({ interim: [], status: 200, body: 'ok' })
+    expect(response.interim).toMatchObject([
+      [100, ['A', 'b']],
+      [100, []],
+    ])
+    expect(response).toMatchObject({ status: 200, body: 'ok' })
   })
 
   test('of status 101 is rejected: no switch was asked for', () => {

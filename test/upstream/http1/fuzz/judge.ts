@@ -76,11 +76,14 @@ const findDifference = (actual: ParsedResponse, expected: LlhttpResult): string 
     pairs.push(['fields', actual.fields, endToEnd(expected.status, expected.fields)])
   }
   if (actual.rejected === null) {
-    const interim = expected.interim.filter(([status]) => status !== 100)
     pairs.push(['body', actual.body, expected.body])
     if (!isEarly(actual, expected))
       pairs.push(['error', null, expected.rejected], ['end', actual.ended, expected.ended])
-    pairs.push(['interim', actual.interim, interim.map(([status, fields]) => [status, endToEnd(status, fields)])])
+    pairs.push([
+      'interim',
+      actual.interim,
+      expected.interim.map(([status, fields]) => [status, endToEnd(status, fields)]),
+    ])
     if (actual.reusable) pairs.push(['connection', [true, 0], [expected.persistent, expected.behind]])
   } else if (actual.status !== 0 && !expected.body.startsWith(actual.body) && !actual.body.startsWith(expected.body)) {
     pairs.push(['body', actual.body, expected.body])
