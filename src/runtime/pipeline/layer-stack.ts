@@ -238,8 +238,12 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ...(shadow === null
       ? []
       : [
-          row('shadow', `upstreams.${group}.candidate.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
-            createShadowLayer(config, rules, options.shadow),
+          row(
+            'shadow',
+            `upstreams.${group}.candidate.shadow`,
+            shadow,
+            formatShadow,
+            (rules) => copiesOf(operation, rules) && createShadowLayer(config, rules, options.shadow),
           ),
         ]),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
@@ -256,9 +260,9 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
           row(
             'guard',
             `upstreams.${group}.candidate.guard`,
-            options.candidateUse && upstream.candidate.guard,
+            upstream.candidate.guard,
             formatGuard,
-            () => guardLayer(options.guard ?? createGuardOptions(config, group)),
+            () => options.candidateUse && guardLayer(options.guard ?? createGuardOptions(config, group)),
           ),
         ]),
   ]
