@@ -117,16 +117,19 @@ const maxRequests = 3
 const pairLines = ({ kind, pairs, otherPairs }: DifferenceView): readonly string[] => {
   const [first] = pairs
   if (first === undefined || kind === 'missing' || kind === 'added') return []
-  const others = otherPairs > 0 ? [`${otherPairs} times another pair`] : []
+  const others = otherPairs > 0 ? [`${formatTimes(otherPairs)} another pair`] : []
   if (describeValues(first) !== null)
-    return [...pairs.map((pair) => `${describeValues(pair)} ${pair.count} times${lastText(pair)}`), ...others]
+    return [...pairs.map((pair) => `${describeValues(pair)} ${formatTimes(pair.count)}${lastText(pair)}`), ...others]
   if (pairs.length === 1) return ['always the same two values']
-  if (first.count === 1 && otherPairs > 0) return ['other values each time, as times and ids have']
+  if (first.count === 1 && otherPairs > 0)
+    return ['other values each time, as times and ids have: compare.ignore leaves out what is meant']
   const requests = pairs.flatMap((pair) => pair.requestId ?? []).slice(0, maxRequests)
   const compare = requests.length === 0 ? '' : `: compare the requests ${requests.join(', ')}`
   const many = `${pairs.length}${otherPairs > 0 ? ' and more' : ''} pairs of values`
-  return [`${many}, the most frequent ${first.count} times${compare}`]
+  return [`${many}, the most frequent ${formatTimes(first.count)}${compare}`]
 }
+
+const formatTimes = (count: number): string => (count === 1 ? 'once' : `${count} times`)
 
 const lastText = ({ requestId }: DifferenceView['pairs'][number]): string =>
   requestId === null ? '' : `, last in request ${requestId}`

@@ -77,11 +77,11 @@ risk.asset-valuation: /score differs in 5, all of them in the last 5 minutes
   always the same two values
 risk.asset-valuation: /id differs in 20, 0 of them in the last 5 minutes
   since 2026-11-21T01:05:00Z, 1h ago; last 2026-11-21T02:04:58Z, 2s ago, request r-1
-  other values each time, as times and ids have
+  other values each time, as times and ids have: compare.ignore leaves out what is meant
 risk.asset-valuation: another status comes in 2, 0 of them in the last 5 minutes
   since 2026-11-21T01:05:00Z, 1h ago; last 2026-11-21T02:04:58Z, 2s ago, request r-1
   200→500 2 times, last in request r-5
-  1 times another pair
+  once another pair
 
 and 100 times in further ways: the table is full
 
