@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Exchange, Handler } from '../../../src/exchange.ts'
 import { GatewayError, overloadedError } from '../../../src/failures/errors.ts'
 import type { FailureKind } from '../../../src/failures/kinds.ts'
 import { guardLayer, guardObserver } from '../../../src/layers/candidate/guard.ts'
 import { GuardCounts } from '../../../src/observe/candidate/guard/guard-counts.ts'
-import { readGuardKey } from '../../../src/observe/candidate/guard/guard-key.ts'
+import { latencyBucketEnd, readGuardKey } from '../../../src/observe/candidate/guard/guard-key.ts'
 import type { Side } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 import { exchangeRecord } from '../../observe/exchange-record.ts'
@@ -69,11 +69,19 @@ describe('what becomes of a request', () => {
   )
 
   test('a client that leaves has waited for so long', async () => {
-    const { handle, counted } = guarded(failing(new GatewayError('client-gone')))
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { handle, counted } = guarded(() => {
+      vi.advanceTimersByTime(2000)
+      return Promise.reject(new GatewayError('client-gone'))
+    })
 
     await expect(handle(on('candidate'))).rejects.toMatchObject({ kind: 'client-gone' })
 
-    expect(counted()).toMatchObject([{ side: 'candidate', isAnswered: false, outcome: 0 }])
+    const [event] = counted()
+    expect(event).toMatchObject({ side: 'candidate', isAnswered: false })
+    expect(latencyBucketEnd(Number(event?.outcome))).toBeGreaterThanOrEqual(2000)
+    expect(latencyBucketEnd(Number(event?.outcome) - 1)).toBeLessThan(2000)
   })
 
   test('one that the primary has served is a failure of the candidate, and none of the primary', async () => {
