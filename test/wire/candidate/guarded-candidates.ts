@@ -57,7 +57,7 @@ export const openAnswering = async (answering: Answering): Promise<string> => {
 
 /** What became of a candidate under load. */
 export interface GuardOutcome {
-  /** After so many milliseconds; null: it was not taken back within two windows. */
+  /** After so many milliseconds; null: it was not taken back within a window and two seconds. */
   readonly takenBackAfterMs: number | null
   readonly reason: string | null
   /** The requests of all clients meanwhile, and how many of them had no whole answer, or one of 400 and above. */
@@ -113,7 +113,7 @@ export const askUntil = async (
   return { requests, failed }
 }
 
-/** Runs a gateway under load until its candidate is taken back, or two windows are over. */
+/** Runs a gateway under load until its candidate is taken back, or a window and two seconds are over. */
 export const runGuarded = async (
   settings: Settings,
   windowMs: number,
@@ -126,7 +126,7 @@ export const runGuarded = async (
   const isDone = (): boolean => {
     const passed = performance.now() - startedAt
     if (takenBackAfterMs === null && findTakeback() !== undefined) takenBackAfterMs = Math.round(passed)
-    return takenBackAfterMs !== null || passed > 2 * windowMs + 1000
+    return takenBackAfterMs !== null || passed > windowMs + 2000
   }
   const asked = await askUntil(live, isDone, patienceMs)
   return { takenBackAfterMs, reason: (findTakeback()?.reason as string | undefined) ?? null, ...asked }
