@@ -59,8 +59,6 @@ export const rules: readonly Rule[] = [
   { text: /^npx lender-gateway endpoint drain risk http:\/\/risk-b\.internal:8080$/, way: run(1) },
   // No request had the key.
   { text: /^npx lender-gateway idempotency forget /, way: run(1) },
-  // Nothing has stopped it.
-  { text: /^npx lender-gateway shift market --resume /, way: run(1) },
   // It differs from what runs.
   { text: /^npx lender-gateway diff config\/next\.yaml /, way: run(1) },
   // No request passes meanwhile.
