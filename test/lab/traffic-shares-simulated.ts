@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import type { RetryConfig } from '../../src/config/config.ts'
 import type * as RetryModule from '../../src/layers/resilience/retry.ts'
+import type * as RetryBudgetModule from '../../src/layers/resilience/retry-budget.ts'
 import type { Endpoint } from '../../src/upstream/endpoints/endpoint.ts'
 import type * as StandingModule from '../../src/upstream/health/endpoint-health.ts'
 import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../../src/upstream/http1/connection.ts'
@@ -32,7 +33,8 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
   const load = <T>(path: string): Promise<T> => import(join(tree, path))
   const { openUpstream } = await load<typeof UpstreamModule>('src/upstream/upstream.ts')
   const { EndpointHealth } = await load<typeof StandingModule>('src/upstream/health/endpoint-health.ts')
-  const { retryLayer: retry, RetryBudget } = await load<typeof RetryModule>('src/layers/resilience/retry.ts')
+  const { retryLayer: retry } = await load<typeof RetryModule>('src/layers/resilience/retry.ts')
+  const { RetryBudget } = await load<typeof RetryBudgetModule>('src/layers/resilience/retry-budget.ts')
   const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
 
   /** Makes an endpoint that answers, and counts; with no sockets. */

@@ -1,5 +1,5 @@
 import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
-import { RetryBudget } from '../../layers/resilience/retry.ts'
+import { RetryBudget } from '../../layers/resilience/retry-budget.ts'
 import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import { byGroup, type Group, type Side } from '../../operations.ts'

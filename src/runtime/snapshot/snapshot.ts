@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
-import type { RetryBudget } from '../../layers/resilience/retry.ts'
+import type { RetryBudget } from '../../layers/resilience/retry-budget.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'

@@ -12,7 +12,7 @@ import type {
   UpstreamConfig,
 } from '../../../src/config/config.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { RetryBudget } from '../../../src/layers/resilience/retry.ts'
+import { RetryBudget } from '../../../src/layers/resilience/retry-budget.ts'
 import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../src/operations.ts'
