@@ -9,8 +9,8 @@ import type { AdminTarget } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { renderChanges } from '../render/config-diff.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { upstreamRows } from '../render/status-sections.ts'
 import { formatTable } from '../render/table.ts'
+import { upstreamRows } from '../render/upstream-rows.ts'
 
 /** Compares a gateway's running configuration with a file and prints the differences; resolves to the exit code. */
 export const showDiff = async (

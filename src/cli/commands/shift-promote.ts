@@ -10,7 +10,7 @@ import { CliError, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { renderChanges } from '../render/config-diff.ts'
 import { printJson } from '../render/output.ts'
-import { timesBeside } from '../render/status-sections.ts'
+import { timesBeside } from '../render/upstream-rows.ts'
 
 /**
  * Prints the file with the candidate of a group as its upstream, and on stderr what changes in effect; resolves to the

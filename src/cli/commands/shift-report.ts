@@ -14,8 +14,8 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { timesBeside } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
+import { timesBeside } from '../render/upstream-rows.ts'
 
 /** Gets how the answers of a group's candidate compare, and prints it; resolves to the exit code. */
 export const showShiftReport = async (

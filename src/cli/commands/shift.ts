@@ -4,8 +4,8 @@ import { getDecoded } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { candidateRows, timesBeside } from '../render/status-sections.ts'
 import { formatTable } from '../render/table.ts'
+import { candidateRows, timesBeside } from '../render/upstream-rows.ts'
 
 /** Gets how much of a group goes to its candidate, and prints it; resolves to the exit code. */
 export const showShift = async (group: string, { format, ...targetOptions }: ClientCommandOptions): Promise<number> => {

@@ -14,10 +14,10 @@ import {
   operationRows,
   renderFindings,
   renderLearning,
-  upstreamRows,
   workerRows,
 } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
+import { upstreamRows } from '../render/upstream-rows.ts'
 
 /** Gets the status of a gateway and prints it; resolves to the exit code. */
 export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {

@@ -13,7 +13,7 @@ import { type ShiftState, toShiftState } from '../../runtime/shift/shift-state.t
 import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
 import { formatPercent } from '../../units.ts'
 import { cliError } from '../client/admin-target.ts'
-import { timesBeside } from '../render/status-sections.ts'
+import { timesBeside } from '../render/upstream-rows.ts'
 
 /** The side of a group that a client is on. */
 export interface ClientSide {

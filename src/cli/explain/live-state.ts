@@ -7,8 +7,9 @@ import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts
 import { locateGateway, type TargetOptions } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { warnAboutTarget } from '../render/output.ts'
-import { limitRows, operationRows, renderFindings, renderLearning, upstreamRows } from '../render/status-sections.ts'
+import { limitRows, operationRows, renderFindings, renderLearning } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
+import { upstreamRows } from '../render/upstream-rows.ts'
 
 /** The present state of one operation in a running gateway. */
 export interface LiveState {

@@ -1,10 +1,6 @@
 import type { LearningStatus } from '../../admin/api/contract-learning.ts'
 import type { ContractStatus } from '../../admin/api/contract-report.ts'
-import { describeCompared } from '../../admin/api/describe-comparison.ts'
-import { describeShadow } from '../../admin/api/describe-shadow.ts'
-import { describeShift, type ShiftTimeFormat } from '../../admin/api/shift-status.ts'
 import type { Status } from '../../admin/api/status.ts'
-import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
 import { formatRoundedSize, formatShare } from '../../units.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
@@ -55,111 +51,6 @@ const describeWorker = ({ state, pid, config }: Status['workers'][number], hash:
   if (state === 'waiting') return 'ENDED AGAIN AND AGAIN: the next start waits, the log says why'
   return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
 }
-
-/**
- * Lists the endpoints of each group, and below them its circuit breaker and retry budget. Those of its candidate come
- * next.
- */
-export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
-  ['group', 'endpoint', 'weight', 'in flight', 'state'],
-  ...Object.entries(upstreams).flatMap(([group, upstream]): readonly TableRow[] => {
-    const { retryBudget, candidate } = upstream
-    const budget: TableRow | null =
-      retryBudget === null ? null : ['retry budget', '', '', renderRetryBudget(retryBudget)]
-    return [
-      ...labelRows(group, [...sideRows(upstream, at), ...(budget === null ? [] : [budget])]),
-      ...(candidate === null ? [] : candidateRows(group, candidate, at)),
-    ]
-  }),
-]
-
-/** Lists the endpoints of a candidate, and below them its circuit breaker, its copies, and how much goes there. */
-export const candidateRows = (
-  group: string,
-  candidate: NonNullable<UpstreamStatus['candidate']>,
-  at: number,
-): readonly TableRow[] => {
-  const { shadow, comparison, shift } = candidate
-  const copies: TableRow | null = shadow && ['copies', '', `${shadow.underWay}`, describeShadow(shadow)]
-  const compared: readonly TableRow[] = comparison === null ? [] : [['compared', '', '', describeCompared(comparison)]]
-  const share: readonly TableRow[] = shift === null ? [] : [['share', '', '', describeShift(shift, timesBeside(at))]]
-  return labelRows(`${group} candidate`, [
-    ...sideRows(candidate, at),
-    ...(copies === null ? [] : [copies]),
-    ...compared,
-    ...share,
-  ])
-}
-
-/** Formats times with how long ago or ahead they are. */
-export const timesBeside = (at: number): ShiftTimeFormat => ({
-  since: (time) => formatAgo(time, at),
-  until: (time) => formatTimeLeft(time, at),
-})
-
-/** Puts a label in front of the first of some rows. */
-const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
-  [label, ...first],
-  ...others.map((other) => ['', ...other]),
-]
-
-const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [
-  ...endpoints.map((endpoint) => endpointRow(endpoint, at)),
-  ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
-]
-
-type SideStatus = Pick<UpstreamStatus, 'endpoints' | 'breaker'>
-
-const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
-  const { url, sandbox, weight, inFlight } = endpoint
-  return [sandbox ? 'sandbox (embedded)' : url, `${weight}`, `${inFlight}`, describeEndpoint(endpoint, at)]
-}
-
-/** Describes whether an endpoint gets requests, and why not; what needs an operator is in capitals. */
-const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
-  const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil } = endpoint
-  const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
-  if (state === 'draining') {
-    if (drainUntil !== null) return `drained by an operator until ${formatTimeLeft(drainUntil, at)}`
-    return `${weight === 0 ? 'weight 0' : 'drained by the file'}${begun}: nothing new`
-  }
-  const why = `${begun}${reason === null ? '' : `: ${reason}`}`
-  if (state === 'down') return `DOWN${why}`
-  if (state === 'failing') return `FAILING${why}`
-  if (state === 'ejected')
-    return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${describeEjection(ejectedForSeconds)}`}`
-  const ready = readyUntil === null ? '' : ` by an operator until ${formatTimeLeft(readyUntil, at)}`
-  return `${state}${why}${ready}${describeWarnings(endpoint)}`
-}
-
-const describeEjection = (seconds: number): string => `tried again in ${humanizeSeconds(Math.ceil(seconds))}`
-
-const describeWarnings = ({ lastProbe, requests, failures, certificate }: EndpointStatus): string => {
-  const probe =
-    lastProbe === null || lastProbe.ok ? '' : `, last probe failed: ${lastProbe.reason ?? 'no reason given'}`
-  return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed`}${probe}${renderCertificate(certificate)}`
-}
-
-/** Renders the end of a certificate that needs an operator; empty otherwise. */
-const renderCertificate = (certificate: EndpointStatus['certificate']): string => {
-  if (certificate === null || !certificate.endsSoon) return ''
-  const { notAfter, daysLeft } = certificate
-  return daysLeft < 0 ? `, certificate EXPIRED ${notAfter}` : `, certificate EXPIRES ${notAfter}, ${daysLeft} days left`
-}
-
-const renderBreaker = ({ state, since, where, reason }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
-  if (state === 'closed') return 'closed'
-  const consequence =
-    state === 'open'
-      ? `: nothing is sent${where === null ? '' : ' there'}`
-      : state === 'half-open'
-        ? ': a few are sent, to see'
-        : ''
-  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}${consequence}${reason === null ? '' : `; ${reason}`}`
-}
-
-const renderRetryBudget = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>
-  left < 1 ? 'USED UP: nothing is retried' : `${Math.floor(left)} retries left`
 
 /** Lists how near the gateway is to its limits; what needs an operator is in capitals. */
 export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at: number): readonly TableRow[] => [

@@ -1,8 +1,9 @@
 import type { OperationView, Overview } from '../../admin/api/overview.ts'
 import type { Status } from '../../admin/api/status.ts'
 import { humanizeSeconds } from '../render/format-time.ts'
-import { limitRows, renderFindings, upstreamRows, workerRows } from '../render/status-sections.ts'
+import { limitRows, renderFindings, workerRows } from '../render/status-sections.ts'
 import { formatTable, maxLength, type TableRow } from '../render/table.ts'
+import { upstreamRows } from '../render/upstream-rows.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
 
 /** The data of one frame. */
