@@ -17,9 +17,8 @@ import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-histo
 import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
 import { preflightReload } from './runtime/reload/reload-preflight.ts'
 import { type HowToApply, type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
-import { type PreparedSharedShifts, SharedShifts } from './runtime/shift/shared-shifts.ts'
+import { SharedShifts } from './runtime/shift/shared-shifts.ts'
 import { logShift } from './runtime/shift/shift-log.ts'
-import { listShiftPlans } from './runtime/shift/shift-plan.ts'
 import type { PreparedShifts } from './runtime/shifts.ts'
 import type { SnapshotInput } from './runtime/snapshot/build-snapshot.ts'
 import { createDataPlane } from './runtime/snapshot/data-plane.ts'
@@ -196,13 +195,12 @@ class GatewayRuntime {
     const { config } = this.#reloader
     const auditLog = this.#auditLog
     const guard = this.#guard
-    const shared = await this.#sharedShifts.prepare(config)
-    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config), false, shared.findKept)
+    const shifts = await this.#sharedShifts.prepare(config)
     const initial = await this.#snapshotInput(config, shifts).catch((error) => {
-      shared.discard()
+      shifts.discard()
       throw error
     })
-    this.#commitShifts(shared, shifts)
+    this.#commitShifts(shifts)
     const size = workerCount(config)
     if (size > 1) {
       const pseudonym = createPseudonym()
@@ -219,12 +217,11 @@ class GatewayRuntime {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
     const auditChange = await this.#auditLog.prepare(config.audit)
-    const shared = await this.#sharedShifts.prepare(config)
-    const shifts = this.#overrides.shifts.prepare(listShiftPlans(config), isRollback, shared.findKept)
+    const shifts = await this.#sharedShifts.prepare(config, isRollback)
     const next = await this.#snapshotInput(config, shifts)
       .then((input) => server.prepare(input, isUrgent))
       .catch(async (error) => {
-        shared.discard()
+        shifts.discard()
         await auditChange.discard()
         throw error
       })
@@ -232,18 +229,17 @@ class GatewayRuntime {
       if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
-      shared.discard()
+      shifts.discard()
       await Promise.all([next.discard(), auditChange.discard()])
       throw error
     }
     auditChange.commit()
-    this.#commitShifts(shared, shifts)
+    this.#commitShifts(shifts)
     await next.commit()
     this.#applyLogAndWatch(config)
   }
 
-  #commitShifts(shared: PreparedSharedShifts, shifts: PreparedShifts): void {
-    shared.commit()
+  #commitShifts(shifts: PreparedShifts): void {
     shifts.commit()
     const { log } = this.#options
     for (const group of shifts.takenUp) {

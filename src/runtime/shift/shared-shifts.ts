@@ -5,16 +5,13 @@ import type { LogEvent } from '../../shared/log-event.ts'
 import type { ManagedRedis } from '../../shared/redis/managed-redis.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import type { RedisSettings } from '../../shared/redis/redis-settings.ts'
-import type { Shifts } from '../shifts.ts'
-import type { FindKeptShift, KeptShift, ShiftToKeep } from './kept-shift.ts'
+import type { PreparedShifts, Shifts } from '../shifts.ts'
+import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
 import { listShiftPlans, type ShiftPlan } from './shift-plan.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 
-/** Where the records are kept, and what is kept of the candidates that come into effect. */
-export interface PreparedSharedShifts {
-  /** Returns what is kept of a plan that begins. */
-  readonly findKept: FindKeptShift
-  commit(): void
+/** The plans of another configuration, and where their records will be kept. */
+export interface PreparedSharedShifts extends PreparedShifts {
   /** Releases what is not put into effect. */
   discard(): void
 }
@@ -47,7 +44,7 @@ const readTimeoutMs = 1000
 
 /**
  * Keeps the records of shifts in Redis, so that they outlive a restart and hold for all gateways that use it: what one
- * has written, the others take up. Without Redis it does nothing.
+ * has written, the others take up. Without Redis each gateway goes by its own.
  */
 export class SharedShifts {
   readonly #shifts: Shifts
@@ -74,21 +71,30 @@ export class SharedShifts {
     shifts.onChange = () => this.#syncSoon()
   }
 
-  /** Reads what is kept of the candidates that a configuration brings. It waits for two seconds at most. */
-  async prepare(config: Config): Promise<PreparedSharedShifts> {
+  /**
+   * Prepares the plans of another configuration, and reads what is kept of the candidates that it brings. It waits for
+   * two seconds at most.
+   */
+  async prepare(config: Config, isRollback = false): Promise<PreparedSharedShifts> {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
     const settings = entries.length === 0 ? null : keptIn(config)
     const place = settings && { settings, ...this.#links.acquire(settings) }
     const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
     const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
+    const shifts = this.#shifts.prepare(
+      plans,
+      isRollback,
+      (group, { digest }) => read.get(toKey(group, digest)) ?? null,
+    )
     return {
-      findKept: (group, { digest }) => read.get(toKey(group, digest)) ?? null,
+      ...shifts,
       commit: () => {
         if (JSON.stringify(this.#place?.settings) !== JSON.stringify(settings)) this.#seen.clear()
         this.#place?.release()
         this.#place = place
         this.#syncSoon()
+        shifts.commit()
       },
       discard: () => place?.release(),
     }

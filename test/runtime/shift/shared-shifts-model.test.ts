@@ -3,7 +3,6 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
 import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
-import { listShiftPlans } from '../../../src/runtime/shift/shift-plan.ts'
 import { Shifts } from '../../../src/runtime/shifts.ts'
 import type { ScriptArgs } from '../../../src/shared/redis/redis-script.ts'
 import { sandbox, validConfig } from '../../config/helper.ts'
@@ -85,10 +84,7 @@ class FakeGateway {
     this.cut.isCut = isCut
     const preparing = this.#keeper.prepare(config)
     await vi.advanceTimersByTimeAsync(1000)
-    const kept = await preparing
-    const prepared = this.shifts.prepare(listShiftPlans(config), false, kept.findKept)
-    kept.commit()
-    prepared.commit()
+    ;(await preparing).commit()
   }
 
   stop(): void {

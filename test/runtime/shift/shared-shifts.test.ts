@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { Config } from '../../../src/config/config.ts'
 import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
 import type { ShiftOrder } from '../../../src/runtime/shift/shift-order.ts'
-import { listShiftPlans } from '../../../src/runtime/shift/shift-plan.ts'
 import { Shifts } from '../../../src/runtime/shifts.ts'
 import { sandbox, validConfig } from '../../config/helper.ts'
 import { needProgram } from '../../helpers/program.ts'
@@ -40,12 +39,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     const [news, events]: readonly [string[], string[]] = [[], []]
     const shifts = new Shifts((group, what, { share, reason }) => news.push(`${group} ${what} ${share} ${reason}`))
     const keeper = new SharedShifts(shifts, (_, event) => void events.push(event))
-    const apply = async (next: Config): Promise<void> => {
-      const kept = await keeper.prepare(next)
-      const prepared = shifts.prepare(listShiftPlans(next), false, kept.findKept)
-      kept.commit()
-      prepared.commit()
-    }
+    const apply = async (next: Config): Promise<void> => (await keeper.prepare(next)).commit()
     const stop = (): void => {
       keeper.close()
       shifts.clear()
@@ -155,14 +149,24 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
   })
 
   describe('while Redis is away', () => {
-    test('a gateway that starts sends nothing to the candidate, waits a second at most, and goes on when it is back', async () => {
+    const freeze = (): void => {
+      redis.freeze()
+      onTestFinished(() => redis.thaw())
+    }
+
+    /** Takes a candidate back and stops Redis; returns the configuration of a gateway that starts then. */
+    const takeBackAndFreeze = async (): Promise<Config> => {
       const config = configOf(shared)
       const first = await start(config)
       first.shifts.takeBack('risk', 'it fails')
       await untilKept(config, { isStopped: true })
       first.stop()
-      redis.freeze()
-      onTestFinished(() => redis.thaw())
+      freeze()
+      return config
+    }
+
+    test('a gateway that starts sends nothing to the candidate, waits a second at most, and goes on when it is back', async () => {
+      const config = await takeBackAndFreeze()
 
       const second = await start(config)
       const held = second.risk()
@@ -175,8 +179,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     })
 
     test('a candidate of which nothing is kept begins when Redis is back', async () => {
-      redis.freeze()
-      onTestFinished(() => redis.thaw())
+      freeze()
 
       const gateway = await start(configOf(shared))
       const held = gateway.risk()
@@ -188,13 +191,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     })
 
     test('an operator has the last word, also when Redis is back', async () => {
-      const config = configOf(shared)
-      const first = await start(config)
-      first.shifts.takeBack('risk', 'it fails')
-      await untilKept(config, { isStopped: true })
-      first.stop()
-      redis.freeze()
-      onTestFinished(() => redis.thaw())
+      const config = await takeBackAndFreeze()
       const second = await start(config)
 
       second.order({ kind: 'to', share: 0.5, ttlMs: hour })
@@ -211,8 +208,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       const config = configOf(stepped)
       const [a, b] = [await start(config), await start(config)]
       await untilKept(config, { share: 0.01 })
-      redis.freeze()
-      onTestFinished(() => redis.thaw())
+      freeze()
 
       a.shifts.takeBack('risk', 'it fails')
       b.order({ kind: 'pause', ttlMs: null })
