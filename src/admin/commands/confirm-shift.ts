@@ -5,10 +5,9 @@ import type { CommandConfirmation } from './command.ts'
 import { paragraphs, spellDuration } from './phrases.ts'
 import type { PlannedShift } from './plan-shift.ts'
 
-// Where the file has no steps: as others shift.
 const usualShares: readonly number[] = [0.01, 0.05, 0.25, 0.5, 1]
 
-/** Lists the shares that an operator may want: those of the steps that are to come, or the usual ones. */
+/** Lists the shares that an operator may want: the usual ones, and that of the next step. */
 export const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly number[] =>
   [...new Set([...usualShares, ...(step?.nextShare == null ? [] : [step.nextShare])])].sort((a, b) => a - b)
 

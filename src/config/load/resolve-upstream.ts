@@ -31,43 +31,20 @@ export function resolveUpstream(given: ParsedUpstream, defaults: Defaults): Upst
 
 /** Merges a candidate with the upstream of its group, as a group is merged with the defaults. */
 const resolveCandidate = (given: ParsedCandidate, upstream: UpstreamConfig): CandidateConfig => {
-  const {
-    endpoints,
-    host,
-    request,
-    response,
-    timeouts,
-    keepAlive,
-    maxConnections,
-    maxPending,
-    resolve,
-    tls,
-    balance,
-    slowStart,
-    healthCheck,
-    outlier,
-    circuitBreaker,
-    ...own
-  } = given
-  const stated = {
-    host,
-    request,
-    response,
-    timeouts,
-    keepAlive,
-    maxConnections,
-    maxPending,
-    resolve,
-    tls,
-    balance,
-    slowStart,
-  }
+  const { share, steps, guard, shadow, clients, fallback, expose, ...asUpstream } = given
+  const { healthCheck, outlier, circuitBreaker, ...stated } = asUpstream
+  const { tls } = stated
   return {
-    ...own,
+    share,
+    steps,
+    guard,
+    shadow,
+    clients,
+    fallback,
+    expose,
     digest: hashValue({ ...given, tls: tls && { ...tls, ca: null, certificate: null, key: null } }),
     upstream: {
       ...mergeLevels<UpstreamConfig>(stated, upstream),
-      endpoints,
       healthCheck: requirePath(resolvePolicy(healthCheck, upstream.healthCheck, healthCheckSchema)),
       outlier: resolvePolicy(outlier, upstream.outlier, outlierSchema),
       circuitBreaker: resolvePolicy(circuitBreaker, upstream.circuitBreaker, circuitBreakerSchema),

@@ -1,12 +1,15 @@
-import { allOperations, groups } from '../../operations.ts'
+import { allOperations, type Group, groups } from '../../operations.ts'
 import type { WarningRule } from '../rules/rule.ts'
+
+const hasOperation = (group: Group, method: 'GET' | 'POST'): boolean =>
+  allOperations.some((each) => each.group === group && each.method === method)
 
 /** Warns of words about POSTs in groups that have none, and of a promise that is not used. */
 const unusedPostWords: WarningRule = ({ config: { upstreams } }) =>
   groups.map((group) => {
     const shadow = upstreams[group].candidate?.shadow ?? null
     if (shadow === null) return null
-    const hasPosts = allOperations.some((each) => each.group === group && each.method === 'POST')
+    const hasPosts = hasOperation(group, 'POST')
     const path = ['upstreams', group, 'candidate', 'shadow']
     if (shadow.posts)
       return (
@@ -47,7 +50,7 @@ const noiseOfPosts: WarningRule = ({ config: { upstreams } }) =>
   groups.map(
     (group) =>
       upstreams[group].candidate?.shadow?.compare?.noise === true &&
-      allOperations.every((each) => each.group !== group || each.method !== 'GET') && {
+      !hasOperation(group, 'GET') && {
         path: ['upstreams', group, 'candidate', 'shadow', 'compare', 'noise'],
         message: 'this does nothing: the group has no GET, and a POST is never sent to the primary twice',
         expected: 'what differs from one answer to the next under ignore',
@@ -62,7 +65,7 @@ const nothingCopied: WarningRule = ({ config: { upstreams } }) =>
     const shadow = upstreams[group].candidate?.shadow ?? null
     if (shadow === null || shadow.sample === 0 || shadow.posts || shadow.sideEffects !== null) return null
     return (
-      allOperations.every((each) => each.group !== group || each.method !== 'GET') && {
+      !hasOperation(group, 'GET') && {
         path: ['upstreams', group, 'candidate', 'shadow'],
         message: 'this does nothing: the group has no GET, and its POSTs are not copied',
         expected: 'posts: true and sideEffects: none, or no shadow',
