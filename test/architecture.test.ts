@@ -34,6 +34,7 @@ const rooms: readonly (readonly string[])[] = [
   [
     'version.ts',
     'exchange.ts',
+    'exchange-outcomes.ts',
     'sides.ts',
     'body.ts',
     'contract/',

@@ -1,5 +1,6 @@
 import { epochMs } from '../clock.ts'
-import type { ClientIdentity, ExchangeTrace, IdempotencyRecord } from '../exchange.ts'
+import type { ClientIdentity, ExchangeTrace } from '../exchange.ts'
+import type { IdempotencyRecord } from '../exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
 import { failureTable } from '../failures/kinds.ts'
 import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from './exchange-record.ts'

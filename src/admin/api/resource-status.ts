@@ -2,7 +2,7 @@
  * The members of /status about limits, tokens, the cache and idempotency: how full each is, and the health of the
  * servers behind it.
  */
-import { zeroCacheOutcomes } from '../../exchange.ts'
+import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
 import { zeroRedisCacheCounts } from '../../layers/cache/redis/redis-cache-store.ts'
 import type { CacheReport } from '../../runtime/report/cache-report.ts'
 import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'

@@ -1,5 +1,6 @@
 import { epochMs } from '../../clock.ts'
-import type { CacheOutcome, Exchange, ProxyResponse } from '../../exchange.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
+import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import { adoptAttempts } from '../../shared/background-exchange.ts'

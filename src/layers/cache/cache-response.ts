@@ -1,4 +1,5 @@
-import type { CacheOutcome, Exchange, ProxyResponse } from '../../exchange.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
+import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { CacheKey } from './cache-store.ts'
 import type { SharedResult } from './fetch-context.ts'

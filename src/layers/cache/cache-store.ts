@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { zeroCacheOutcomes } from '../../exchange.ts'
+import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
 import { type CacheOutcomeCounts, CachePartition } from './partition.ts'
 import { maxOutsideShare, PinnedBytes } from './pinned-bytes.ts'

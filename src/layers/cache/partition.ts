@@ -1,4 +1,5 @@
-import type { CacheOutcome, Exchange } from '../../exchange.ts'
+import type { Exchange } from '../../exchange.ts'
+import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
 import type { CacheKey, CacheStore, Reservation, Resource } from './cache-store.ts'
 import { HitForMiss } from './hit-for-miss.ts'

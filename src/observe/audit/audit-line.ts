@@ -1,4 +1,4 @@
-import type { IdempotencyRecord } from '../../exchange.ts'
+import type { IdempotencyRecord } from '../../exchange-outcomes.ts'
 import type { Side } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'

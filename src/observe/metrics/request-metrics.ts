@@ -1,4 +1,4 @@
-import { zeroIdempotencyOutcomes } from '../../exchange.ts'
+import { zeroIdempotencyOutcomes } from '../../exchange-outcomes.ts'
 import type { FailedAttempt } from '../../failures/errors.ts'
 import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
 import type { AuthMethod, FailureReason } from '../../failures/reasons.ts'

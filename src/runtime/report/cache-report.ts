@@ -1,4 +1,4 @@
-import type { CacheOutcome } from '../../exchange.ts'
+import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import { pluck, sum, sumReports, worstWorker } from '../../observe/sum-reports.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../../shared/redis/redis-settings.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { zeroCacheOutcomes } from '../../../src/exchange.ts'
+import { zeroCacheOutcomes } from '../../../src/exchange-outcomes.ts'
 import { zeroRedisCacheCounts } from '../../../src/layers/cache/redis/redis-cache-store.ts'
 import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'

@@ -1,0 +1,37 @@
+/**
+ * Counts, all 0, by what an operation's cache did. `collapsed`: the response of a fetch that another exchange had
+ * begun.
+ */
+export const zeroCacheOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, collapsed: 0, bypass: 0 }
+
+/** What an operation's cache did for a response. */
+export type CacheOutcome = keyof typeof zeroCacheOutcomes
+
+/**
+ * Counts, all 0, by what became of a request with a key of idempotency. `processed`: it was the first. `free`: it was
+ * the first, and certainly not processed. `abandoned`: it was the first, and goes on without its client. `unkept`: it
+ * was processed before, and the response is not there. `refused`: it could not be remembered. `unprotected`: it could
+ * not, and was forwarded all the same.
+ */
+export const zeroIdempotencyOutcomes = {
+  processed: 0,
+  free: 0,
+  unknown: 0,
+  abandoned: 0,
+  replayed: 0,
+  'in-progress': 0,
+  'outcome-unknown': 0,
+  unkept: 0,
+  reused: 0,
+  refused: 0,
+  unprotected: 0,
+}
+
+/** What became of a request with a key of idempotency. */
+export type IdempotencyOutcome = keyof typeof zeroIdempotencyOutcomes
+
+/** What became of a request with a key, and the request that the key came with first, where it is another one. */
+export interface IdempotencyRecord {
+  readonly outcome: IdempotencyOutcome
+  readonly firstRequestId: string | null
+}
