@@ -12,17 +12,11 @@ import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
+import { askAdmin, blocksBelow, runBlock, textsOf } from './documented-steps.ts'
 import { read } from './files.ts'
 
 const [npm, curl] = [await needProgram('npm'), await needProgram('curl')]
 const wait = { timeout: 60_000, interval: 250 }
-
-/** Takes the blocks of the page below a heading, as language and text. */
-const blocksBelow = (heading: string): readonly (readonly [language: string, text: string])[] => {
-  const [, below = ''] = read('docs/contract.md').split(`\n${heading}\n`)
-  const [section = ''] = below.split(/^## /m)
-  return [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => [language, text])
-}
 
 interface Report {
   readonly contract: {
@@ -56,13 +50,8 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     writeFileSync(join(checkout.folder, 'home/.curlrc'), 'silent\n') // a 400 is to be shown
     const contract = join(checkout.folder, 'config/contract.yaml')
 
-    const run = async (text: string): Promise<string> => {
-      const { code, output } = await checkout.run(`set -e\n${text}`, pinned)
-      expect([code, output]).toEqual([0, output])
-      return output
-    }
-    const ask = async <T>(path: string): Promise<T> =>
-      (await (await fetch(`http://127.0.0.1:${adminPort}${path}`)).json()) as T
+    const run = (text: string) => runBlock(checkout, text)
+    const ask = <T>(path: string) => askAdmin<T>(adminPort, path)
     const operation = async () => (await ask<Report>('/contract')).contract?.operations['valuation.score']
     const findings = async () => (await ask<Status>('/status')).findings
     const causes = async () => (await findings()).map(({ cause }) => cause).join('\n')
@@ -73,12 +62,11 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
         body: JSON.stringify({ asset, amount: 1 }),
       })
 
-    const blocks = blocksBelow('## In ten minutes: from nothing to enforce')
-    const of = (wanted: string) => blocks.flatMap(([language, text]) => (language === wanted ? [text] : []))
-    const [learn = '', traffic = '', draft = '', check = '', look = ''] = of('sh')
-    const [edit = '', name = '', enforce = ''] = of('yaml')
-    const [sample = ''] = of('json')
-    const [sampled = '', rejected = ''] = of('console')
+    const blocks = blocksBelow('docs/contract.md', '## In ten minutes: from nothing to enforce')
+    const [learn = '', traffic = '', draft = '', check = '', look = ''] = textsOf(blocks, 'sh')
+    const [edit = '', name = '', enforce = ''] = textsOf(blocks, 'yaml')
+    const [sample = ''] = textsOf(blocks, 'json')
+    const [sampled = '', rejected = ''] = textsOf(blocks, 'console')
     expect(blocks.map(([language]) => language).join(' ')).toBe('sh sh sh yaml yaml sh json console sh yaml console')
     const gateway = serve(checkout.file)
     await waitForListening(gateway)

@@ -6,12 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeCheckout } from '../commands/checkout.ts'
-import { pinned } from '../commands/nodes.ts'
 import { startBackEnd } from '../helpers/back-end-nginx.ts'
 import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { askAdmin, blocksBelow, runBlock, textsOf } from './documented-steps.ts'
 import { read } from './files.ts'
 
 const [npm, nginx] = [await needProgram('npm'), await needProgram('nginx')]
@@ -35,14 +35,6 @@ interface Status {
   }
 }
 
-/** Takes the blocks of the page below a heading, by their language. */
-const blocksBelow = (heading: string): ((language: string) => readonly string[]) => {
-  const [, below = ''] = read('docs/rerouting.md').split(`\n${heading}\n`)
-  const [section = ''] = below.split(/^## /m)
-  const blocks = [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
-  return (wanted) => blocks.flatMap(([, language, text = '']) => (language === wanted ? [text] : []))
-}
-
 describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last client', () => {
   test('by the blocks of the page: only the defect of the candidate fails requests', { timeout: 420_000 }, async () => {
     const [port, adminPort] = [await freePort(), await freePort()]
@@ -56,9 +48,9 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
         .replaceAll('every: 15m', 'every: 10s')
     const checkout = makeCheckout(npm.path ?? '', mapped)
     onTestFinished(() => checkout.remove())
-    const of = blocksBelow('## A reroute, from the first copy to the last client')
-    const [group = '', steps = ''] = of('yaml').map(mapped)
-    const [tryIt = '', report = '', look = '', resume = '', promote = ''] = of('sh')
+    const blocks = blocksBelow('docs/rerouting.md', '## A reroute, from the first copy to the last client')
+    const [group = '', steps = ''] = textsOf(blocks, 'yaml').map(mapped)
+    const [tryIt = '', report = '', look = '', resume = '', promote = ''] = textsOf(blocks, 'sh')
     const config = read('config/gateway.yaml')
       .replace(/\$\{PORT:-8080\}/, String(port))
       .replace(/\$\{ADMIN_PORT:-9901\}/, String(adminPort))
@@ -66,15 +58,10 @@ describe.skipIf(npm.missing ?? nginx.missing)('from the first copy to the last c
     const withMarket = (text: string): string => config.replace(/^ {2}market: sandbox.*\n/m, text)
     const write = (market: string): void =>
       writeFileSync(checkout.file, `${withMarket(market)}\nworkers: 2\nshutdown: { wait: 0s }\n`)
-    const run = async (text: string): Promise<string> => {
-      const { code, output } = await checkout.run(`set -e\n${text}`, pinned)
-      expect([code, output]).toEqual([0, output])
-      return output
-    }
-    const ask = async <T>(path: string): Promise<T> =>
-      (await (await fetch(`http://127.0.0.1:${adminPort}${path}`)).json()) as T
-    const shift = async () => (await ask<Status>('/status')).upstreams.market.candidate?.shift ?? null
-    const causes = async () => (await ask<Status>('/status')).findings.map(({ cause }) => cause).join('\n')
+    const run = (text: string) => runBlock(checkout, text)
+    const status = () => askAdmin<Status>(adminPort, '/status')
+    const shift = async () => (await status()).upstreams.market.candidate?.shift ?? null
+    const causes = async () => (await status()).findings.map(({ cause }) => cause).join('\n')
 
     write(`  market: ${old.origin}\n`)
     const gateway = serve(checkout.file)

@@ -12,18 +12,15 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openServer, steadyLoad } from '../helpers/steady-load.ts'
+import { blocksBelow, textsOf } from './documented-steps.ts'
 import { at, manifestOf, read, root, scratch } from './files.ts'
 import { type StandIn, standIn } from './systemd-stand-in.ts'
 
 const run = promisify(execFile)
 const [git, openssl] = [await needProgram('git'), await needProgram('openssl')]
 
-/** Takes the shell blocks of a page below a heading, down to the next one. */
-const blocksBelow = (page: string, heading: string): readonly string[] => {
-  const [, below = ''] = `\n${read(page)}`.split(`\n${heading}\n`)
-  const [section = ''] = below.split(/^#+ \w/m)
-  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
-}
+/** Takes the shell blocks of a page below a heading. */
+const commandsBelow = (page: string, heading: string): readonly string[] => textsOf(blocksBelow(page, heading), 'sh')
 
 /** Makes a repository with the versions 0.1.0 and 0.2.0 of these sources, on ports and an upstream of the test's. */
 const makeRepository = (folder: string, site: (text: string) => string = (text) => text): void => {
@@ -91,11 +88,11 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
       const response = await fetch(`http://127.0.0.1:${adminPort}/status`, { headers: { Authorization } })
       return ((await response.json()) as { readonly version: string }).version
     }
-    const [install] = blocksBelow('docs/deploying.md', '## systemd')
-    const [socket] = blocksBelow('docs/deploying.md', '### Restarts under systemd')
-    const [upgrade] = blocksBelow('docs/upgrading.md', '### Forward under systemd')
-    const [back] = blocksBelow('docs/upgrading.md', '### Back under systemd')
-    const [short] = blocksBelow('docs/upgrading.md', '# Upgrading, and going back')
+    const [install] = commandsBelow('docs/deploying.md', '## systemd')
+    const [socket] = commandsBelow('docs/deploying.md', '### Restarts under systemd')
+    const [upgrade] = commandsBelow('docs/upgrading.md', '### Forward under systemd')
+    const [back] = commandsBelow('docs/upgrading.md', '### Back under systemd')
+    const [short] = commandsBelow('docs/upgrading.md', '# Upgrading, and going back')
 
     await shell(install)
     await expect.poll(version, { timeout: 30_000 }).toBe('0.1.0')
@@ -144,7 +141,7 @@ describe.skipIf(openssl.missing)('the commands for Kubernetes', () => {
       "kubectl get pods "*) echo pod/a pod/b ;;
       "docker run "*" check "*) exec node ${root}/src/main.ts check gateway/gateway.yaml ;;`,
     )
-    const blocks = ['Forward', 'Back'].flatMap((way) => blocksBelow(page, `### ${way} in Kubernetes`))
+    const blocks = ['Forward', 'Back'].flatMap((way) => commandsBelow(page, `### ${way} in Kubernetes`))
     const shell = (block: string) =>
       run('sh', ['-e', '-c', block], { env: { ...process.env, PATH: path }, cwd: folder })
 
@@ -174,7 +171,7 @@ describe.skipIf(git.missing)('the commands for Compose', () => {
       "docker compose up "*) grep -o '"version":"[0-9.]*"' ${checkout}/package.json ;;`,
     )
     const shell = (way: string) => {
-      const [block = ''] = blocksBelow(page, `### ${way} with Compose`)
+      const [block = ''] = commandsBelow(page, `### ${way} with Compose`)
       const text = block.replace(/\bNEW\b/, '0.2.0').replace(/\bOLD\b/, '0.1.0')
       return run('sh', ['-e', '-c', text], { env: { ...process.env, PATH: path }, cwd: checkout })
     }

@@ -3,11 +3,8 @@
  * [EXAMPLES]`. The secrets are made here and stand in the first file, so that nothing else of the process has to know
  * them.
  */
-import { randomBytes } from 'node:crypto'
-import { appendFileSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
-import { writeHeapSnapshot } from 'node:v8'
 import { ComparisonCounts } from '../../../src/observe/candidate/comparison-counts.ts'
+import { newSecret, writeSettledHeap } from '../../helpers/secrets-in-heap.ts'
 import { answer } from './compare/answer.ts'
 
 const [secretsFile = '', heapFile = '', examples = 'false'] = process.argv.slice(2)
@@ -31,15 +28,7 @@ const request = { operation: 'market.insights', requestId: 'r-1', at: 0 } as con
 
 /** Plants two new secrets, which no variable holds afterwards. */
 const round = (): void => {
-  // Letters alone: nothing in its look says that it is data.
-  const secret = (): string => {
-    const text = randomBytes(12)
-      .toString('hex')
-      .replace(/\d/g, (digit) => String.fromCharCode(103 + Number(digit)))
-    appendFileSync(secretsFile, `${text}\n`)
-    return text
-  }
-  const documents = [secret(), secret()].map((text) => ({
+  const documents = [newSecret(secretsFile), newSecret(secretsFile)].map((text) => ({
     fields: ['X-Owner', text],
     bodies: [
       { name: text, ignored: text, list: [{ id: text, name: text }], nested: { deep: [{ name: `a ${text}` }] } },
@@ -58,11 +47,5 @@ const round = (): void => {
 }
 
 for (let i = 0; i < 20; i++) round()
-// V8 keeps the text of the last match.
-'x'.match(/x/)
-for (let i = 0; i < 5; i++) {
-  globalThis.gc?.()
-  await wait(20)
-}
-writeHeapSnapshot(heapFile)
+await writeSettledHeap(heapFile)
 console.log(`${counts.report.rows.length + counts.report.noise.length} places`)

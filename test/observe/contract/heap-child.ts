@@ -2,13 +2,9 @@
  * Learns from traffic with secrets in it, in a process of its own, and writes its heap: `heap-child.ts SECRETS HEAP`.
  * The secrets are made here and stand in the first file, so that nothing else of the process has to know them.
  */
-
-import { randomBytes } from 'node:crypto'
-import { appendFileSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
-import { writeHeapSnapshot } from 'node:v8'
 import { createLearner } from '../../../src/observe/contract/learner.ts'
 import { allOperations } from '../../../src/operations.ts'
+import { newSecret, writeSettledHeap } from '../../helpers/secrets-in-heap.ts'
 import { learnerOptions } from './learn-hidden-contract.ts'
 import { type Observed, plantSecret, requestWith, responseWith } from './planted-secret.ts'
 
@@ -17,11 +13,7 @@ const learner = createLearner(learnerOptions)
 
 /** Plants a new secret, which no variable holds afterwards. */
 const round = (): void => {
-  // Letters alone: nothing in its look says that it is data.
-  const secret = randomBytes(12)
-    .toString('hex')
-    .replace(/\d/g, (digit) => String.fromCharCode(103 + Number(digit)))
-  appendFileSync(secretsFile, `${secret}\n`)
+  const secret = newSecret(secretsFile)
   for (const [at, planted] of plantSecret(secret).entries()) {
     const { id } = allOperations[at % allOperations.length] ?? allOperations[0]
     const observe = ({ request, response }: Observed): void => {
@@ -39,11 +31,5 @@ const round = (): void => {
 }
 
 for (let i = 0; i < 20; i++) round()
-// V8 keeps the text of the last match.
-'x'.match(/x/)
-for (let i = 0; i < 5; i++) {
-  globalThis.gc?.()
-  await wait(20)
-}
-writeHeapSnapshot(heapFile)
+await writeSettledHeap(heapFile)
 console.log(`${learner.report.operations.size} operations learnt`)
