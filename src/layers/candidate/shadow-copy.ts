@@ -6,13 +6,12 @@ import { getFirstFieldValue } from '../../header-fields.ts'
 import { type ShadowDropReason, toShadowOutcome } from '../../observe/candidate/shadow-counts.ts'
 import type { ShadowAnswer, ShadowedRequest } from '../../observe/candidate/shadow-pair.ts'
 import { createBackgroundExchange } from '../../shared/background-exchange.ts'
-import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { WholeBody } from '../../shared/bodies/buffered-request-body.ts'
-import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
 import { ObservedResponseBody } from '../../shared/bodies/observed-response-body.ts'
 import { hasTokenInQuery } from '../../shared/token-in-query.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
 import { CandidateReader } from './candidate-reader.ts'
+import { CopiedRequest } from './copied-request.ts'
 import type { CopyDestination, ShadowOptions } from './shadow.ts'
 import type { StoppableCopy } from './shadow-copies.ts'
 
@@ -26,14 +25,10 @@ export class ShadowCopy implements StoppableCopy {
   readonly #destination: CopyDestination
   readonly #options: ShadowOptions
   readonly #timer = new CoalescedTimer(() => (this.#own === null ? this.#begin() : this.#onTimeout()))
-  readonly #requestBody: BodyCopy
+  readonly #request: CopiedRequest
   readonly #primary: AnswerRecorder
   readonly #candidate: AnswerRecorder
   readonly #reader: CandidateReader
-  /** When the primary got the request, in ms since the epoch. Null: it has not. */
-  #sentAt: number | null = null
-  /** Whether the whole body has been copied, or there is none. */
-  #isBodyComplete: boolean
   /** The exchange with the candidate. Null: it has not begun. */
   #own: Exchange | null = null
   /** Whether what the primary answers is of use: nothing has cut it but the primary itself. */
@@ -45,15 +40,16 @@ export class ShadowCopy implements StoppableCopy {
     this.#exchange = exchange
     this.#destination = destination
     this.#options = options
-    this.#requestBody = new BodyCopy(maxBody, copies.room, exchange.body.length)
+    this.#request = new CopiedRequest(exchange, maxBody, copies.room, {
+      onSent: () => {
+        this.#primary.sentAt = now()
+      },
+      onReady: () => this.#beginLater(),
+      onDropped: (reason) => this.#drop(reason),
+    })
     this.#primary = new AnswerRecorder(maxBody, copies.room)
     this.#candidate = new AnswerRecorder(maxBody, copies.room)
     this.#reader = new CandidateReader(this.#candidate, this.#primary, maxBody, (error) => this.#onCandidateEnd(error))
-    this.#isBodyComplete = exchange.body.length === 0
-    exchange.onSent = () => this.#onSent()
-    const { body } = exchange
-    if (!this.#isBodyComplete && !body.replayable && !this.#isTooLong)
-      copyRequestBody(body, this.#requestBody, () => this.#onBody())
   }
 
   /** Takes the primary's response, and returns the one to hand on: the same. */
@@ -90,35 +86,6 @@ export class ShadowCopy implements StoppableCopy {
     return this.#destination.afterMs !== null
   }
 
-  get #isTooLong(): boolean {
-    return (this.#exchange.body.length ?? 0) > this.#options.maxBody
-  }
-
-  #onSent(): void {
-    this.#primary.sentAt = now()
-    if (this.#sentAt !== null || this.#isOver) return
-    this.#sentAt = epochMs()
-    const { body } = this.#exchange
-    if (this.#isTooLong) this.#drop('body-too-large')
-    else if (this.#isBodyComplete) this.#beginLater()
-    else if (body.replayable)
-      body.read().then(
-        (chunks) => this.#onRead(chunks),
-        () => this.#drop('body-unfinished'),
-      )
-  }
-
-  /** Takes a body that was read before it was sent. */
-  #onRead(chunks: readonly Buffer[]): void {
-    for (const chunk of chunks) this.#requestBody.push(chunk)
-    this.#onBody()
-  }
-
-  #onBody(): void {
-    this.#isBodyComplete = true
-    if (this.#sentAt !== null) this.#beginLater()
-  }
-
   /** Begins after what is written in this turn of the event loop: the primary's request first of all. */
   #beginLater(): void {
     if (!this.#options.copies.work.add(() => this.#admit())) this.#drop('full')
@@ -127,7 +94,7 @@ export class ShadowCopy implements StoppableCopy {
   #admit(): void {
     if (this.#isOver || this.#own !== null) return
     const { forwardsCredentials, afterMs } = this.#destination
-    const { failure } = this.#requestBody
+    const { failure } = this.#request
     if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
     if (!forwardsCredentials && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
     const refused = this.#options.copies.begin(this)
@@ -141,7 +108,7 @@ export class ShadowCopy implements StoppableCopy {
     const { counts, send, toFields } = this.#destination
     const own = createBackgroundExchange(this.#exchange, true)
     own.fields = toFields(this.#exchange.fields)
-    own.body = new WholeBody(this.#requestBody.bytes)
+    own.body = new WholeBody(this.#request.body)
     own.trace = null
     own.onSent = () => {
       this.#candidate.sentAt = now()
@@ -171,13 +138,9 @@ export class ShadowCopy implements StoppableCopy {
   /** Ends the primary's side; null: with a whole answer. */
   #endPrimary(error: GatewayError | null): void {
     if (this.#isOver || this.#primary.answer !== null) return
-    if (this.#own === null && !this.#isBodyComplete) {
-      // It will never be complete.
-      if (this.#sentAt === null) this.#end()
-      else this.#drop('body-unfinished')
-      return
-    }
-    if (this.#sentAt === null) return this.#end()
+    if (this.#request.sentAt === null) return this.#end()
+    // It will never be whole.
+    if (this.#own === null && !this.#request.isWhole) return this.#drop('body-unfinished')
     this.#isPairable = error === null || isAnswer(error)
     this.#primary.end(error?.kind ?? null)
     this.#reader.readOn()
@@ -221,7 +184,7 @@ export class ShadowCopy implements StoppableCopy {
     const { operation, fields } = this.#exchange
     const { requestIdField } = this.#options
     const requestId = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
-    return { operation: operation.id, requestId: requestId ?? null, at: this.#sentAt ?? epochMs() }
+    return { operation: operation.id, requestId: requestId ?? null, at: this.#request.sentAt ?? epochMs() }
   }
 
   #drop(reason: ShadowDropReason): void {
@@ -238,12 +201,9 @@ export class ShadowCopy implements StoppableCopy {
   /** Gives back everything but the answers. */
   #leave(): void {
     this.#isOver = true
-    this.#exchange.onSent = null
     this.#timer.clear()
     this.#options.copies.end(this)
-    // Some of it may wait to be written.
-    if (this.#own === null || this.#own.bodySent) this.#requestBody.close()
-    else this.#requestBody.release()
+    this.#request.close(this.#own !== null && !this.#own.bodySent)
   }
 
   #freeAnswers(): void {
