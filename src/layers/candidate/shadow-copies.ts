@@ -2,6 +2,7 @@ import { createShadowCounts, type ShadowReport } from '../../observe/candidate/s
 import { BodyRoom } from '../../shared/bodies/body-room.ts'
 import type { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 import { type SlotEntry, SlotList } from '../../slot-list.ts'
+import { CopyBackoff } from './copy-backoff.ts'
 
 /** A copy that is under way. */
 export interface StoppableCopy extends SlotEntry {
@@ -31,6 +32,8 @@ export class ShadowCopies {
   readonly room = new BodyRoom(0)
   /** What is done with pairs when nothing waits for it. */
   readonly work: DeferredWork
+  /** Whether the candidate gives answers that are worth a copy. */
+  readonly backoff = new CopyBackoff()
   readonly #underWay = new SlotList<StoppableCopy>()
   #repeating = 0
   #concurrency = 0
@@ -54,6 +57,8 @@ export class ShadowCopies {
   set bounds({ concurrency, maxBytes }: ShadowBounds) {
     this.#concurrency = concurrency
     this.room.maxBytes = maxBytes
+    // The configuration may be another one.
+    this.backoff.reset()
   }
 
   /** How many requests are on their way to the primary once more, or wait for that. */
@@ -62,9 +67,10 @@ export class ShadowCopies {
   }
 
   /** Lets a copy begin; a reason: it may not. */
-  begin(copy: StoppableCopy): 'full' | 'stopped' | null {
+  begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
     if (this.#isStopped) return 'stopped'
     if (this.#underWay.size >= this.#concurrency) return 'full'
+    if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
     this.#underWay.add(copy)
     if (copy.isRepeat) this.#repeating++
     return null

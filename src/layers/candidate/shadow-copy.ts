@@ -128,9 +128,11 @@ export class ShadowCopy implements StoppableCopy {
 
   #onCandidateEnd(error: GatewayError | null): void {
     if (this.#isOver) return
-    const { status } = this.#candidate
+    const { status, answer } = this.#candidate
     const { outcomes } = this.#destination.counts
     outcomes[error !== null || status === null ? 'failed' : toShadowOutcome(status)]++
+    const isCut = answer?.body.bytes === null && answer.body.sha256 === null
+    if (!this.isRepeat) this.#options.copies.backoff.end(error === null && !isCut)
     this.#own?.finish()
     this.#settle()
   }

@@ -448,9 +448,69 @@ describe('a body of a request', () => {
     expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
     expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
   })
+
+  test('that is read before it is sent, and whose client leaves, is dropped once', async () => {
+    const { layer, counts } = shadowing()
+    const gone = new GatewayError('client-gone')
+    const { promise, reject } = Promise.withResolvers<readonly Buffer[]>()
+    const body: RequestBody = { ...streaming(null), replayable: true, read: () => promise }
+
+    await expect(
+      layer(
+        sending(() => {
+          throw gone
+        }),
+      )(post(body)),
+    ).rejects.toBe(gone)
+    reject(gone)
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
+  })
 })
 
 describe('what bounds copies', () => {
+  test.each([
+    ['cannot be reached', () => Promise.reject(new GatewayError('connect-failed'))],
+    [
+      'pours',
+      () => {
+        const { body, response } = streamed()
+        queueMicrotask(() => {
+          for (let i = 0; i < 102; i++) body.push(Buffer.alloc(kib))
+        })
+        return response()
+      },
+    ],
+  ])('a candidate that %s five times in a row gets no further copies, until a reload', async (_, respond) => {
+    const { layer, counts, copies } = shadowing({ send: sending(respond) })
+    const ask = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        await take(await layer(sending())(fakeExchange()))
+        await settled()
+      }
+    }
+
+    await ask(8)
+    const before = { sent: counts.sent, backoff: counts.dropped.backoff }
+    copies.bounds = { concurrency: 10, maxBytes: 1024 * kib }
+    await ask(1)
+
+    expect(before).toEqual({ sent: 5, backoff: 3 })
+    expect(counts.sent).toBe(6)
+  })
+
+  test('a candidate that answers with errors gets all copies: they are answers', async () => {
+    const { layer, counts } = shadowing({ send: sending(() => answer('broken', 500)) })
+
+    for (let i = 0; i < 8; i++) {
+      await take(await layer(sending())(fakeExchange()))
+      await settled()
+    }
+
+    expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
+  })
+
   test('as many as may are under way, and the next are dropped', async () => {
     const ends: (() => void)[] = []
     const send = sending(() => new Promise((resolve) => ends.push(() => resolve(answer()))))
