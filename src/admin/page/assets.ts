@@ -16,6 +16,7 @@ const assetFiles = {
   'stream.js': ownAsset('stream.js'),
   'sections.js': ownAsset('sections.js'),
   'charts.js': ownAsset('charts.js'),
+  'controls.js': ownAsset('controls.js'),
   'uplot.css': resolve('uplot/dist/uPlot.min.css'),
   'uplot.js': resolve('uplot/dist/uPlot.iife.min.js'),
   'idiomorph.js': resolve('idiomorph/dist/idiomorph.min.js'),

@@ -3,6 +3,7 @@ import { commandGroups } from '../commands/command-groups.ts'
 import { actionHref } from '../commands/phrases.ts'
 import { formatAge } from './format.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import type { RowState } from './row-state.ts'
 
 /**
  * Renders a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as
@@ -26,12 +27,21 @@ const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: 
 export const badge = (tone: BadgeTone, words: string): Html =>
   html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
 
+/** Renders the state of a row. */
+export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words)
+
+/** Renders a command that a tap copies. Without a script a tap selects it. */
+export const commandHtml = (command: string): Html =>
+  html`<span class="command"><code>${command}</code> <button type="button" class="copy">Copy<span class="unseen"> the command</span></button></span>`
+
 /** A column of a table. The first names its row. */
 export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => HtmlValue
   /** `number`: digits are aligned. `wide`: it takes the room that is left. */
   readonly kind?: 'number' | 'wide' | 'chart' | 'act'
+  /** Whether a cell says nothing worth its room on a phone: a zero. */
+  readonly isIdle?: (row: Row) => boolean
 }
 
 /** Rows that belong together, under a heading of their own. */
@@ -77,10 +87,10 @@ ${heading !== undefined && html`<tr class="group" role="row"><th scope="rowgroup
 const head = <Row>({ title, kind }: TableColumn<Row>): Html =>
   html`<th scope="col" role="columnheader" class="${kind}">${title}</th>`
 
-const cell = <Row>({ title, kind, cell }: TableColumn<Row>, index: number, row: Row): Html =>
+const cell = <Row>({ title, kind, cell, isIdle }: TableColumn<Row>, index: number, row: Row): Html =>
   index === 0
     ? html`<th scope="row" role="rowheader" data-title="${title}" class="${kind}">${cell(row)}</th>`
-    : html`<td role="cell" data-title="${title}" class="${kind}">${cell(row)}</td>`
+    : html`<td role="cell" data-title="${title}" class="${kind}${isIdle?.(row) === true && ' idle'}">${cell(row)}</td>`
 
 /** Renders names with what belongs to each; null values are left out. */
 export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
@@ -95,6 +105,16 @@ export const htmlSection = (
 ): Html => html`<section id="${id}" aria-labelledby="${id}-heading">
 <div class="heading"><h2 id="${id}-heading">${heading}</h2>${more}</div>
 ${body}
+</section>`
+
+/** Renders a section that has nothing to show but a sentence: it takes a line. */
+export const quietSection = (
+  id: string,
+  heading: HtmlValue,
+  words: HtmlValue,
+  more?: HtmlValue,
+): Html => html`<section id="${id}" class="quiet" aria-labelledby="${id}-heading">
+<h2 id="${id}-heading">${heading}</h2> <p>${words}</p>${more}
 </section>`
 
 /** Renders the links to commands about something that the overview shows. */

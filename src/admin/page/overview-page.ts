@@ -7,6 +7,7 @@ import { renderLayout } from './page-response.ts'
 import { candidateSection } from './sections/candidate.ts'
 import { comparisonSection } from './sections/comparison.ts'
 import { contractSection } from './sections/contract.ts'
+import { findingsSection } from './sections/findings.ts'
 import { operationsSection } from './sections/operations.ts'
 import { recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
 import {
@@ -18,7 +19,7 @@ import {
   recordsSection,
   workersSection,
 } from './sections/status-lists.ts'
-import { findingsSection, summarySection } from './sections/summary.ts'
+import { summarySection } from './sections/summary.ts'
 import { upstreamsSection } from './sections/upstreams.ts'
 
 /** The sections of the page, in the order in which an operator on call asks. Each name is the `id` of its element. */
@@ -30,8 +31,8 @@ export const pageSections = {
   candidates: candidateSection,
   comparison: comparisonSection,
   contract: contractSection,
-  reloads: reloadsSection,
   refusals: recentErrorsSection,
+  reloads: reloadsSection,
   limits: limitsSection,
   cache: cacheSection,
   idempotency: idempotencySection,
@@ -55,6 +56,30 @@ const gridSections: readonly SectionName[] = [
   'records',
 ]
 
+// What the links to sections are called; the summary is in sight anyway.
+const anchorTexts: Readonly<Record<Exclude<SectionName, 'summary'>, string>> = {
+  findings: 'Wrong',
+  operations: 'Operations',
+  upstreams: 'Upstreams',
+  candidates: 'Shift',
+  comparison: 'Compared',
+  contract: 'Contract',
+  refusals: 'Refused',
+  reloads: 'Reloads',
+  idempotency: 'Idempotency',
+  limits: 'Limits',
+  cache: 'Cache',
+  clients: 'Clients',
+  certificates: 'Certificates',
+  workers: 'Processes',
+  records: 'Audit and log',
+}
+
+/** Renders the links to the sections, and the switch that leaves only what is wrong. It works without a script. */
+const sectionLinks = (): Html =>
+  html`<nav aria-label="Sections">${Object.entries(anchorTexts).map(([name, text]) => html`<a href="#${name}">${text}</a> `)}</nav>
+<p class="switch"><label><input type="checkbox" id="problems-only"> Problems only</label></p>`
+
 /** Formats the title: the state in a few words, for the tab, which may be all that is seen of the page. */
 export const pageTitle = ({ status: { findings, state } }: Overview): string => {
   const wrong = findings.filter(({ severity }) => severity !== 'notice').length
@@ -76,6 +101,7 @@ export const renderOverviewPage = (overview: Overview, principal: Principal): Ht
 `,
     beside: html`<p id="live" class="live" data-at="${overview.at}">as of <time datetime="${overview.at}">${overview.at.slice(11, 19)}</time> UTC</p>${logoutForm(principal)}`,
     body: html`${flash !== null && html`<p class="note" role="status">${flash}</p>\n`}<noscript><p class="note">Without JavaScript the page stays as it was at ${overview.at}. <a href="/">Load it again</a></p></noscript>
+<div class="tools">${sectionLinks()}</div>
 ${rendered.filter(([name]) => !gridSections.includes(name)).map(([, part]) => html`${part}\n`)}<div class="grid">
 ${rendered.filter(([name]) => gridSections.includes(name)).map(([, part]) => html`${part}\n`)}</div>
 <p id="announced" class="unseen" aria-live="polite"></p>`,

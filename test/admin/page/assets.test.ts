@@ -36,7 +36,7 @@ test('the modules that a module of the page imports are beside it', async () => 
     imports.map(([, name]) => fetch(`${admin}${main.replace('page.js', name ?? '')}`)),
   )
 
-  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
 })
 
 test('a browser that has an asset gets 304; a page of another version gets what there is, and does not keep it', async () => {

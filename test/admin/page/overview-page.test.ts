@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Overview } from '../../../src/admin/api/overview.ts'
+import type { Finding, Severity } from '../../../src/admin/findings/finding.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
 import { Principal } from '../../../src/admin/session/principal.ts'
 import { createShadowCounts } from '../../../src/observe/candidate/shadow-counts.ts'
@@ -74,10 +75,57 @@ test('it has all nine operations, every endpoint of the eight groups, and each s
 
 test('what is wrong stands in words, the worst first, with since when and what shows more', () => {
   expect(part('findings')).toMatch(
-    /critical upstreams\.risk http:\/\/risk-a\.internal:8080 refuses connections .* since 02:07:47 \(6 min\) lender-gateway explain .*warning config .*notice operations/,
+    /critical Upstream risk http:\/\/risk-a\.internal:8080 refuses connections .* since 02:07:47 \(6 min\) next: lender-gateway explain .*warning The gateway itself config .*Worth knowing operations/,
   )
   expect(part('findings', { findings: [] })).toContain('Nothing is wrong.')
   expect(pageTitle(fixture)).toBe('2 wrong')
+})
+
+test('findings are grouped by what is broken, the worst first, and how many there are of each severity stands above', () => {
+  const finding = (severity: Severity, about: string, cause: string): Finding => ({
+    ...{ severity, about, cause },
+    ...{ details: [], since: null, command: null },
+  })
+  const findings = [
+    finding('critical', 'upstreams.risk', 'the breaker is open'),
+    finding('critical', 'audit', 'the disk is full'),
+    finding('warning', 'upstreams.risk', 'an endpoint is slow'),
+    finding('warning', 'upstreams.risk.concurrency', 'the limit is full'),
+    finding('warning', 'operations.market.insights', 'its upstream answers with 5xx'),
+    finding('warning', 'config', 'the edit was refused'),
+    finding('notice', 'operations.market.insights', 'the token has expired'),
+    finding('notice', 'clients', 'the path is none of the nine'),
+  ]
+
+  const { findings: section } = pageSections
+  const html = section({ ...fixture, status: { ...fixture.status, findings } }).toString()
+
+  expect(visibleText(html).trim()).toBe(
+    [
+      'What is wrong ■ 2 critical ▲ 4 warnings ◆ 2 worth knowing',
+      '■ critical Upstream risk the breaker is open',
+      '▲ warning an endpoint is slow ▲ warning upstreams.risk.concurrency the limit is full',
+      '■ critical The gateway itself audit the disk is full ▲ warning config the edit was refused',
+      '▲ warning Operation market.insights its upstream answers with 5xx',
+      '◆ Worth knowing operations.market.insights the token has expired clients the path is none of the nine',
+    ].join(' '),
+  )
+})
+
+test('what strangers do does not make anything wrong', () => {
+  const findings = fixture.status.findings.filter(({ severity }) => severity === 'notice')
+
+  expect(part('findings', { findings })).toContain('● Nothing is wrong. ◆ Worth knowing')
+})
+
+test('a gateway of which requests fail does not say in green that it serves', () => {
+  const summary = (status: Partial<Overview['status']>): string => part('summary', status)
+
+  expect(summary({ findings: [] })).toContain('● serving , ready')
+  expect(summary({})).toContain('○ serving , ready')
+  expect(summary({ findings: [], notReady: 'audit-unavailable' })).toContain('■ not ready: audit-unavailable')
+  expect(summary({ findings: [], state: 'not serving', notReady: 'no-worker' })).toContain('■ not serving')
+  expect(summary({ findings: [], state: 'draining', notReady: 'draining' })).toContain('▲ draining')
 })
 
 test('an endpoint says its state, why it is in it, since when, and what can be done', () => {
@@ -87,7 +135,7 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
   expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2×')
   expect(upstreams).toContain('○ draining by order until 02:25:47')
   expect(upstreams).toContain(
-    'risk 0 of 2 up, p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
+    'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
   )
   expect(render()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
   expect(render()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
@@ -167,7 +215,7 @@ test('the candidate of a group stands below it, and can be drained', () => {
 
   const rendered = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
 
-  expect(visibleText(rendered)).toContain('leads, candidate 1 of 1 up')
+  expect(visibleText(rendered)).toContain('leads, candidate ● 1 of 1 up')
   expect(visibleText(rendered)).toContain('copies: 12 000 sent, ')
   expect(rendered).toContain('id="candidate-leads-0"')
   expect(rendered).toContain('href="/actions/drain?group=leads&#38;url=http%3A%2F%2Frisk-next.internal%3A8080"')
@@ -212,7 +260,7 @@ test('how the contract is kept stands in a section, which leads to learning one 
   expect(part('contract')).toMatch(
     / risk\.asset-valuation responses body \/grade enum must be equal to .* 41 0\.2 % 9 /,
   )
-  expect(part('contract')).toContain(' inventory.sync line 212 ● enforce 18 340 550 3 %, 550 rejected 12 ○ off 0 0 0 ')
+  expect(part('contract')).toContain(' inventory.sync line 212 ◆ enforce 18 340 550 3 %, 550 rejected 12 ○ off 0 0 0 ')
   expect(part('contract')).toContain(' leads.pipeline ▲ not in the contract ○ report ')
 })
 

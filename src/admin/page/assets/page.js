@@ -1,6 +1,7 @@
 // @ts-check
 // Keeps the page up to date. Without it the page is what it was when it was loaded.
 import { draw } from './charts.js'
+import { startControls } from './controls.js'
 import { findings, show } from './sections.js'
 import { listen } from './stream.js'
 
@@ -31,6 +32,8 @@ const announce = (before) => {
   const ended = [...before].flatMap(([key, words]) => (now.has(key) ? [] : [`No longer: ${words}`]))
   if (announced !== null && added.length + ended.length > 0) announced.textContent = [...added, ...ended].join('. ')
 }
+
+startControls()
 
 listen({
   onTick(tick) {

@@ -28,7 +28,8 @@ const callbacks = {
   // A drawn chart is not part of the markup that is sent.
   beforeNodeMorphed: (old) => !(old instanceof Element && old.classList.contains('chart')),
   // A reader who has opened it wants it open.
-  beforeAttributeUpdated: (name, element) => !(name === 'open' && element.localName === 'details'),
+  beforeAttributeUpdated: (name, element) =>
+    !(name === 'open' && element.localName === 'details') && !(name === 'checked' && element.localName === 'input'),
 }
 
 /**
@@ -37,8 +38,9 @@ const callbacks = {
  */
 export const findings = () =>
   new Map(
-    [...document.querySelectorAll('#findings [data-about] .cause')].map(({ textContent: words }) => [
-      words.replaceAll(/(?<= )\d+(?= )|\d{4}-\d\d-\d\dT[\d:.]+Z/g, ''),
-      words,
-    ]),
+    [...document.querySelectorAll('#findings [data-about]')].map((found) => {
+      const { about = '', severity = '' } = found instanceof HTMLElement ? found.dataset : {}
+      const words = `${severity} ${about} ${found.querySelector('.words')?.textContent}`
+      return [words.replaceAll(/(?<= )\d+(?= )|\d{4}-\d\d-\d\dT[\d:.]+Z/g, ''), words]
+    }),
   )

@@ -2,7 +2,7 @@ import { type Group, groups } from '../../../operations.ts'
 import { formatPercent } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
 import { describeShift, type ShiftStatus } from '../../api/shift-status.ts'
-import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable } from '../components.ts'
+import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable, quietSection } from '../components.ts'
 import { type Html, html } from '../html.ts'
 
 interface CandidateRow {
@@ -17,12 +17,12 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
     return shift == null ? [] : [{ group, shift }]
   })
   const clock = (time: string): string => (time.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 19) : time)
-  return htmlSection(
-    'candidates',
-    'Candidates',
-    rows.length === 0
-      ? html`<p>No group has one.</p>`
-      : htmlTable<CandidateRow>({
+  return rows.length === 0
+    ? quietSection('candidates', 'Candidates', 'No group has one.')
+    : htmlSection(
+        'candidates',
+        'Candidates',
+        htmlTable<CandidateRow>({
           id: 'candidates-table',
           caption: 'How much of each group goes to its candidate',
           idOf: ({ group }) => `candidate-${group}`,
@@ -40,7 +40,7 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
             { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
           ],
         }),
-  )
+      )
 }
 
 const isWhole = ({ share, stopped }: ShiftStatus): boolean => share === 1 && !stopped

@@ -1,31 +1,67 @@
 import type { OperationView, Overview } from '../../api/overview.ts'
-import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import type { Finding } from '../../findings/finding.ts'
+import { commandLinks, htmlSection, htmlTable, stateBadge, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, html } from '../html.ts'
+import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
 
-/** Renders the operations: how often they are called, how that goes, and how long it takes. */
-export const operationsSection = ({ at, operations }: Overview): Html =>
+interface OperationRow extends OperationView {
+  readonly goes: RowState
+}
+
+/** Renders the operations: how that goes, how often they are called, and how long it takes. */
+export const operationsSection = ({ at, operations, status: { findings } }: Overview): Html =>
   htmlSection(
     'operations',
     'Operations',
-    htmlTable<OperationView>({
+    htmlTable<OperationRow>({
       id: 'operations-table',
       caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
       idOf: ({ id }) => `operation-${id}`,
-      isBad: ({ pace, state, failing }) => (pace?.errorsPerSecond ?? 0) > 0 || failing || state === 'refuse',
-      bodies: [{ rows: operations }],
+      isBad: ({ state, goes }) => isProblem(goes) || state === 'refuse',
+      bodies: [{ rows: operations.map((each) => ({ ...each, goes: operationState(each, findings) })) }],
       columns: [
         {
           title: 'Operation',
           cell: ({ id, method, path }) => html`<b>${id}</b> <span class="target">${method} ${path}</span>`,
         },
-        { title: 'State', cell: (operation) => stateCell(at, operation) },
-        { title: 'Requests/s', kind: 'number', cell: ({ pace }) => pace && formatPerSecond(pace.perSecond) },
-        { title: 'Errors/s', kind: 'number', cell: ({ pace }) => pace && errorRateCell(pace.errorsPerSecond) },
-        { title: 'Refused/s', kind: 'number', cell: ({ pace }) => pace && formatPerSecond(pace.refusedPerSecond) },
-        { title: 'In flight', kind: 'number', cell: ({ pace }) => pace && formatCount(pace.inFlight) },
-        { title: 'p50', kind: 'number', cell: ({ pace }) => pace && formatMilliseconds(pace.p50Ms) },
-        { title: 'p99', kind: 'number', cell: ({ pace }) => pace && formatMilliseconds(pace.p99Ms) },
+        { title: 'State', cell: (row) => stateCell(at, row) },
+        {
+          title: 'Requests/s',
+          kind: 'number',
+          cell: ({ pace }) => pace && formatPerSecond(pace.perSecond),
+          isIdle: ({ pace }) => pace?.perSecond === 0,
+        },
+        {
+          title: 'Errors/s',
+          kind: 'number',
+          cell: ({ pace }) => pace && errorRateHtml(pace.errorsPerSecond),
+          isIdle: ({ pace }) => pace?.errorsPerSecond === 0,
+        },
+        {
+          title: 'Refused/s',
+          kind: 'number',
+          cell: ({ pace }) => pace && formatPerSecond(pace.refusedPerSecond),
+          isIdle: ({ pace }) => pace?.refusedPerSecond === 0,
+        },
+        {
+          title: 'In flight',
+          kind: 'number',
+          cell: ({ pace }) => pace && formatCount(pace.inFlight),
+          isIdle: ({ pace }) => pace?.inFlight === 0,
+        },
+        {
+          title: 'p50',
+          kind: 'number',
+          cell: ({ pace }) => pace && formatMilliseconds(pace.p50Ms),
+          isIdle: ({ pace }) => pace?.p50Ms === null,
+        },
+        {
+          title: 'p99',
+          kind: 'number',
+          cell: ({ pace }) => pace && formatMilliseconds(pace.p99Ms),
+          isIdle: ({ pace }) => pace?.p99Ms === null,
+        },
         { title: '15 min: requests', kind: 'chart', cell: (operation) => chartCell('rate', operation, peakRate) },
         { title: '15 min: p99', kind: 'chart', cell: (operation) => chartCell('p99', operation, peakLatency) },
         { title: 'Do', kind: 'act', cell: (operation) => commandLinks('operation', operation) },
@@ -34,10 +70,27 @@ export const operationsSection = ({ at, operations }: Overview): Html =>
     html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span></p>`,
   )
 
-const stateCell = (at: string, { state, failing, until }: OperationView): Html =>
-  html`${state === 'refuse' ? badge('off', 'refused') : failing ? badge('bad', 'fails') : badge('good', 'serves')}${until !== null && html` <span class="age">by order until ${timeHtml(at, until)}</span>`}`
+/** Derives how an operation goes: its requests say so, and else its upstream and the findings about it. */
+export const operationState = (
+  { id, group, state, failing, pace }: OperationView,
+  findings: readonly Finding[],
+): RowState =>
+  toRowState({
+    well: 'serves',
+    takenOut: state === 'refuse' ? 'refused' : null,
+    dead: failing ? 'fails' : null,
+    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
+    // What is critical of its upstream is at least doubtful here.
+    finding:
+      worstFinding(findings, `operations.${id}`) ??
+      (worstFinding(findings, `upstreams.${group}`) === 'critical' ? 'warning' : null),
+  })
 
-const errorRateCell = (perSecond: number): Html | string =>
+const stateCell = (at: string, { goes, until }: OperationRow): Html =>
+  html`${stateBadge(goes)}${until !== null && html` <span class="age">by order until ${timeHtml(at, until)}</span>`}`
+
+/** Renders a rate of errors, which stands out unless it is zero. */
+export const errorRateHtml = (perSecond: number): Html | string =>
   perSecond === 0 ? formatPerSecond(perSecond) : html`<strong>${formatPerSecond(perSecond)}</strong>`
 
 // The caption says what the chart shows: a chart is drawn by a script only, and cannot be heard.

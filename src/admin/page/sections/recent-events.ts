@@ -1,18 +1,18 @@
 import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../config/problem.ts'
 import type { Overview, RecentErrorView, ReloadView } from '../../api/overview.ts'
-import { type BadgeTone, badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { type BadgeTone, badge, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
 import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
 /** Renders the recent errors, each with its reason. */
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
-  htmlSection(
-    'refusals',
-    'Refused requests',
-    refusals.length === 0
-      ? html`<p>None since the start.</p>`
-      : html`<div class="box" role="region" aria-labelledby="refusals-heading" tabindex="0">${htmlTable<RecentErrorView>(
+  refusals.length === 0
+    ? quietSection('refusals', 'Refused requests', 'None since the start.')
+    : htmlSection(
+        'refusals',
+        'Refused requests',
+        html`<div class="box" role="region" aria-labelledby="refusals-heading" tabindex="0">${htmlTable<RecentErrorView>(
           {
             id: 'refusals-table',
             caption: 'The last of them, the newest first',
@@ -35,12 +35,12 @@ export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
               {
                 title: 'Request',
                 cell: ({ requestId, traceId }) =>
-                  html`<code>${requestId}</code>${traceId !== null && html` <span class="age">trace <code>${traceId}</code></span>`}`,
+                  html`<code class="request-id">${requestId}</code>${traceId !== null && html` <span class="age">trace <code>${traceId}</code></span>`}`,
               },
             ],
           },
         )}</div>`,
-  )
+      )
 
 const targetCell = ({ operation, method }: RecentErrorView): HtmlValue =>
   operation ?? (method === null ? 'could not be read' : html`${method} to none of the nine`)
@@ -58,11 +58,13 @@ const maxEntries = 50
  * configuration.
  */
 export const reloadsSection = ({ at, reloads, status: { warnings } }: Overview): Html =>
-  htmlSection(
-    'reloads',
-    'Reloads',
-    html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in what runs')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
-  )
+  warnings.length + reloads.length === 0
+    ? quietSection('reloads', 'Reloads', 'None since the start.')
+    : htmlSection(
+        'reloads',
+        'Reloads',
+        html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in what runs')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
+      )
 
 const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
   reloads.length === 0

@@ -1,9 +1,20 @@
 import { expiryWarningDays } from '../../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
-import { type BadgeTone, badge, commandLinks, htmlList, htmlSection, sinceHtml, timeHtml } from '../components.ts'
+import {
+  type BadgeTone,
+  badge,
+  commandLinks,
+  htmlList,
+  htmlSection,
+  quietSection,
+  sinceHtml,
+  stateBadge,
+  timeHtml,
+} from '../components.ts'
 import { formatCount, formatCounted } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
+import { type RowState, toRowState } from '../row-state.ts'
 
 /** Renders the processes that serve clients. */
 export const workersSection = ({ at, status }: Overview): Html =>
@@ -16,11 +27,19 @@ export const workersSection = ({ at, status }: Overview): Html =>
         ({ worker, pid, state, startedAt, restarts, inFlight, config }) =>
           [
             `worker ${worker}`,
-            html`${badge(state === 'serving' ? 'good' : state === 'starting' || state === 'draining' ? 'off' : 'bad', state)}${pid !== null && ` process ${pid}`}${startedAt !== null && html` since ${sinceHtml(at, startedAt)}`}${restarts > 0 && `, ${formatCounted(restarts, 'restart')}`}${inFlight !== null && `, ${formatCount(inFlight)} in flight`}${config !== null && config !== status.config.hash && html`, runs <code>${config}</code>`}`,
+            html`${stateBadge(workerState(state))}${pid !== null && ` process ${pid}`}${startedAt !== null && html` since ${sinceHtml(at, startedAt)}`}${restarts > 0 && `, ${formatCounted(restarts, 'restart')}`}${inFlight !== null && `, ${formatCount(inFlight)} in flight`}${config !== null && config !== status.config.hash && html`, runs <code>${config}</code>`}`,
           ] as const,
       ),
     ]),
   )
+
+const workerState = (state: Overview['status']['workers'][number]['state']): RowState =>
+  toRowState({
+    well: state,
+    takenOut: state === 'starting' || state === 'draining' ? state : null,
+    dead: state === 'serving' ? null : state,
+    isProven: true,
+  })
 
 /** Renders the state of the audit log and of the log. */
 export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =>
@@ -41,12 +60,12 @@ type Audit = NonNullable<Overview['status']['audit']>
 
 /** Renders what the cache stores, and of how much use that is. */
 export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
-  htmlSection(
-    'cache',
-    'Cache',
-    cache === null
-      ? html`<p>No operation is cached.</p>`
-      : htmlList([
+  cache === null
+    ? quietSection('cache', 'Cache', 'No operation is cached.')
+    : htmlSection(
+        'cache',
+        'Cache',
+        htmlList([
           ['Stored', `${formatRoundedSize(cache.bytes)} of ${formatRoundedSize(cache.maxBytes)}`],
           ['Made room', `${formatCount(cache.evictions)}×`],
           [
@@ -61,17 +80,17 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
               ] as const,
           ),
         ]),
-    cache !== null && commandLinks('cache', cache),
-  )
+        commandLinks('cache', cache),
+      )
 
 /** Renders what is remembered of requests with a key of idempotency. */
 export const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
-  htmlSection(
-    'idempotency',
-    'Idempotency',
-    idempotency === null
-      ? html`<p>No operation has it.</p>`
-      : htmlList([
+  idempotency === null
+    ? quietSection('idempotency', 'Idempotency', 'No operation has it.')
+    : htmlSection(
+        'idempotency',
+        'Idempotency',
+        htmlList([
           ['Remembered', html`in ${idempotency.store}${storeBadge(at, idempotency)}`],
           ['Keys', ofMost(idempotency.entries, idempotency.maxEntries, formatCount)],
           ['Responses', ofMost(idempotency.bytes, idempotency.maxBytes, formatRoundedSize)],
@@ -80,7 +99,7 @@ export const idempotencySection = ({ at, status: { idempotency } }: Overview): H
           ['Given up', idempotency.dropped === 0 ? null : formatCounted(idempotency.dropped, 'response')],
           ['Refused', idempotency.refused === 0 ? null : formatCounted(idempotency.refused, 'key')],
         ]),
-  )
+      )
 
 type IdempotencyStatus = NonNullable<Overview['status']['idempotency']>
 
@@ -173,18 +192,18 @@ const dependencyBadge = (at: string, { error, since, lastSuccess, where }: Depen
 
 /** Renders how long the certificates are valid. */
 export const certificatesSection = ({ at, status }: Overview): Html =>
-  htmlSection(
-    'certificates',
-    'Certificates',
-    status.certificates.length === 0
-      ? html`<p>None: neither listener speaks TLS.</p>`
-      : htmlList(
+  status.certificates.length === 0
+    ? quietSection('certificates', 'Certificates', 'None: neither listener speaks TLS.')
+    : htmlSection(
+        'certificates',
+        'Certificates',
+        htmlList(
           status.certificates.map(({ key, names, notAfter, daysLeft }) => [
             key,
             html`${badge(expiryTone(daysLeft), daysLeft < 0 ? 'expired' : daysLeft === 1 ? '1 day left' : `${daysLeft} days left`)} until ${timeHtml(at, notAfter)} <span class="age">${names.slice(0, 5).join(', ')}</span>`,
           ]),
         ),
-  )
+      )
 
 const expiryTone = (daysLeft: number): BadgeTone =>
   daysLeft < 0 ? 'bad' : daysLeft < expiryWarningDays ? 'warning' : 'good'

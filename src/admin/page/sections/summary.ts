@@ -1,18 +1,25 @@
-import { isMutatingCommand } from '../../../shared/program-command.ts'
 import type { Overview } from '../../api/overview.ts'
-import type { Finding } from '../../findings/finding.ts'
-import { type BadgeTone, badge, commandLinks, htmlSection, sinceHtml, timeHtml } from '../components.ts'
+import { badge, commandLinks, sinceHtml, stateBadge, timeHtml } from '../components.ts'
 import { formatAge } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
+import { toRowState } from '../row-state.ts'
 
 /** Renders the state in a line: whether it serves, and what it runs since when. */
 export const summarySection = ({ at, status }: Overview): Html => {
-  const { state, notReady, version, config, uptimeSeconds, retiring } = status
+  const { state, notReady, version, config, uptimeSeconds, retiring, findings } = status
+  const [worst] = findings // the worst stand first
+  const serving = toRowState({
+    well: 'serving',
+    isProven: true,
+    dead: state === 'not serving' ? state : notReady === null || state === 'draining' ? null : `not ready: ${notReady}`,
+    partly: state === 'draining' ? 'draining' : null,
+  })
+  // A gateway that serves is not well while requests fail.
+  const tone = serving.tone === 'good' && worst?.severity === 'critical' ? 'off' : serving.tone
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h1 id="summary-heading" class="unseen">lender gateway</h1>
 <ul class="facts">
-<li>${badge(state === 'serving' ? 'good' : state === 'draining' ? 'warning' : 'bad', state)}</li>
-<li>${badge(notReady === null ? 'good' : 'bad', notReady === null ? 'ready' : `not ready: ${notReady}`)}</li>
+<li>${stateBadge({ ...serving, tone })}${notReady === null && html`, ready`}</li>
 <li>version <b>${version}</b></li>
 <li>up <b>${formatAge(uptimeSeconds * 1000)}</b></li>
 <li>configuration <code>${config.hash}</code> by ${config.loadedBy}, since ${sinceHtml(at, config.loadedAt)}</li>
@@ -25,25 +32,3 @@ ${config.fileDiffers && html`<li>${badge('warning', 'the file says something els
 const differingFiles = ({ path, differingFiles: files }: Overview['status']['config']): HtmlValue =>
   (files ?? []).some((each) => each !== path) &&
   html`: ${files?.map((each, i) => html`${i > 0 && ', '}<code>${each}</code>`)}`
-
-const badgeTones: Readonly<Record<Finding['severity'], BadgeTone>> = {
-  critical: 'bad',
-  warning: 'warning',
-  notice: 'notice',
-}
-
-/** Renders what is wrong, in words, the worst first. */
-export const findingsSection = ({ at, status }: Overview): Html =>
-  htmlSection(
-    'findings',
-    'What is wrong',
-    status.findings.length === 0
-      ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
-      : html`<ol class="findings">${status.findings.map((each) => findingItem(at, each))}</ol>`,
-  )
-
-const findingItem = (at: string, { severity, about, cause, details, since, command }: Finding): Html => html`
-<li class="${severity}" data-about="${about}">
-<p class="cause">${badge(badgeTones[severity], severity)} <b>${about}</b> <span class="words">${cause}</span></p>
-<p class="more">${since !== null && html`<span>since ${sinceHtml(at, since)}</span> `}${command !== null && html`${isMutatingCommand(command) && 'to do: '}<code>${command}</code>`}</p>
-${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}</li>`

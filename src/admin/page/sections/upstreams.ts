@@ -1,48 +1,82 @@
 import { type Group, groups } from '../../../operations.ts'
 import { describeShadow } from '../../api/describe-shadow.ts'
 import type { Overview } from '../../api/overview.ts'
-import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable, sinceHtml, timeHtml } from '../components.ts'
+import type { Finding } from '../../findings/finding.ts'
+import { badge, commandLinks, htmlSection, htmlTable, sinceHtml, stateBadge, timeHtml } from '../components.ts'
 import { formatAge, formatCount, formatCounted, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
+import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
 type SideView = Pick<UpstreamView, 'inFlight' | 'balance' | 'breaker' | 'endpoints'>
-type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly id: string }
+type EndpointStatusView = UpstreamView['endpoints'][number]
+interface EndpointRow extends EndpointStatusView {
+  readonly group: Group
+  readonly id: string
+  readonly goes: RowState
+}
 
 /** Renders the eight groups, with their candidates: every endpoint with its state, and the reason for it. */
 export const upstreamsSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'upstreams',
     'Upstreams',
-    htmlTable<EndpointView>({
+    htmlTable<EndpointRow>({
       id: 'upstreams-table',
       caption: 'Every endpoint of the eight groups',
       idOf: ({ id }) => id,
-      isBad: ({ state }) => state === 'down' || state === 'ejected' || state === 'failing',
+      isBad: ({ state, goes }) => isProblem(goes) || state === 'draining',
       bodies: groups.flatMap((group) => {
         const upstream = status.upstreams[group]
         if (upstream === undefined) return []
         const { candidate } = upstream
+        const rowsOf = (side: SideView, name: string): readonly EndpointRow[] =>
+          side.endpoints.map((each, place) => ({
+            ...each,
+            ...{ group, id: `${name}-${group}-${place}`, goes: endpointState(each, group, status.findings) },
+          }))
         const primary = {
-          heading: groupHeading(at, group, upstream, retryBudgetFact(upstream)),
-          rows: upstream.endpoints.map((each, place) => ({ ...each, group, id: `endpoint-${group}-${place}` })),
+          heading: groupHeading(
+            at,
+            group,
+            upstream,
+            groupState(upstream, group, status.findings),
+            retryBudgetFact(upstream),
+          ),
+          rows: rowsOf(upstream, 'endpoint'),
         }
         if (candidate === null) return [primary]
         return [
           primary,
           {
-            heading: groupHeading(at, `${group}, candidate`, candidate, shadowFact(candidate.shadow)),
-            rows: candidate.endpoints.map((each, place) => ({ ...each, group, id: `candidate-${group}-${place}` })),
+            heading: groupHeading(
+              at,
+              `${group}, candidate`,
+              candidate,
+              groupState(candidate, group, []),
+              shadowFact(candidate.shadow),
+            ),
+            rows: rowsOf(candidate, 'candidate'),
           },
         ]
       }),
       columns: [
         { title: 'Endpoint', cell: ({ url }) => html`<span class="url">${url}</span>` },
-        { title: 'State', cell: ({ state }) => badge(badgeTones[state], state) },
+        { title: 'State', cell: ({ goes }) => stateBadge(goes) },
         { title: 'Why', kind: 'wide', cell: (endpoint) => reasonCell(at, endpoint) },
         { title: 'Since', cell: (endpoint) => sinceHtml(at, endpoint.since) },
-        { title: 'In flight', kind: 'number', cell: ({ inFlight }) => formatCount(inFlight) },
-        { title: 'Latency', kind: 'number', cell: ({ latencyMs }) => formatMilliseconds(latencyMs) },
+        {
+          title: 'In flight',
+          kind: 'number',
+          cell: ({ inFlight }) => formatCount(inFlight),
+          isIdle: ({ inFlight }) => inFlight === 0,
+        },
+        {
+          title: 'Latency',
+          kind: 'number',
+          cell: ({ latencyMs }) => formatMilliseconds(latencyMs),
+          isIdle: ({ latencyMs }) => latencyMs === null,
+        },
         { title: 'Requests', kind: 'number', cell: ({ requests }) => formatCount(requests) },
         { title: 'Failed', kind: 'number', cell: ({ failures }) => formatCount(failures) },
         { title: 'Do', kind: 'act', cell: (endpoint) => commandLinks('endpoint', endpoint) },
@@ -50,23 +84,45 @@ export const upstreamsSection = ({ at, status }: Overview): Html =>
     }),
   )
 
-const badgeTones: Readonly<Record<EndpointView['state'], BadgeTone>> = {
-  up: 'good',
-  failing: 'bad',
-  down: 'bad',
-  ejected: 'warning',
-  draining: 'off',
+/** Derives how an endpoint goes. Up is what nothing speaks against: it is good once a request or a probe went well. */
+const endpointState = (endpoint: EndpointStatusView, group: Group, findings: readonly Finding[]): RowState => {
+  const { state, url, requests, failures, lastProbe } = endpoint
+  return toRowState({
+    well: 'up',
+    untried: 'not tried',
+    takenOut: state === 'draining' ? state : null,
+    dead: state === 'down' || state === 'failing' ? state : null,
+    partly: state === 'ejected' ? state : null,
+    isProven: requests > failures || lastProbe?.ok === true,
+    finding: worstFinding(findings, `upstreams.${group}`, url),
+  })
+}
+
+/** Derives how the endpoints of a side go together. */
+const groupState = ({ endpoints, breaker }: SideView, group: Group, findings: readonly Finding[]): RowState => {
+  const states = endpoints.map((each) => endpointState(each, group, findings))
+  const up = endpoints.filter(({ state }) => state === 'up').length
+  const words = `${up} of ${endpoints.length} up`
+  const isShut = breaker !== null && breaker.state !== 'closed'
+  const isDead = states.every(({ tone }) => tone === 'bad' || tone === 'off') && up === 0
+  return toRowState({
+    well: words,
+    untried: words,
+    dead: isDead || isShut ? words : null,
+    partly: states.some(isProblem) ? words : null,
+    isProven: states.some(({ tone }) => tone === 'good'),
+    finding: worstFinding(findings, `upstreams.${group}`),
+  })
 }
 
 const groupHeading = (
   at: string,
   name: string,
-  { balance, breaker, inFlight, endpoints }: SideView,
+  { balance, breaker, inFlight }: SideView,
+  goes: RowState,
   fact: Html | null,
-): Html => {
-  const up = endpoints.filter(({ state }) => state === 'up').length
-  return html`<span class="group-name">${name}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
-}
+): Html =>
+  html`<input type="checkbox" class="unfold" id="unfold-${name.replace(', ', '-')}" aria-label="Show the endpoints of ${name}"><span class="group-name">${name}</span> ${stateBadge(goes)}<span class="facts-of-group">${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
 
 const shadowFact = (shadow: NonNullable<UpstreamView['candidate']>['shadow']): Html | null =>
   shadow && html`, copies: ${describeShadow(shadow, formatCount)}`
@@ -79,7 +135,7 @@ const breakerBadge = (state: NonNullable<UpstreamView['breaker']>['state']): Htm
   state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)
 
 /** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
-const reasonCell = (at: string, endpoint: EndpointView): Html => {
+const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, state } = endpoint
   return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by order until ${timeHtml(at, drainUntil)}`}${state === 'draining' && drainUntil === null && 'the file drains it'}${readyUntil !== null && html` ready by order until ${timeHtml(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`}`
 }

@@ -1,0 +1,42 @@
+// @ts-check
+// Copies commands at a tap, and remembers for the tab whether only problems are shown.
+
+/** Starts what the reader of the page can do in it. */
+export const startControls = () => {
+  document.addEventListener('click', ({ target }) => {
+    const command = target instanceof Element ? target.closest('.command') : null
+    if (command !== null) void copy(command)
+  })
+
+  const problemsOnly = document.getElementById('problems-only')
+  if (!(problemsOnly instanceof HTMLInputElement)) return
+  problemsOnly.checked = sessionStorage.getItem(problemsOnly.id) === 'on'
+  problemsOnly.addEventListener('change', () => {
+    sessionStorage.setItem(problemsOnly.id, problemsOnly.checked ? 'on' : 'off')
+  })
+}
+
+const shownMs = 2000
+
+/** Copies the text of a command, and says so on its button. @param {Element} command */
+const copy = async (command) => {
+  const code = command.querySelector('code')
+  const text = code?.textContent ?? ''
+  const [words] = command.querySelector('.copy')?.childNodes ?? []
+  if (code === null || !(words instanceof Text)) return
+  // A page that came by http from another machine has no clipboard: there the selection is copied.
+  const isCopied = await (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
+    () => true,
+    () => copySelection(code),
+  )
+  words.data = isCopied ? 'Copied' : 'Selected'
+  setTimeout(() => {
+    words.data = 'Copy'
+  }, shownMs)
+}
+
+/** @param {Element} element */
+const copySelection = (element) => {
+  getSelection()?.selectAllChildren(element)
+  return document.execCommand('copy')
+}

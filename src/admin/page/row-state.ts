@@ -1,0 +1,103 @@
+import type { Severity } from '../findings/finding.ts'
+import type { BadgeTone } from './components.ts'
+
+/** What is known of how something goes: an operation, a group, an endpoint, a worker, the gateway. */
+export interface RowFacts {
+  /** What it is called while it works: `serves`, `up`. */
+  readonly well: string
+  /** What it is called while nothing is known of it: no request came; by default `idle`. */
+  readonly untried?: string
+  /** In a word, that it was taken out on purpose: `refused`, `draining`; null: it was not. */
+  readonly takenOut?: string | null
+  /** In a word, that it cannot serve: `down`, `fails`; null: it can, as far as is known. */
+  readonly dead?: string | null
+  /** In a word, that it is out for a while, or serves in part: `ejected`, `1 of 2 up`; null: it is not. */
+  readonly partly?: string | null
+  /** How many requests came of late, or how many a second; null: nothing is counted. */
+  readonly requests?: RecentRequests | null
+  /** Whether it is known to work though no request came of late: a probe went well, or the last request did. */
+  readonly isProven?: boolean
+  /** The worst of the findings about it; null: there is none. */
+  readonly finding?: Severity | null
+}
+
+/** Recent requests, or their rates. */
+export interface RecentRequests {
+  readonly all: number
+  /** Those that failed: not by the client's fault. */
+  readonly failed: number
+  /** Those that the gateway rejected by the client's fault. */
+  readonly refused: number
+}
+
+/** A state as a row shows it. */
+export interface RowState {
+  readonly tone: BadgeTone
+  readonly words: string
+}
+
+// What makes up for rates that were rounded.
+const epsilon = 1e-6
+
+/**
+ * Derives the state of a row from what is known: how it goes, not what is switched. It is good only where something
+ * shows that it works, and nothing that it does not.
+ */
+export const toRowState = (facts: RowFacts): RowState => {
+  const { well, untried = 'idle', takenOut, dead, partly, requests, isProven = false, finding } = facts
+  if (takenOut != null) return { tone: 'off', words: takenOut }
+  if (dead != null) return { tone: 'bad', words: dead }
+  const failures = requests == null ? null : failureState(requests)
+  if (failures?.tone === 'bad') return failures
+  if (finding === 'critical') return { tone: 'bad', words: 'critical' }
+  if (partly != null) return { tone: 'warning', words: partly }
+  if (failures !== null) return failures
+  if (finding === 'warning') return { tone: 'warning', words: 'warning' }
+  return isProven || (requests?.all ?? 0) > 0 ? { tone: 'good', words: well } : { tone: 'off', words: untried }
+}
+
+/** Tells whether a row stays when only problems are shown. */
+export const isProblem = ({ tone }: RowState): boolean => tone === 'bad' || tone === 'warning'
+
+/** Derives the state from the requests alone; null: they say nothing against it. */
+const failureState = ({ all, failed, refused }: RecentRequests): RowState | null => {
+  if (all <= 0) return null
+  const letIn = all - refused
+  if (failed > 0 && failed > letIn - epsilon) return { tone: 'bad', words: 'fails' }
+  if (failed > 0) {
+    const share = failed / letIn
+    return { tone: share >= 0.5 ? 'bad' : 'warning', words: `${formatPercentage(share)} fail` }
+  }
+  return letIn <= epsilon ? { tone: 'warning', words: 'refuses all' } : null
+}
+
+const formatPercentage = (share: number): string => (share < 0.01 ? 'under 1 %' : `${Math.round(share * 100)} %`)
+
+const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
+
+/** What of a finding says how bad it is, and of what it is. */
+interface NamedFinding {
+  readonly severity: Severity
+  readonly about: string
+  readonly cause: string
+  readonly details: readonly string[]
+}
+
+/**
+ * Finds the worst severity of the findings about a key of the file; of those that name an endpoint, where one is given.
+ */
+export const worstFinding = (
+  findings: readonly NamedFinding[],
+  about: string,
+  endpoint: string | null = null,
+): Severity | null => {
+  // A URL may be the beginning of another one.
+  const named = endpoint === null ? null : new RegExp(`${escapePattern(endpoint)}(?![\\w/-]|[.:]\\w)`)
+  return findings
+    .filter((each) => each.about === about)
+    .filter(({ cause, details }) => named === null || [cause, ...details].some((text) => named.test(text)))
+    .map(({ severity }) => severity)
+    .reduce<Severity | null>((worst, each) => (worst === null || ranks[each] < ranks[worst] ? each : worst), null)
+}
+
+const escapePattern = (text: string): string => text.replaceAll(/[^\w]/g, '\\$&')
