@@ -6,6 +6,9 @@ export const now = (): number => performance.now()
 /** Returns wall-clock time in milliseconds since the epoch, for records. */
 export const epochMs = (): number => Date.now()
 
+/** Returns the monotonic time of the system in microseconds, which other processes read as CLOCK_MONOTONIC. */
+export const monotonicMicroseconds = (): bigint => process.hrtime.bigint() / 1000n
+
 /** Waits for a promise, for at most `ms`; resolves to whether it settled in time. Rejects as the promise does. */
 export const settlesWithin = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined

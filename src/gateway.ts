@@ -16,7 +16,8 @@ import { createOverrides, type Overrides } from './runtime/overrides.ts'
 import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
 import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
 import { preflightReload } from './runtime/reload/reload-preflight.ts'
-import { type HowToApply, type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
+import { type HowToApply, type LoadedConfig, Reloader, type ReloadRejection } from './runtime/reload/reloader.ts'
+import type { NotServingReason } from './runtime/report/status-report.ts'
 import { SharedShifts } from './runtime/shift/shared-shifts.ts'
 import { logShift } from './runtime/shift/shift-log.ts'
 import type { PreparedShifts } from './runtime/shifts.ts'
@@ -57,6 +58,10 @@ export interface Gateway {
   readonly adminAddress: AddressInfo
   /** The configuration that runs. */
   readonly config: Config
+  /** The last reload or rollback that was rejected. Null: none since a configuration took effect. */
+  readonly rejection: ReloadRejection | null
+  /** Returns the reason why no client is served just now. Null: clients are served. */
+  notServing(): NotServingReason | null
   /** Reads the configuration file again. */
   reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
   /**
@@ -142,6 +147,10 @@ class GatewayRuntime {
       get config() {
         return reloader.config
       },
+      get rejection() {
+        return reloader.state.refusal
+      },
+      notServing: () => server.notServing(),
       reload: (trigger) => reloader.reload(trigger),
       close: (waitMs = 0) => this.close(waitMs),
     }

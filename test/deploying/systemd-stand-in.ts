@@ -7,8 +7,9 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { getFileDescriptor } from '../../src/shared/file-descriptor.ts'
+import { openNotifySocket } from '../helpers/notify-socket.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 export interface StandIn {
@@ -24,9 +25,11 @@ const restarts = 4
 
 /**
  * Starts with nothing that runs, on the units below `root`, whose paths `mapped` puts there; ends what runs when the
- * test has finished.
+ * test has finished. A service has started when it has said so.
  */
-export const standIn = (root: string, mapped: (text: string) => string): StandIn => {
+export const standIn = async (root: string, mapped: (text: string) => string, python: string): Promise<StandIn> => {
+  const notified = await openNotifySocket(python)
+  const readyTimes = (): number => notified.messages.filter((message) => 'READY' in message).length
   const unit = (name: string): string => mapped(readFileSync(join(root, 'etc/systemd/system', name), 'utf8'))
   const credentials = join(root, 'credentials')
   const children: ChildProcess[] = []
@@ -58,8 +61,9 @@ export const standIn = (root: string, mapped: (text: string) => string): StandIn
     await new Promise((resolve) => server.close(resolve))
   }
 
-  const start = (): void => {
+  const start = async (): Promise<void> => {
     const text = unit('lender-gateway.service')
+    const before = readyTimes()
     mkdirSync(credentials, { recursive: true })
     for (const credential of settingsOf(text, 'LoadCredential')) {
       const [name = '', from = ''] = credential.split(':')
@@ -68,11 +72,13 @@ export const standIn = (root: string, mapped: (text: string) => string): StandIn
     // sd_listen_fds(3): the first descriptor is 3, and the pid is that of the process itself.
     const named = holders === null ? '' : settingOf(unit('lender-gateway.socket'), 'FileDescriptorName')
     const socket = holders === null ? '' : `LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=${named}`
-    const environment = `CREDENTIALS_DIRECTORY=${credentials} ${settingsOf(text, 'Environment').join(' ')} ${socket}`
+    const environment = `NOTIFY_SOCKET=${notified.path} CREDENTIALS_DIRECTORY=${credentials} ${settingsOf(text, 'Environment').join(' ')} ${socket}`
     const command = `exec env ${environment} ${settingOf(text, 'ExecStart')} < /dev/null`
     service = holders === null ? shell([]) : (holders.shift() ?? null)
     if (service === null) throw new Error(`it can be started ${restarts} times`)
     service.stdin?.end(`cd ${settingOf(text, 'WorkingDirectory')} && ${command}\n`)
+    if (settingOf(text, 'Type') !== 'notify') throw new Error('it knows a service of Type=notify alone')
+    await expect.poll(readyTimes, { timeout: 60_000 }).toBe(before + 1)
   }
 
   const stop = async (): Promise<void> => {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { parseListenFds } from '../../src/workers/accept/socket-inheritance.ts'
 import { needProgram } from '../helpers/program.ts'
 import { load } from './configurations.ts'
-import { examples, read, root, scratch } from './files.ts'
+import { at, examples, manifestOf, read, root, scratch } from './files.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 const run = promisify(execFile)
@@ -64,6 +64,21 @@ test("a reload is SIGHUP, a failure starts it again, and only the gateway's own 
   expect(settingOf(unit, 'Restart')).toBe('on-failure')
   expect(settingOf(unit, 'KillMode')).toBe('mixed')
   expect(settingsOf(unit, 'KillSignal')).toEqual([]) // SIGTERM, unless it is named
+})
+
+test('the gateway is heard when it is ready and while it lives, and may write an audit log', () => {
+  expect(settingOf(unit, 'Type')).toBe('notify')
+  expect(settingOf(unit, 'NotifyAccess')).toBe('all') // systemd-notify is a child
+  expect(Number(settingOf(unit, 'WatchdogSec'))).toBe(30)
+  expect(settingOf(unit, 'LogsDirectory')).toBe('lender-gateway')
+})
+
+test('the service may have as much memory as a pod', () => {
+  const limit = String(
+    at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'resources', 'limits', 'memory'),
+  )
+
+  expect(settingOf(unit, 'MemoryMax')).toBe(limit.replace('Mi', 'M'))
 })
 
 test('V8 may write and execute a page: MemoryDenyWriteExecute would end Node at its start', () => {

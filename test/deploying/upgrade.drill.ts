@@ -18,6 +18,7 @@ import { type StandIn, standIn } from './systemd-stand-in.ts'
 
 const run = promisify(execFile)
 const [git, openssl] = [await needProgram('git'), await needProgram('openssl')]
+const [python, systemdNotify] = [await needProgram('python3'), await needProgram('systemd-notify')]
 
 /** Takes the shell blocks of a page below a heading. */
 const commandsBelow = (page: string, heading: string): readonly string[] => textsOf(blocksBelow(page, heading), 'sh')
@@ -60,7 +61,9 @@ socket.setEncoding('utf8').on('data', (failed) => { console.error(failed); proce
   return programs
 }
 
-describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () => {
+const missing = git.missing ?? openssl.missing ?? python.missing ?? systemdNotify.missing
+
+describe.skipIf(missing)('the commands for systemd', () => {
   test('install a version, take another without losing a request, and go back', { timeout: 180_000 }, async () => {
     const folder = realpathSync(scratch({}))
     const [port, adminPort] = [await freePort(), await freePort()]
@@ -72,12 +75,15 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
         .replace('9901', `${adminPort}`)
         .replace('\nupstreams:', '\nshutdown: { wait: 500ms }\n\nupstreams:')
     makeRepository(join(folder, 'repository'), site)
-    for (const each of ['opt', 'etc/systemd/system']) mkdirSync(join(folder, each), { recursive: true })
+    for (const each of ['opt', 'etc/systemd/system', 'usr/local/bin'])
+      mkdirSync(join(folder, each), { recursive: true })
     const mapped = (text: string): string =>
-      text.replaceAll(/(?<![\w.])\/(opt|etc)\//g, `${folder}/$1/`).replaceAll('/usr/bin/node', process.execPath)
-    const systemd = standIn(folder, mapped)
+      text
+        .replaceAll(/(?<![\w.])\/(opt|etc|usr\/local)\//g, `${folder}/$1/`)
+        .replaceAll('/usr/bin/node', process.execPath)
+    const systemd = await standIn(folder, mapped, python.path ?? '')
     const programs = await programsFor(folder, systemd)
-    const path = [programs, dirname(process.execPath), process.env.PATH].join(delimiter)
+    const path = [programs, join(folder, 'usr/local/bin'), dirname(process.execPath), process.env.PATH].join(delimiter)
     const shell = (block = ''): Promise<{ readonly stdout: string }> =>
       run('sh', ['-e', '-c', mapped(block).replace('REPOSITORY', join(folder, 'repository'))], {
         env: { ...process.env, PATH: path },
@@ -107,7 +113,7 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
     const { failed, requests } = await load.stop()
 
     expect([upgraded, backAgain, await version()]).toEqual(['0.2.0', '0.1.0', '0.2.0'])
-    expect(stdout).toMatch(/version +0\.1\.0,.*\nready\n.*version +0\.2\.0,/s)
+    expect(stdout).toMatch(/version +0\.1\.0,.*version +0\.2\.0,/s)
     expect(failed).toEqual([])
     expect(requests).toBeGreaterThan(20)
     expect(systemd.errors()).toBe('')

@@ -36,6 +36,7 @@ const packages: Readonly<Record<string, string>> = {
   'redis-cli': 'redis-tools',
   script: 'bsdutils',
   'systemd-analyze': 'systemd',
+  'systemd-notify': 'systemd',
   testssl: 'testssl.sh',
 }
 

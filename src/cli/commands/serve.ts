@@ -3,10 +3,13 @@ import { isatty } from 'node:tty'
 import { Command } from 'commander'
 import { now } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
+import type { Gateway } from '../../gateway.ts'
+import type { Log } from '../../observe/log.ts'
 import { allOperations } from '../../operations.ts'
 import type { LoadedConfig } from '../../runtime/reload/reloader.ts'
 import { defaultConfigFile } from '../options.ts'
 import { formatTable } from '../render/table.ts'
+import type { ServiceNotifier } from '../systemd/service-notifier.ts'
 
 /**
  * Makes the command `serve`, the default: exit 1 when the gateway cannot run, 2 when the configuration cannot be read.
@@ -54,6 +57,7 @@ const serve = async (
       import('../../workers/accept/socket-inheritance.ts'),
     ])
   const inheritedSockets = takeInheritedSockets()
+  const createNotifier = await takeNotifier()
   const { config } = loaded
   const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
@@ -64,6 +68,7 @@ const serve = async (
   const gateway = await startGateway(options).catch((error) => {
     throw explainListenError(error, config) ?? error
   })
+  const notifier = createNotifier?.(gateway, log) ?? null
   const finish = (waitMs: number): void => {
     const from = now()
     gateway.close(waitMs).then(
@@ -85,6 +90,7 @@ const serve = async (
       process.exit(1)
     log.info(again ? { signal, again } : { signal }, 'stopping')
     if (again) return
+    notifier?.stopping()
     stopRequest = { signal, at: now() }
     // No load balancer sends to a gateway in a terminal: Ctrl-C there needs no wait.
     const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
@@ -92,7 +98,11 @@ const serve = async (
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  hangups.subscribe(() => void gateway.reload('signal'))
+  notifier?.ready()
+  hangups.subscribe(() => {
+    notifier?.reloading()
+    void gateway.reload('signal').finally(() => notifier?.reloaded())
+  })
 
   if (isatty(1)) process.stdout.write(`${renderBanner(config, gateway.address, file, workerCount(config))}\n`)
   const { address, port } = gateway.address
@@ -102,6 +112,23 @@ const serve = async (
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(rerouteHint(file))
+}
+
+/** Takes what systemd asks of a service of `Type=notify`. Null: this process is none, and loads nothing of it. */
+const takeNotifier = async (): Promise<((gateway: Gateway, log: Log) => ServiceNotifier) | null> => {
+  if (process.env.NOTIFY_SOCKET === undefined) return null
+  const [{ takeNotifySettings }, { openNotifyChannel }, { createServiceNotifier }, { describeService }] =
+    await Promise.all([
+      import('../systemd/notify-settings.ts'),
+      import('../systemd/notify-channel.ts'),
+      import('../systemd/service-notifier.ts'),
+      import('../systemd/service-status.ts'),
+    ])
+  const settings = takeNotifySettings()
+  if (settings === null) return null
+  const { socket, watchdogMs } = settings
+  const send = openNotifyChannel(socket) // while this process is small
+  return (gateway, log) => createServiceNotifier({ send, watchdogMs, log, describe: () => describeService(gateway) })
 }
 
 interface SighupListener {

@@ -1,0 +1,77 @@
+import { monotonicMicroseconds } from '../../clock.ts'
+import type { Log } from '../../observe/log.ts'
+import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
+import type { SendNotification } from './notify-channel.ts'
+
+/** The messages of a service to systemd, in the order in which they are sent. */
+export interface ServiceNotifier {
+  /** Says that the gateway serves, and from now on, as long as the event loop turns, that it lives. */
+  ready(): void
+  /** Says that a reload has begun. Call `reloaded` once for each call. */
+  reloading(): void
+  /** Says that the gateway serves on; nothing while another reload is under way. */
+  reloaded(): void
+  /** Says that the gateway stops. */
+  stopping(): void
+}
+
+interface ServiceNotifierOptions {
+  readonly send: SendNotification
+  /** How long systemd waits for a sign of life, in milliseconds. Null: it does not look. */
+  readonly watchdogMs: number | null
+  readonly log: Log
+  /** Says in one line how the gateway does, for `systemctl status`. */
+  describe(): string
+}
+
+/** Makes the messages of a gateway to systemd. A message that cannot be sent is logged once, until one can. */
+export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceNotifier => {
+  const { send, watchdogMs, log, describe } = options
+  const queue = new SerialQueue()
+  let isLost = false
+  let isBeating = false
+  let isStopping = false
+  let reloads = 0
+
+  const notify = (...assignments: readonly string[]): Promise<void> =>
+    queue.run(() =>
+      send([...assignments, `STATUS=${isStopping ? 'Stops; requests in flight end' : describe()}`]).then(
+        () => {
+          isLost = false
+        },
+        (error) => {
+          if (!isLost) log.warn({ reason: error.message }, 'systemd was not notified')
+          isLost = true
+        },
+      ),
+    )
+
+  // systemd recommends half of the time. A beat that takes longer than that is not joined by another.
+  const beat = (): void => {
+    if (isBeating) return
+    isBeating = true
+    void notify('WATCHDOG=1').finally(() => {
+      isBeating = false
+    })
+  }
+
+  return {
+    ready() {
+      void notify('READY=1')
+      // Node's own timer: one that stands for others could fire while the event loop is late.
+      if (watchdogMs !== null) setInterval(beat, watchdogMs / 2).unref()
+    },
+    reloading() {
+      reloads++
+      void notify('RELOADING=1', `MONOTONIC_USEC=${monotonicMicroseconds()}`)
+    },
+    reloaded() {
+      reloads--
+      if (reloads === 0) void notify('READY=1')
+    },
+    stopping() {
+      isStopping = true
+      void notify('STOPPING=1')
+    },
+  }
+}

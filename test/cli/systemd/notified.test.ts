@@ -1,0 +1,84 @@
+/** A gateway as a service of `Type=notify`: the real `systemd-notify`, and a listener in systemd's place. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { configText } from '../../helpers/gateway.ts'
+import { openNotifySocket } from '../../helpers/notify-socket.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
+import { serve, waitForListening } from '../../helpers/serve-process.ts'
+
+const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
+
+// At this signal the event loop turns no more.
+const hanging = "process.on('SIGWINCH', () => { process.stderr.write('hangs'); for (;;); })"
+
+/** Starts a gateway whose file can be edited, with a listener for its messages. */
+const startService = async (settings: object = {}, watchdogMs = 0) => {
+  const folder = mkdtempSync(join(tmpdir(), 'service-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+  const write = (more: string): void =>
+    writeFileSync(file, `${configText({ upstream: 'sandbox', shutdown: { wait: '0s' }, ...settings })}${more}`)
+  write('')
+  const systemd = await openNotifySocket(python.path ?? '', watchdogMs)
+  const gateway = serve(file, {
+    NOTIFY_SOCKET: systemd.path,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hanging)}`,
+    ...(watchdogMs === 0 ? {} : { WATCHDOG_USEC: String(watchdogMs * 1000) }),
+  })
+  const port = await waitForListening(gateway)
+  const named = (name: string) => systemd.messages.filter((message) => name in message)
+  return { gateway, port, file, write, named, messages: systemd.messages }
+}
+
+describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=notify', () => {
+  test.each([1, 2])('is ready when it listens, and stops in words: workers %i', async (workers) => {
+    const { gateway, port, named, messages } = await startService({ workers })
+
+    await expect.poll(() => named('READY')).toHaveLength(1)
+    expect(messages).toHaveLength(1)
+    expect(messages[0]?.STATUS).toMatch(new RegExp(`^Serves clients on 127\\.0\\.0\\.1:${port}; configuration \\w+$`))
+    const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n'
+    expect(parseStatus(await exchangeRaw(port, request))).toBe(200)
+    gateway.signal('SIGTERM')
+
+    expect(await gateway.exited).toEqual({ code: 0, signal: null })
+    await expect.poll(() => named('STOPPING')).toEqual([{ STOPPING: '1', STATUS: 'Stops; requests in flight end' }])
+    expect(gateway.errors()).toBe('')
+  })
+
+  test('says before a reload that it begins, and after it what came of it', async () => {
+    const { gateway, file, write, named, messages } = await startService({ reload: { watch: false } })
+    await expect.poll(() => named('READY')).toHaveLength(1)
+
+    write('\nlisen: {}\n')
+    gateway.signal('SIGHUP')
+    await expect.poll(() => named('READY')).toHaveLength(2)
+    const at = Number(messages[1]?.MONOTONIC_USEC)
+    const now = Number(process.hrtime.bigint() / 1000n)
+
+    expect(messages.map((message) => Object.keys(message)[0])).toEqual(['READY', 'RELOADING', 'READY'])
+    expect(at).toBeGreaterThan(now - 60_000_000)
+    expect(at).toBeLessThan(now)
+    expect(messages[2]?.STATUS).toMatch(`; an edit was refused: ${file}:`)
+    write('')
+    gateway.signal('SIGHUP')
+    await expect.poll(() => named('READY')).toHaveLength(3)
+    expect(messages.at(-1)?.STATUS).toMatch(/configuration \w+$/)
+  })
+
+  test('gives signs of life while the event loop turns, and none when it hangs', async () => {
+    const { gateway, named } = await startService({}, 1000)
+    await expect.poll(() => named('WATCHDOG').length).toBeGreaterThan(2)
+
+    gateway.signal('SIGWINCH')
+    await expect.poll(() => gateway.errors()).toBe('hangs')
+    const before = named('WATCHDOG').length
+    const expired = named('expired').length
+    await expect.poll(() => named('expired').length).toBeGreaterThan(expired)
+
+    expect(named('WATCHDOG').length - before).toBeLessThanOrEqual(1) // one that was on its way
+  })
+})

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createServiceNotifier } from '../../../src/cli/systemd/service-notifier.ts'
+import type { Log } from '../../../src/observe/log.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => {
+  vi.clearAllTimers()
+  vi.useRealTimers()
+})
+
+/** Makes one whose messages are kept; `send` may hold one up, or reject it. */
+const notifier = (send: () => Promise<void> = async () => {}, watchdogMs: number | null = 1000) => {
+  const sent: string[] = []
+  const warned: unknown[] = []
+  const log = { warn: (fields: unknown, event: string) => warned.push([event, fields]) } as unknown as Log
+  const service = createServiceNotifier({
+    watchdogMs,
+    log,
+    describe: () => 'serves',
+    send: (assignments) => {
+      sent.push(assignments.join(' '))
+      return send()
+    },
+  })
+  return { service, sent, warned }
+}
+
+const settle = () => vi.advanceTimersByTimeAsync(0)
+
+test('once ready it beats at half of the time, and says each time how it does', async () => {
+  const { service, sent } = notifier()
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(sent).toEqual([])
+
+  service.ready()
+  await vi.advanceTimersByTimeAsync(1499)
+
+  expect(sent).toEqual(['READY=1 STATUS=serves', 'WATCHDOG=1 STATUS=serves', 'WATCHDOG=1 STATUS=serves'])
+})
+
+test('where nobody watches it does not beat', async () => {
+  const { service, sent } = notifier(undefined, null)
+
+  service.ready()
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(sent).toEqual(['READY=1 STATUS=serves'])
+})
+
+test('a reload begins with the time of the system, and of several the last one ends it', async () => {
+  const { service, sent } = notifier(undefined, null)
+
+  service.reloading()
+  service.reloading()
+  service.reloaded()
+  await settle()
+  expect(sent).toEqual(Array(2).fill(expect.stringMatching(/^RELOADING=1 MONOTONIC_USEC=\d+ STATUS=serves$/)))
+  service.reloaded()
+  await settle()
+
+  expect(sent[2]).toBe('READY=1 STATUS=serves')
+})
+
+test('messages keep their order, and a beat that is held up is not joined by others', async () => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const { service, sent } = notifier(() => held)
+
+  service.ready()
+  await vi.advanceTimersByTimeAsync(5000)
+  service.stopping()
+  expect(sent).toHaveLength(1)
+  release()
+  await settle()
+
+  expect(sent.slice(1)).toEqual([
+    'WATCHDOG=1 STATUS=Stops; requests in flight end',
+    'STOPPING=1 STATUS=Stops; requests in flight end',
+  ])
+})
+
+test('a message that is lost is logged once, until one arrives again', async () => {
+  const results = [false, false, true, false]
+  const { service, warned } = notifier(async () => {
+    if (results.shift() === false) throw new Error('spawn systemd-notify ENOENT')
+  })
+
+  service.ready()
+  await vi.advanceTimersByTimeAsync(600)
+  expect(warned).toEqual([['systemd was not notified', { reason: 'spawn systemd-notify ENOENT' }]])
+  await vi.advanceTimersByTimeAsync(1000)
+
+  expect(warned).toHaveLength(2)
+})

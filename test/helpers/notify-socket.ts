@@ -1,0 +1,59 @@
+/** Listens where systemd would: on a datagram socket with a path, which Node cannot open, so Python does. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+export interface NotifySocket {
+  /** The path, for NOTIFY_SOCKET. */
+  readonly path: string
+  /** What has arrived so far, a message each, as its lines by their names; `expired` where systemd would act. */
+  readonly messages: readonly Readonly<Record<string, string>>[]
+}
+
+// The descriptor of a barrier is dropped with what is not asked for, and that is the answer to it.
+const listener = `
+import json, socket, sys
+path, seconds = sys.argv[1], float(sys.argv[2])
+taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+taken.bind(path)
+print('{}', flush=True)
+while True:
+    try:
+        text = taken.recv(65536).decode()
+    except socket.timeout:
+        taken.settimeout(None)
+        print(json.dumps({'expired': str(seconds)}), flush=True)
+        continue
+    if text == 'BARRIER=1':
+        continue
+    lines = dict(line.split('=', 1) for line in text.split('\\n') if line)
+    if seconds and ('READY' in lines or 'WATCHDOG' in lines):
+        taken.settimeout(seconds)
+    print(json.dumps(lines), flush=True)
+`
+
+/**
+ * Opens one, and closes it when the test has finished. With `watchdogMs` it says `expired` when no sign of life came
+ * for that long.
+ */
+export const openNotifySocket = async (python: string, watchdogMs = 0): Promise<NotifySocket> => {
+  const folder = mkdtempSync(join(tmpdir(), 'notify-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'notify')
+  const child = spawn(python, ['-c', listener, path, String(watchdogMs / 1000)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const messages: Readonly<Record<string, string>>[] = []
+  let rest = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const whole = (rest + text).split('\n')
+    rest = whole.pop() ?? ''
+    messages.push(...whole.map((line) => JSON.parse(line)).filter((message) => Object.keys(message).length > 0))
+  })
+  await once(child.stdout, 'data')
+  return { path, messages }
+}
