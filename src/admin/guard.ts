@@ -1,16 +1,24 @@
-import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
+import { includesScope, type OperatorScope } from '../shared/operator-scopes.ts'
+import type { Operator } from './access/operator.ts'
+import { findRouteScope } from './access/route-scopes.ts'
 import type { AdminError } from './admin-error.ts'
 
 /** What is known of a request before it is let in. */
 interface GuardedRequest {
-  readonly method?: string
+  readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** Whether the request belongs to a session. */
-  readonly hasSession?: boolean
+}
+
+/** Who sends a request. */
+interface GuardedPrincipal {
+  /** Null: no credential, or a wrong one. */
+  readonly operator: Operator | null
+  /** Null: the credential came with the request itself. */
+  readonly session: string | null
 }
 
 // Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They get yes or no and
@@ -19,17 +27,18 @@ const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
 /** Checks a request to the operator's listener. Null: it is let in. */
 export const guardRequest = (
-  { method, path, headers, hasSession = false }: GuardedRequest,
+  { method, path, headers }: GuardedRequest,
+  { operator, session }: GuardedPrincipal,
   admin: AdminConfig,
 ): AdminError | null => {
-  if (probePaths.has(path)) return null
+  const { scope, bySession } = findRouteScope(method, path)
+  if (scope === 'none' && probePaths.has(path)) return null
   if (!isOwnHost(headers.host, admin)) return misdirected(headers.host)
   if (isCrossOrigin(headers)) return crossOrigin
-  if (admin.token === null || isPublicPath(method, path) || hasBearerToken(headers.authorization, admin.token))
-    return null
-  if (path === '/metrics' && admin.metricsToken !== null && hasBearerToken(headers.authorization, admin.metricsToken))
-    return null
-  return hasSession && sessionMay(method, path) ? null : unauthenticated
+  if (scope === 'none') return null
+  if (operator === null) return unauthenticated
+  if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
+  return session === null || bySession ? null : unauthenticated
 }
 
 /**
@@ -53,11 +62,6 @@ const isCrossOrigin = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHea
   return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
 }
 
-const hasBearerToken = (authorization: string | undefined, token: string): boolean => {
-  const [, given] = /^Bearer +([^ ]+) *$/i.exec(authorization ?? '') ?? []
-  return constantTimeEqual(given ?? '', token) && given !== undefined
-}
-
 const misdirected = (host: string | undefined): AdminError => ({
   status: 421,
   code: 'misdirected',
@@ -76,48 +80,19 @@ const crossOrigin: AdminError = {
 const unauthenticated: AdminError = {
   status: 401,
   code: 'unauthenticated',
-  detail: 'send admin.token as Authorization: Bearer …',
+  detail: 'send the token of an operator as Authorization: Bearer …',
   headers: { 'WWW-Authenticate': 'Bearer' },
 }
 
-// What a session may read. All else is left out on purpose: a cookie goes along with whatever a browser sends here, so
-// what it alone lets in changes nothing.
-const readablePaths: ReadonlySet<string> = new Set([
-  '/',
-  '/events',
-  '/contract',
-  '/contract/draft',
-  '/overview',
-  '/refused',
-  '/shadow',
-  '/status',
-  '/config',
-  '/metrics',
-])
+// RFC 6750 §3.1: another token of the same operator might do, and this says which.
+const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScope, method: string): AdminError => ({
+  status: 403,
+  code: 'insufficient-scope',
+  detail: `${name} has the scope ${held}: ${
+    held === 'metrics' ? 'that is for /metrics alone' : 'that is to read, and to give no orders'
+  }; ${method === 'GET' || method === 'HEAD' ? 'this page' : 'this'} takes the scope ${needed}`,
+  headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
+})
 
 /** Checks whether a path is a page of actions, which also takes a form with its token. */
 export const isActionPath = (path: string): boolean => path.startsWith('/actions/')
-
-/**
- * Checks whether a session is enough for a request: to read, and to send the forms of the pages, which count only with
- * their token.
- */
-const sessionMay = (method: string | undefined, path: string): boolean => {
-  if (isReadMethod(method)) return readablePaths.has(path) || isActionPath(path)
-  return method === 'POST' && (path === '/logout' || isActionPath(path))
-}
-
-/** Checks whether a request needs no credential: the login form, and the assets of the pages. */
-const isPublicPath = (method: string | undefined, path: string): boolean =>
-  path === '/login' || (isReadMethod(method) && path.startsWith('/assets/'))
-
-const isReadMethod = (method: string | undefined): boolean => method === 'GET' || method === 'HEAD'
-
-/**
- * Compares two secrets. It compares digests of equal length: neither the time nor the length of the comparison reveals
- * anything.
- */
-export const constantTimeEqual = (given: string, secret: string): boolean =>
-  timingSafeEqual(digest(given), digest(secret))
-
-const digest = (text: string): Buffer => hash('sha256', text, 'buffer')

@@ -7,6 +7,7 @@ import { createServer } from '../node-http.ts'
 import type { Log } from '../observe/log.ts'
 import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
+import { authenticateAdmin } from './access/authenticate.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
 import { getContractDraft } from './api/contract-learning.ts'
@@ -16,13 +17,13 @@ import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
 import { registerCommands } from './commands/routes.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
-import { guardRequest, isActionPath } from './guard.ts'
+import { isActionPath } from './guard.ts'
 import { registerMetricsRoute } from './metrics/route.ts'
 import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
 import { RateHistory } from './rate-history.ts'
 import { registerLogin } from './session/login.ts'
-import { getPrincipal, setPrincipal } from './session/principal.ts'
+import { getPrincipal } from './session/principal.ts'
 import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
 
@@ -30,8 +31,8 @@ import { loggablePath, targetPath } from './url.ts'
 export interface AdminServer {
   readonly address: AddressInfo
   /**
-   * Applies a reload: a renewed certificate, which open connections do not get, and the token. Sessions end when the
-   * token is another.
+   * Applies a reload: a renewed certificate, which open connections do not get, and the tokens. Sessions end when their
+   * token is gone.
    */
   applyConfig(admin: AdminConfig): void
   close(): Promise<void>
@@ -54,13 +55,16 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const authenticateAndLog = (request: FastifyRequest, { raw }: FastifyReply): AdminError | null => {
     const { method, url, ip } = request
     const rejection = authenticateAdmin(request, sessions, context.reloader.config.admin)
-    const { session } = getPrincipal(request)
+    const { operator, session } = getPrincipal(request)
     // At the close and not at the end of the response: a client that leaves before it has given the command all the
     // same.
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
         const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
-        const by = session === null ? {} : { session }
+        const by = {
+          ...(operator === null || operator.name === null ? {} : { operator: operator.name }),
+          ...(session === null ? {} : { session }),
+        }
         log.info({ method, url: loggablePath(url), client: ip, status, ...by }, 'admin request')
         const { hash: config } = context.reloader.config
         context.audit.recordAdminEvent('admin request', {
@@ -110,7 +114,8 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   return {
     address: app.server.address() as AddressInfo,
     applyConfig(next) {
-      sessions.syncToken(next.token)
+      sessions.sync(next)
+      streams.recheck()
       reloadAdminTls(app.server, next)
     },
     async close() {
@@ -133,6 +138,10 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   app.get('/ready', async (_, reply) => {
     const reason = getNotReadyReason(context)
     return reason === null ? { ready: true } : reply.code(503).send({ ready: false, reason })
+  })
+  app.get('/whoami', async (request) => {
+    const { operator, session } = getPrincipal(request)
+    return { ...operator, session }
   })
   app.get('/status', async () => getStatus(context))
   app.get('/overview', async () => getOverview(context))
@@ -170,20 +179,6 @@ const notDecoded = {
 }
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
-
-/**
- * Checks a request (null: it is let in), and notes its principal. A stream checks again and again while it is open: a
- * session ends, a token is replaced.
- */
-export const authenticateAdmin = (
-  { method, url, headers, raw }: FastifyRequest,
-  sessions: SessionStore,
-  admin: AdminConfig,
-): AdminError | null => {
-  const principal = sessions.find(headers, admin.token)
-  setPrincipal(raw, principal)
-  return guardRequest({ method, path: targetPath(url), headers, hasSession: principal.session !== null }, admin)
-}
 
 /** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
 export const sendUnauthorized = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply => {

@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { type OperatorScope, operatorScopes } from '../shared/operator-scopes.ts'
 import { version } from '../version.ts'
 import { createCheckCommand } from './commands/check.ts'
 import {
@@ -118,26 +119,54 @@ const createSchemaCommand = (): Command =>
       process.stdout.write(jsonSchemaText())
     })
 
-/** Makes the command `hash-key`, which prints a new key for a client, and its hash for the configuration. */
+const hashKeyHelp = `
+The key, or the token, is printed once and kept nowhere.
+
+Exit code: 0 printed, 2 wrong usage.
+
+Examples:
+  lender-gateway hash-key --id bank-a-2026
+  lender-gateway hash-key --operator oncall-anna --scope operate`
+
+interface HashKeyOptions {
+  readonly id?: string
+  readonly operator?: string
+  readonly scope: OperatorScope
+}
+
+/** Makes the command `hash-key`, which prints a new key or token, and its hash for the configuration. */
 const createHashKeyCommand = (): Command =>
   new Command('hash-key')
-    .description('Make an API key: for the client the key itself, for the configuration what it is recognised by.')
+    .description('Make a key of a client or a token of an operator, and what the configuration recognises it by.')
     .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', parseKeyId)
-    .addHelpText(
-      'after',
-      '\nThe key is printed once and kept nowhere.\n\nExit code: 0 printed, 2 not a key id.\n\nExample:\n  lender-gateway hash-key --id bank-a-2026',
+    .addOption(
+      new Option('--operator <NAME>', 'make a token of an operator, for admin.tokens')
+        .argParser(parseOperatorName)
+        .conflicts('id'),
     )
-    .action(async ({ id: requestedId }: { readonly id?: string }) => {
-      const { hash, randomBytes } = await import('node:crypto')
-      const id = requestedId ?? randomBytes(9).toString('base64url')
-      const secret = randomBytes(32).toString('base64url')
+    .addOption(new Option('--scope <SCOPE>', 'what the token is good for').choices(operatorScopes).default('read'))
+    .addHelpText('after', hashKeyHelp)
+    .action(async ({ id: requestedId, operator, scope }: HashKeyOptions) => {
+      const { digestSecret, generateSecret } = await import('../shared/secrets.ts')
+      const secret = generateSecret()
+      const digest = digestSecret(secret).toString('hex')
+      if (operator !== undefined) {
+        const entry = `{ name: ${yamlQuoted(operator)}, hash: ${digest}, scope: ${scope} }`
+        process.stdout.write(`for the operator, Authorization: Bearer ${secret}\nfor admin.tokens: ${entry}\n`)
+        return
+      }
+      const id = requestedId ?? generateSecret().slice(0, 12)
       const keyLine = `for the client, X-Api-Key: ${id}.${secret}`
-      const entry = `{ id: ${yamlQuoted(id)}, sha256: ${hash('sha256', secret)} }`
-      process.stdout.write(`${keyLine}\nfor its apiKeys: ${entry}\n`)
+      process.stdout.write(`${keyLine}\nfor its apiKeys: { id: ${yamlQuoted(id)}, sha256: ${digest} }\n`)
     })
 
 /** Quotes an id: YAML would read some as numbers, or as words of its own. */
 const yamlQuoted = (id: string): string => JSON.stringify(id)
+
+const parseOperatorName = (text: string): string => {
+  if (/^[\w.-]{1,64}$/.test(text)) return text
+  throw new InvalidArgumentError('1 to 64 letters, digits and -_. are expected.')
+}
 
 const parseKeyId = (text: string): string => {
   if (/^[\w-]{1,64}$/.test(text)) return text

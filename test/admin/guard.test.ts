@@ -1,5 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import { findPrincipal } from '../../src/admin/access/authenticate.ts'
 import { guardRequest } from '../../src/admin/guard.ts'
+import { SessionStore } from '../../src/admin/session/session-store.ts'
 import type { AdminConfig } from '../../src/config/config.ts'
 
 const open: AdminConfig = {
@@ -8,15 +11,18 @@ const open: AdminConfig = {
   hosts: [],
   token: null,
   metricsToken: null,
+  tokens: [],
   tls: null,
   insecure: false,
 }
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
-/** Guards a request for a path; returns the status, or null when it is let in. */
-const statusOf = (headers: Parameters<typeof guardRequest>[0]['headers'], admin = open, path = '/status') =>
-  guardRequest({ path, headers }, admin)?.status ?? null
+/** Guards a request; returns the error, or null when it is let in. */
+const guard = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') =>
+  guardRequest({ method, path, headers }, findPrincipal(headers, new SessionStore(), admin), admin)
+
+const statusOf = (...request: Parameters<typeof guard>): number | null => guard(...request)?.status ?? null
 
 describe('a Host', () => {
   test.each([
@@ -66,7 +72,7 @@ describe('a token, once configured,', () => {
     'a-token-of-an-operator',
     'Bearer a-token-of-an-operator a',
   ])('is not %j', (authorization) => {
-    const error = guardRequest({ path: '/status', headers: { ...local, authorization } }, locked)
+    const error = guard({ ...local, authorization }, locked)
 
     expect(error).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
     expect(JSON.stringify(error)).not.toContain(locked.token)
@@ -98,7 +104,11 @@ describe('a token of Prometheus', () => {
     '/metrics/',
     '/cache',
   ])('does not open %s', (path) => {
-    expect(statusOf(bearer(scraped.metricsToken), scraped, path)).toBe(401)
+    expect(guard(bearer(scraped.metricsToken), scraped, path)).toMatchObject({
+      status: 403,
+      code: 'insufficient-scope',
+      detail: expect.stringMatching(/^admin\.metricsToken has the scope metrics: /),
+    })
   })
 
   test('is none where there is none in the file', () => {

@@ -5,6 +5,7 @@ import { findProblems, sandbox, withRisk } from './helper.ts'
 /** A broken file, with ▸ where the problem is, then the key path, the message, and the hint or the expectation. */
 type Case = readonly [text: string, path: string, message: string, remedy?: string]
 
+const sha256 = 'ab12'.repeat(16)
 const top = (...lines: readonly string[]): string => [...lines, sandbox].join('\n')
 const risk = (url: string): string => withRisk(` ${url}`)
 const riskKeys = (...lines: readonly string[]): string =>
@@ -106,7 +107,7 @@ const keys: readonly Case[] = [
   [top('listen:', '  ▸base_path: /x'), 'listen.base_path', 'did you mean "basePath"?'],
   [top('listen:', '  timeouts:', '    ▸connect: 1s'), 'listen.timeouts.connect', 'unknown key', 'keepAlive'],
   [top('admin:', '  ▸hosst: ::1'), 'admin.hosst', 'did you mean "host"?'],
-  [top('admin:', '  ▸tokens: x'), 'admin.tokens', 'did you mean "token"?'],
+  [top('admin:', '  ▸tokn: x'), 'admin.tokn', 'did you mean "token"?'],
   [top('reload:', '  ▸pol: 1s'), 'reload.pol', 'did you mean "poll"?'],
   [top('log:', '  ▸levle: info'), 'log.levle', 'did you mean "level"?'],
   [top('defaults:', '  ▸timeout: {}'), 'defaults.timeout', 'did you mean "timeouts"?'],
@@ -250,6 +251,33 @@ const scalars: readonly Case[] = [
   [top('admin:', '  token: ▸short'), 'admin.token', 'too short', 'openssl rand'],
   [top('admin:', '  token: ▸"a token with blanks in it"'), 'admin.token', 'not a token', 'openssl rand'],
   [top('admin:', '  token: ▸12345678901234567890'), 'admin.token', 'not text', 'quotes'],
+  [
+    top('admin:', `  tokens: [{ name: anna, hash: ▸short, scope: read }]`),
+    'admin.tokens[0].hash',
+    'not a SHA-256',
+    'hash-key --operator',
+  ],
+  [
+    top('admin:', `  tokens: [{ name: ▸10.1.2.3, hash: ${sha256}, scope: read }]`),
+    'admin.tokens[0].name',
+    'an address, and not a name',
+  ],
+  [
+    top('admin:', `  tokens: [{ name: ▸admin.token, hash: ${sha256}, scope: read }]`),
+    'admin.tokens[0].name',
+    'the name of another token',
+  ],
+  [
+    top('admin:', `  tokens: [{ name: ▸"anna b", hash: ${sha256}, scope: read }]`),
+    'admin.tokens[0].name',
+    'not a name',
+  ],
+  [
+    top('admin:', `  tokens: [{ name: anna, hash: ${sha256}, scope: ▸write }]`),
+    'admin.tokens[0].scope',
+    'unknown value',
+    'metrics, read, operate',
+  ],
   [top('admin:', '  token: ▸file:nowhere'), 'admin.token', 'no such file', 'readable'],
   [
     top('admin:', '  tls:', '    certificate: ▸file:nowhere', `    key: ${key}`),

@@ -8,12 +8,12 @@ import { renderOverviewPage } from './overview-page.ts'
 import { contentSecurityPolicy, sendPage } from './page-response.ts'
 import { maxStreams, SseHub, type SseStream } from './sse-hub.ts'
 
-/** Registers the page and the stream that keeps it up to date. Returns how to end the streams. */
+/** Registers the page and the stream that keeps it up to date. Returns the streams. */
 export const registerPageRoutes = (
   app: FastifyInstance,
   context: AdminContext,
   isAuthorized: (request: FastifyRequest) => boolean,
-): Pick<SseHub, 'end'> => {
+): Pick<SseHub, 'end' | 'recheck'> => {
   const streams = new SseHub(() => getOverview(context))
   registerAssets(app)
   registerEventStream(app, streams, isAuthorized)

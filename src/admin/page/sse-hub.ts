@@ -90,6 +90,12 @@ export class SseHub {
     return subscriber
   }
 
+  /** Ends the streams of operators who may no longer see the page. Each tick does so too. */
+  recheck(): void {
+    for (const subscriber of [...this.#subscribers])
+      if (!subscriber.sink.isAuthorized()) this.#end(subscriber, 'session')
+  }
+
   /** Ends all streams, and opens none any more. */
   end(): void {
     this.#ended = true
@@ -100,8 +106,7 @@ export class SseHub {
     this.#ticking = true
     this.#stop = null
     const startedAt = now()
-    for (const subscriber of [...this.#subscribers])
-      if (!subscriber.sink.isAuthorized()) this.#end(subscriber, 'session')
+    this.recheck()
     // A failure now may be over at the next tick. A page that is sent nothing shows by itself that it is stale.
     const state = this.#subscribers.size === 0 ? null : await this.#getOverview().then(renderPageState, () => null)
     this.#ticking = false

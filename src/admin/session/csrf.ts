@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { constantTimeEqual } from '../../shared/secrets.ts'
 import type { AdminError } from '../admin-error.ts'
-import { constantTimeEqual } from '../guard.ts'
 import { type Html, html } from '../page/html.ts'
 import { getPrincipal, type Principal } from './principal.ts'
 
@@ -28,8 +28,13 @@ const forgedForm: AdminError = {
   detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
 }
 
-/** Renders the logout form; null: there is no session. */
-export const logoutForm = (principal: Principal): Html | null =>
-  principal.session === null
-    ? null
-    : html`<form method="post" action="/logout">${csrfTokenField(principal)}<button type="submit">Log out</button></form>`
+/** Renders who is logged in and what that allows, with the logout form; null: the listener knows no operator. */
+export const logoutForm = (principal: Principal): Html | null => {
+  const { operator, session } = principal
+  if (operator === null || operator.name === null) return null
+  const rights = operator.scope === 'operate' ? null : html`, may read and give no orders`
+  return html`<p class="who" data-scope="${operator.scope}"><b>${operator.name}</b>${rights}</p>${
+    session !== null &&
+    html`<form method="post" action="/logout">${csrfTokenField(principal)}<button type="submit">Log out</button></form>`
+  }`
+}

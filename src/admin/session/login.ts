@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { now } from '../../clock.ts'
+import type { AdminConfig } from '../../config/config.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import type { Log } from '../../observe/log.ts'
+import { includesScope } from '../../shared/operator-scopes.ts'
 import {
   consumeToken,
   isAllowed,
@@ -9,9 +11,9 @@ import {
   type RateLimit,
   type TokenBucket,
 } from '../../shared/rate-limiter/token-bucket.ts'
+import { findOperatorToken, listOperatorTokens } from '../access/operator-tokens.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
-import { constantTimeEqual } from '../guard.ts'
 import { type Html, html } from '../page/html.ts'
 import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from '../page/page-response.ts'
 import { targetQuery } from '../url.ts'
@@ -30,7 +32,7 @@ export const registerLogin = (
 
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
-    if (admin.token === null || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!hasTokens(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
     const isLost = targetQuery(request.url) === 'done'
     return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
@@ -38,21 +40,24 @@ export const registerLogin = (
 
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
-    if (admin.token === null) return reply.redirect('/', 303)
+    if (!hasTokens(admin)) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
     const form = parseForm(request)
     if (isAdminError(form)) return showLoginAgain(request, reply, form)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return showLoginAgain(request, reply, tooManyAttempts(retryAfter))
-    if (!constantTimeEqual((form.get('token') ?? '').trim(), admin.token)) {
-      log.warn({ client: request.ip }, 'login refused')
-      audit.recordAdminEvent('login refused', { address: request.ip, config })
-      return showLoginAgain(request, reply, wrongToken)
+    const token = findOperatorToken((form.get('token') ?? '').trim(), admin)
+    if (token === null || !includesScope(token.operator.scope, 'read')) {
+      const operator = token === null ? {} : { operator: token.operator.name }
+      log.warn({ client: request.ip, ...operator }, 'login refused')
+      audit.recordAdminEvent('login refused', { address: request.ip, ...operator, config })
+      return showLoginAgain(request, reply, token === null ? wrongToken : tokenOfAScraper)
     }
     sessions.end(getPrincipal(request))
-    const { id, principal } = sessions.open(admin.token)
-    log.info({ client: request.ip, session: principal.session }, 'login')
-    audit.recordAdminEvent('login', { session: principal.session, address: request.ip, config })
+    const { id, principal } = sessions.open(token)
+    const { name: operator } = token.operator
+    log.info({ client: request.ip, operator, session: principal.session }, 'login')
+    audit.recordAdminEvent('login', { operator, session: principal.session, address: request.ip, config })
     return reply
       .header('Set-Cookie', formatSessionCookie(request.headers, id, sessionTtlMs))
       .redirect('/login?done', 303)
@@ -61,11 +66,16 @@ export const registerLogin = (
   app.post('/logout', async (request, reply) => {
     const form = parseForm(request)
     if (isAdminError(form)) return sendAdminError(request, reply, form)
-    const { session } = getPrincipal(request)
-    if (session !== null) {
+    const { operator, session } = getPrincipal(request)
+    if (operator !== null && session !== null) {
       sessions.end(getPrincipal(request))
-      log.info({ client: request.ip, session }, 'logout')
-      audit.recordAdminEvent('logout', { session, address: request.ip, config: reloader.config.hash })
+      log.info({ client: request.ip, operator: operator.name, session }, 'logout')
+      audit.recordAdminEvent('logout', {
+        operator: operator.name,
+        session,
+        address: request.ip,
+        config: reloader.config.hash,
+      })
     }
     return reply.header('Set-Cookie', clearSessionCookie(request.headers)).redirect('/login', 303)
   })
@@ -95,7 +105,16 @@ const loginUnavailable: AdminError = {
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
-const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is not admin.token' }
+/** Whether there is something to log in with. */
+const hasTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0
+
+const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }
+
+const tokenOfAScraper: AdminError = {
+  status: 403,
+  code: 'insufficient-scope',
+  detail: 'this token is for /metrics alone: log in with one of the scope read or operate',
+}
 
 const tooManyAttempts = (seconds: number): AdminError => ({
   status: 429,
@@ -142,7 +161,7 @@ const loginPage = (principal: Principal, reason: string | null): Html =>
     body: html`<h1>Log in</h1>
 ${reason === null ? null : html`<p role="alert">${toSentence(reason)}</p>\n`}<form method="post" action="/login">
 ${csrfTokenField(principal)}
-<p><label for="token">Token of the operators (<code>admin.token</code>)</label>
+<p><label for="token">Your token, as an operator</label>
 <input type="password" id="token" name="token" autocomplete="current-password" required autofocus></p>
 <p><button type="submit">Log in</button></p>
 </form>

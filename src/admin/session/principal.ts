@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { now } from '../../clock.ts'
+import type { Operator } from '../access/operator.ts'
 
-/** An operator on the pages: by a session, or all without one together. */
+/** Who sends a request: an operator, by a session or without one, or an unknown client. */
 export class Principal {
+  /** Null: no credential, or a wrong one. */
+  readonly operator: Operator | null
   /**
    * The name of the session in logs and records: not the content of its cookie, and of no use to a reader. Null: no
    * session.
@@ -16,7 +19,8 @@ export class Principal {
   readonly #endsAt: number
   #message: string | null = null
 
-  constructor(session: string | null, lifeMs: number) {
+  constructor(operator: Operator | null, session: string | null, lifeMs: number) {
+    this.operator = operator
     this.session = session
     this.#endsAt = now() + lifeMs
   }

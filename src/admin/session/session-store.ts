@@ -1,5 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { AdminConfig } from '../../config/config.ts'
+import { isSameOperator, type Operator } from '../access/operator.ts'
+import { listOperatorTokens, type OperatorToken } from '../access/operator-tokens.ts'
 import { Principal } from './principal.ts'
 
 /**
@@ -8,57 +11,87 @@ import { Principal } from './principal.ts'
  */
 export const sessionTtlMs = 30 * 60_000
 
-// Operators are few, and a client that knows the token must not fill the memory either.
+// Operators are few, and a client that knows a token must not fill the memory either.
 const maxSessions = 64
+
+/** A session, and the token that it was opened with. */
+interface Session {
+  readonly principal: Principal
+  readonly token: OperatorToken
+}
 
 /** Keeps the sessions of operators in the memory of this process. Of a cookie's content it knows the digest only. */
 export class SessionStore {
-  /** The principal of all requests without a session. */
-  readonly #anonymous = new Principal(null, Number.POSITIVE_INFINITY)
   /** By the digest of the id; the oldest first. */
-  readonly #sessions = new Map<string, Principal>()
-  /** The digest of the token that the sessions were opened with. */
-  #token: string | null = null
+  readonly #sessions = new Map<string, Session>()
+  /** The principals of requests without a session, by operator; the oldest first. */
+  readonly #withoutSession = new Map<string, Principal>()
+  /** The configuration that the sessions were last compared with. */
+  #admin: AdminConfig | null = null
 
-  /** Finds the principal of a request. */
-  find(headers: IncomingHttpHeaders, token: string | null): Principal {
-    this.syncToken(token)
+  /** Finds the principal of a session; null: the request has none that goes on. */
+  find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
+    this.sync(admin)
     const id = parseSessionCookie(headers)
-    return (id === null ? undefined : this.#findValid(digest(id))) ?? this.#anonymous
+    return id === null ? null : this.#findValid(digest(id))
+  }
+
+  /** Returns the principal of all requests of an operator without a session; null: of unknown clients. */
+  withoutSession(operator: Operator | null): Principal {
+    const key = operator === null ? '' : `${operator.proof} ${operator.scope} ${operator.name}`
+    const cached = this.#withoutSession.get(key)
+    if (cached !== undefined) return cached
+    const principal = new Principal(operator, null, Number.POSITIVE_INFINITY)
+    dropOldest(this.#withoutSession)
+    this.#withoutSession.set(key, principal)
+    return principal
   }
 
   /**
-   * Opens a session for a client that has shown the token. The id is made here, never taken over, and known only to
-   * that client.
+   * Opens a session for a client that has shown a token. The id is made here, never taken over, and known only to that
+   * client.
    */
-  open(token: string): { readonly id: string; readonly principal: Principal } {
-    this.syncToken(token)
+  open(token: OperatorToken): { readonly id: string; readonly principal: Principal } {
     const id = randomBytes(32).toString('base64url')
-    const principal = new Principal(randomBytes(4).toString('hex'), sessionTtlMs)
-    const [oldest] = this.#sessions.keys()
-    if (this.#sessions.size >= maxSessions && oldest !== undefined) this.#sessions.delete(oldest)
-    this.#sessions.set(digest(id), principal)
+    const principal = new Principal(token.operator, randomBytes(4).toString('hex'), sessionTtlMs)
+    dropOldest(this.#sessions)
+    this.#sessions.set(digest(id), { principal, token })
     return { id, principal }
   }
 
   /** Ends a session. */
   end(principal: Principal): void {
-    for (const [id, each] of this.#sessions) if (each === principal) this.#sessions.delete(id)
+    for (const [id, each] of this.#sessions) if (each.principal === principal) this.#sessions.delete(id)
   }
 
-  /** Ends the sessions that were opened with another token. */
-  syncToken(token: string | null): void {
-    const next = token === null ? null : digest(token)
-    if (next !== this.#token) this.#sessions.clear()
-    this.#token = next
+  /**
+   * Ends the sessions whose token a configuration has no longer, or gives to another operator or for another scope.
+   * They do not come back with it.
+   */
+  sync(admin: AdminConfig): void {
+    if (admin === this.#admin) return
+    this.#admin = admin
+    const current = listOperatorTokens(admin)
+    for (const [id, { token }] of this.#sessions) {
+      const goesOn = current.some(
+        ({ operator, digest }) => digest.equals(token.digest) && isSameOperator(operator, token.operator),
+      )
+      if (!goesOn) this.#sessions.delete(id)
+    }
   }
 
-  #findValid(id: string): Principal | undefined {
-    const principal = this.#sessions.get(id)
-    if (principal?.isExpired !== true) return principal
+  #findValid(id: string): Principal | null {
+    const principal = this.#sessions.get(id)?.principal
+    if (principal?.isExpired !== true) return principal ?? null
     this.#sessions.delete(id)
-    return undefined
+    return null
   }
+}
+
+/** Makes room for another entry: the oldest goes. */
+const dropOldest = (entries: Map<string, unknown>): void => {
+  const [oldest] = entries.keys()
+  if (entries.size >= maxSessions && oldest !== undefined) entries.delete(oldest)
 }
 
 const digest = (text: string): string => hash('sha256', text)

@@ -1,9 +1,11 @@
+import { digestSecret } from '../../shared/secrets.ts'
 import { validateKeyPair } from '../certificates.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
-import { type ConfigRule, parseAt, valueAt } from './rule.ts'
+import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
 
 const { shape } = configSchema.shape.admin.unwrap()
+const tokenShape = shape.tokens.unwrap().element.shape
 const listenShape = configSchema.shape.listen.unwrap().shape
 
 /** A listener; an address that cannot be read is undefined. */
@@ -57,7 +59,10 @@ const unguarded: ConfigRule = (tree) => {
     found: 'another address',
   }
   return [
-    !hasToken(tree) && { ...details, hint: 'set admin.token: file:/run/secrets/…, made with: openssl rand -hex 32' },
+    !hasToken(tree) && {
+      ...details,
+      hint: 'set admin.tokens, made with: lender-gateway hash-key --operator NAME, or admin.token: file:/run/secrets/…',
+    },
     valueAt(tree, ['admin', 'tls']) === undefined &&
       parseAt(tree, shape.insecure, ['admin', 'insecure']) !== true && {
         ...details,
@@ -67,9 +72,10 @@ const unguarded: ConfigRule = (tree) => {
 }
 
 /** Tells whether a token is stated. A broken one counts: it has an issue of its own. */
-const hasToken = (tree: unknown): boolean => valueAt(tree, ['admin', 'token']) !== undefined
+const hasToken = (tree: unknown): boolean =>
+  valueAt(tree, ['admin', 'token']) !== undefined || listAt(tree, ['admin', 'tokens']).length > 0
 
-/** Requires that the token for metrics stands beside the admin token, and differs from it. */
+/** Requires that the token for metrics stands beside one of operators, and differs from the admin token. */
 const metricsToken: ConfigRule = (tree) => {
   const stated = parseAt(tree, shape.metricsToken, ['admin', 'metricsToken'])
   const isAlone = !hasToken(tree)
@@ -83,10 +89,37 @@ const metricsToken: ConfigRule = (tree) => {
   }
 }
 
+/** Rejects a token that stands in the section twice: it would not be clear whose it is, or what it is good for. */
+const duplicateTokens: ConfigRule = (tree) => {
+  const places = new Map<string, string>()
+  for (const key of ['token', 'metricsToken'] as const) {
+    const token = parseAt(tree, shape[key], ['admin', key])
+    if (typeof token !== 'string') continue
+    places.set(digestSecret(token).toString('hex'), `admin.${key}`)
+    // A token of hex digits looks like a hash.
+    places.set(token.toLowerCase(), `admin.${key} itself, and not its hash`)
+  }
+  return listAt(tree, ['admin', 'tokens']).map((_, index) => {
+    const path = ['admin', 'tokens', index, 'hash']
+    const hash = parseAt(tree, tokenShape.hash, path)
+    const place = hash === undefined ? undefined : places.get(hash)
+    if (hash !== undefined) places.set(hash, place ?? `admin.tokens[${index}]`)
+    return (
+      place !== undefined && {
+        path,
+        message: 'this token stands here already',
+        expected: 'each token once',
+        found: `that of ${place}`,
+        hint: 'make another one with: lender-gateway hash-key --operator NAME',
+      }
+    )
+  })
+}
+
 const tlsKeyPair: ConfigRule = (tree) => {
   const tls = parseAt(tree, shape.tls, ['admin', 'tls'])
   return tls && validateKeyPair(['admin', 'tls'], tls)
 }
 
 /** The rules that keep the admin listener to operators. */
-export const adminRules: readonly ConfigRule[] = [sameAddress, unguarded, metricsToken, tlsKeyPair]
+export const adminRules: readonly ConfigRule[] = [sameAddress, unguarded, metricsToken, duplicateTokens, tlsKeyPair]

@@ -1,9 +1,12 @@
+import { isIP } from 'node:net'
 import * as z from 'zod'
+import { operatorScopes } from '../../shared/operator-scopes.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
-import { boolean, integer } from '../schema/scalar-types.ts'
+import { boolean, choice, integer } from '../schema/scalar-types.ts'
+import { secretDigest } from '../schema/sha256.ts'
 
 // An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
 const minTokenLength = 16
@@ -28,6 +31,47 @@ const token = (description: string) =>
     { secret: true, file: 'line' },
   )
 
+const operatorName = scalar<string>(
+  {
+    expected: '1 to 64 letters, digits and -_., such as oncall-anna',
+    parse: (value) => {
+      if (typeof value !== 'string')
+        return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+      if (!/^[\w.-]{1,64}$/.test(value)) return new InvalidScalar('not a name')
+      // The log has the address of an operator whom it has no name for, and these two for the tokens of those keys.
+      if (isIP(value) !== 0) return new InvalidScalar('an address, and not a name')
+      return value === 'admin.token' || value === 'admin.metricsToken'
+        ? new InvalidScalar('the name of another token')
+        : value
+    },
+    json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
+  },
+  'Who holds it, in the log, the audit log and on the page',
+)
+
+const scope = choice('What it is good for: metrics is /metrics alone, read all that is shown, operate orders too', [
+  ...operatorScopes,
+])
+
+// Each request is compared with all of them.
+const maxTokens = 100
+
+const tokens = annotate(
+  z
+    .array(
+      z
+        .strictObject({
+          name: operatorName,
+          hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
+          scope,
+        })
+        .meta({ description: 'A token, as lender-gateway hash-key --operator prints it' }),
+    )
+    .max(maxTokens)
+    .meta({ description: 'Tokens of operators with a name. While one is being replaced, its operator has two' }),
+  { sensitive: true },
+)
+
 const tls = annotate(
   z
     .strictObject({
@@ -50,6 +94,7 @@ export const adminSchema = z
       .prefault([]),
     token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
     metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics, and nothing else')),
+    tokens: tokens.prefault([]),
     tls: annotate(optionalKey(tls), { restart: true }),
     insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
   })

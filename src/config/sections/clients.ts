@@ -4,6 +4,7 @@ import { cidrOrAddress } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, integer, optionalInteger, requestRate } from '../schema/scalar-types.ts'
+import { secretDigest } from '../schema/sha256.ts'
 import { claimsSchema } from './auth-tokens.ts'
 
 const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
@@ -91,22 +92,7 @@ const keyId = annotate(
   { sensitive: true },
 )
 
-const sha256 = annotate(
-  scalar<string>(
-    {
-      expected: '64 hex digits, as lender-gateway hash-key prints them',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type', 'put it in quotes')
-        return /^[0-9a-f]{64}$/i.test(value)
-          ? value.toLowerCase()
-          : new InvalidScalar('not a SHA-256', 'make a key with: lender-gateway hash-key')
-      },
-      json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
-    },
-    'The SHA-256 of the secret half of the key',
-  ),
-  { secret: true },
-)
+const sha256 = secretDigest('The SHA-256 of the secret half of the key', 'hash-key')
 
 const operations = z
   .union([

@@ -1,5 +1,6 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { getFirstFieldValue } from '../../header-fields.ts'
+import { digestSecret } from '../../shared/secrets.ts'
 import { type Authenticator, singleFieldValue, unauthenticated } from './authenticator.ts'
 import type { ClientRegistry } from './client-registry.ts'
 
@@ -22,7 +23,7 @@ export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Aut
     authenticate({ fields }) {
       const [, id = '', secret = ''] = keyPattern.exec(singleFieldValue(fields, lower) ?? '') ?? []
       const known = clients.byKey(id)
-      const isRight = timingSafeEqual(hash('sha256', secret, 'buffer'), known?.digest ?? dummyDigest)
+      const isRight = timingSafeEqual(digestSecret(secret), known?.digest ?? dummyDigest)
       if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
       if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')
       return { client: known.client, token: null }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { unnamedOperator } from '../../../src/admin/access/operator.ts'
 import type { Overview } from '../../../src/admin/api/overview.ts'
 import type { Finding, Severity } from '../../../src/admin/findings/finding.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
@@ -8,7 +9,7 @@ import { createShadowCounts } from '../../../src/observe/candidate/shadow-counts
 import { allOperations, groups } from '../../../src/operations.ts'
 import { fixture } from './fixture.ts'
 
-const anonymous = (): Principal => new Principal(null, Number.POSITIVE_INFINITY)
+const anonymous = (): Principal => new Principal(unnamedOperator, null, Number.POSITIVE_INFINITY)
 const render = (overview: Overview = fixture): string => renderOverviewPage(overview, anonymous()).toString()
 /** Extracts what a reader of a part sees. */
 const visibleText = (html: string): string =>
@@ -241,7 +242,7 @@ test.each([
 })
 
 test('an operator with a session can end it, and reads once what was done', () => {
-  const principal = new Principal('ab12cd34', 60_000)
+  const principal = new Principal({ name: 'oncall-anna', scope: 'operate', proof: 'token' }, 'ab12cd34', 60_000)
   principal.setFlash('Drained http://risk-a.internal:8080.')
 
   const first = renderOverviewPage(fixture, principal).toString()

@@ -163,7 +163,7 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
     await page.getByLabel('Token of the operators').fill('a-wrong-token')
     await page.keyboard.press('Enter')
 
-    await expect.poll(() => page.textContent('[role=alert]')).toBe('This is not admin.token.')
+    await expect.poll(() => page.textContent('[role=alert]')).toBe('This is the token of no operator.')
     expect(await page.getByLabel('Token of the operators').inputValue()).toBe('')
   })
 

@@ -1,6 +1,8 @@
 /** Logging in to the pages of the operator's listener, over real sockets. */
 import { describe, expect, test } from 'vitest'
+import { routeScopes } from '../../../src/admin/access/route-scopes.ts'
 import { isConfidential } from '../../../src/admin/session/login.ts'
+import { adminTokens, tokenOf } from '../../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../helpers/form-browser.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
@@ -63,6 +65,7 @@ describe('the right token', () => {
       level: 30,
       time: expect.any(Number),
       client: '127.0.0.1',
+      operator: 'admin.token',
       session: expect.stringMatching(/^[\da-f]{8}$/),
       msg: 'login',
     })
@@ -97,7 +100,7 @@ test.each([
   const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: given })
 
   expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
-  expect(response.text).toContain('<p role="alert">This is not admin.token.</p>')
+  expect(response.text).toContain('<p role="alert">This is the token of no operator.</p>')
   expect(hiddenFields(response)).toEqual(hiddenFields(page))
   expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ level: 40, client: '127.0.0.1' })
 })
@@ -134,6 +137,55 @@ describe('a session', () => {
       client: '127.0.0.1',
       session: name,
     })
+  })
+})
+
+test('a token that is for /metrics alone opens none, and the log has its name', async () => {
+  const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
+  const page = await visitPage(`${live.admin}/login`)
+
+  const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: tokenOf.metrics })
+
+  expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
+  expect(response.text).toContain('<p role="alert">This token is for /metrics alone: log in with one of the scope read')
+  expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ operator: 'prometheus' })
+})
+
+describe('a session of the scope read', () => {
+  const boot = async () => {
+    const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
+    return { live, session: await logIn(live.admin, tokenOf.read) }
+  }
+
+  test('reads the page, which names its operator and says that it may give no orders', async () => {
+    const { live, session } = await boot()
+
+    const page = await visitPage(`${live.admin}/`, session)
+
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('<p class="who" data-scope="read"><b>auditor</b>, may read and give no orders</p>')
+  })
+
+  test('is refused every page of an action, and every form', async () => {
+    const { live, session } = await boot()
+    const pages = routeScopes.filter(({ path }) => path.startsWith('/actions/'))
+
+    for (const { method, path } of pages) {
+      const ask = method === 'GET' ? visitPage : (url: string, headers: typeof session) => submitForm(url, {}, headers)
+      const { status, text } = await ask(live.admin + path, session)
+      expect([method, path, status]).toEqual([method, path, 403])
+      expect(text).toContain('Auditor has the scope read: that is to read, and to give no orders;')
+    }
+
+    expect(pages.length).toBeGreaterThan(15)
+  })
+
+  test('gets no order by its cookie either', async () => {
+    const { live, session } = await boot()
+
+    const { status, text } = await submitForm(`${live.admin}/reload`, {}, { ...session, accept: '*/*' })
+
+    expect([status, JSON.parse(text).code]).toEqual([403, 'insufficient-scope'])
   })
 })
 

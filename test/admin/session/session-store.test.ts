@@ -1,8 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { listOperatorTokens, type OperatorToken } from '../../../src/admin/access/operator-tokens.ts'
 import { LoginThrottle } from '../../../src/admin/session/login.ts'
 import { formatSessionCookie, parseSessionCookie, SessionStore } from '../../../src/admin/session/session-store.ts'
+import type { AdminConfig } from '../../../src/config/config.ts'
 
-const token = 'a-token-of-an-operator'
+const withToken = (token: string): AdminConfig => ({
+  ...{ host: '127.0.0.1', port: 9901, hosts: [], metricsToken: null, tokens: [], tls: null, insecure: false },
+  token,
+})
+const admin = withToken('a-token-of-an-operator')
+const [token] = listOperatorTokens(admin) as readonly [OperatorToken]
 const host = 'localhost:9901'
 
 /** What a browser sends that has the cookie of a session. */
@@ -17,28 +24,28 @@ describe('a session', () => {
     const { id, principal } = sessions.open(token)
 
     for (let minute = 0; minute < 30; minute++) {
-      expect(sessions.find(headersWith(id), token)).toBe(principal)
+      expect(sessions.find(headersWith(id), admin)).toBe(principal)
       vi.advanceTimersByTime(60_000)
     }
 
-    expect(sessions.find(headersWith(id), token).session).toBeNull()
+    expect(sessions.find(headersWith(id), admin)).toBeNull()
   })
 
   test('ends when the token is another, and does not come back with the old one', () => {
     const sessions = new SessionStore()
     const { id } = sessions.open(token)
 
-    sessions.syncToken('another-token-of-operators')
-    sessions.syncToken(token)
+    sessions.sync(withToken('another-token-of-operators'))
+    sessions.sync(admin)
 
-    expect(sessions.find(headersWith(id), token).session).toBeNull()
+    expect(sessions.find(headersWith(id), admin)).toBeNull()
   })
 
   test('is one of 64 at most: the oldest makes room', () => {
     const sessions = new SessionStore()
     const opened = Array.from({ length: 65 }, () => sessions.open(token))
 
-    const alive = opened.map(({ id, principal }) => sessions.find(headersWith(id), token) === principal)
+    const alive = opened.map(({ id, principal }) => sessions.find(headersWith(id), admin) === principal)
 
     expect(alive).toEqual(opened.map((_, i) => i > 0))
   })
@@ -47,8 +54,8 @@ describe('a session', () => {
     const sessions = new SessionStore()
     const { principal } = sessions.open(token)
 
-    expect(sessions.find(headersWith(principal.session ?? ''), token).session).toBeNull()
-    expect(sessions.find(headersWith(principal.csrfToken), token).session).toBeNull()
+    expect(sessions.find(headersWith(principal.session ?? ''), admin)).toBeNull()
+    expect(sessions.find(headersWith(principal.csrfToken), admin)).toBeNull()
   })
 
   test('has 256 bits at random in its cookie', () => {

@@ -41,3 +41,28 @@ test.each(['', 'a.b', 'a b', 'x'.repeat(65)])('rejects %j as an id', async (id) 
     code: 'commander.invalidArgument',
   })
 })
+
+test.each([[[], 'read'] as const, [['--scope', 'operate'], 'operate'] as const])(
+  'prints a token of an operator with %j, and its entry',
+  async (args, scope) => {
+    const printed = await run('--operator', 'oncall-anna', ...args)
+
+    const [, token = '', digest] =
+      /^for the operator, Authorization: Bearer ([\w-]{43})\nfor admin.tokens: \{ name: "oncall-anna", hash: ([0-9a-f]{64}), scope: \w+ \}\n$/.exec(
+        printed,
+      ) ?? []
+    expect(digest).toBe(hash('sha256', token))
+    expect(printed).toContain(`scope: ${scope} }`)
+  },
+)
+
+test.each([
+  [['--operator', 'anna b'], 'commander.invalidArgument'],
+  [['--operator', 'anna', '--id', 'bank-a'], 'commander.conflictingOption'],
+  [['--operator', 'anna', '--scope', 'admin'], 'commander.invalidArgument'],
+])('rejects %j', async (args, code) => {
+  const command = createFullCommandLine()
+  command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
+
+  await expect(command.parseAsync(['hash-key', ...args], { from: 'user' })).rejects.toMatchObject({ code })
+})

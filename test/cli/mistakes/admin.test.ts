@@ -1,8 +1,10 @@
 /** Mistakes of operators about the admin listener and about reloading. */
+import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Mistake, pem, tryMistakes, withTopLines } from './mistakes.ts'
 
 const token = 'abcdefghijklmnopqrstuvwxyz'
+const hexToken = 'ab12'.repeat(16)
 
 const access: Readonly<Record<string, Mistake>> = {
   'open to other machines without a token': {
@@ -39,6 +41,47 @@ const access: Readonly<Record<string, Mistake>> = {
     key: 'admin.metricsToken',
     message: 'without admin.token everything is open',
     remedy: 'openssl rand -hex 32',
+  },
+  'a token of two operators': {
+    text: withTopLines(
+      'admin:',
+      '  tokens:',
+      `    - { name: anna, hash: ${hash('sha256', token)}, scope: operate }`,
+      `    - { name: bert, hash: ${hash('sha256', token)}, scope: read }`,
+    ),
+    line: 4,
+    key: 'admin.tokens[1].hash',
+    message: 'this token stands here already',
+    remedy: 'found    that of admin.tokens[0]',
+  },
+  'a token of an operator that is admin.token as well': {
+    text: withTopLines(
+      'admin:',
+      `  token: ${token}`,
+      `  tokens: [{ name: anna, hash: ${hash('sha256', token)}, scope: read }]`,
+    ),
+    line: 3,
+    key: 'admin.tokens[0].hash',
+    message: 'this token stands here already',
+    remedy: 'found    that of admin.token\n',
+  },
+  'a token itself in place of its hash': {
+    text: withTopLines(
+      'admin:',
+      `  token: ${hexToken}`,
+      `  tokens: [{ name: anna, hash: ${hexToken}, scope: operate }]`,
+    ),
+    line: 3,
+    key: 'admin.tokens[0].hash',
+    message: 'this token stands here already',
+    remedy: 'itself, and not its hash',
+  },
+  'a scope that there is not': {
+    text: withTopLines('admin:', `  tokens: [{ name: anna, hash: ${hash('sha256', token)}, scope: admin }]`),
+    line: 2,
+    key: 'admin.tokens[0].scope',
+    message: 'unknown',
+    remedy: 'one of metrics, read, operate',
   },
   'a token with its scheme': {
     text: withTopLines('admin:', `  token: Bearer ${token}`),

@@ -14,6 +14,7 @@ const builtIn = {
   hosts: [],
   token: null,
   metricsToken: null,
+  tokens: [],
   tls: null,
   insecure: false,
 }

@@ -36,7 +36,16 @@ test('every key but upstreams has a default', () => {
       interim: 'drop',
       tls: null,
     },
-    admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, metricsToken: null, tls: null, insecure: false },
+    admin: {
+      host: '127.0.0.1',
+      port: 9901,
+      hosts: [],
+      token: null,
+      metricsToken: null,
+      tokens: [],
+      tls: null,
+      insecure: false,
+    },
     limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelay: null },
     audit: null,
     log: { level: 'info', access: true, buffer: 16 * 1024 ** 2 },
@@ -149,6 +158,7 @@ operations:
     hosts: [],
     token: null,
     metricsToken: null,
+    tokens: [],
     tls: null,
     insecure: false,
   })
@@ -302,7 +312,7 @@ describe('precedence', () => {
         28 +
         16 +
         8 +
-        6 +
+        7 +
         16 +
         3 +
         3 +

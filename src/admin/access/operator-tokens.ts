@@ -1,0 +1,43 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { AdminConfig } from '../../config/config.ts'
+import { digestSecret } from '../../shared/secrets.ts'
+import type { Operator } from './operator.ts'
+
+/** A token of the file: its operator, and the SHA-256 of the token. */
+export interface OperatorToken {
+  readonly operator: Operator
+  readonly digest: Buffer
+}
+
+/** Lists the tokens of the file: `admin.token` and `admin.metricsToken` are two of them. */
+export const listOperatorTokens = (admin: AdminConfig): readonly OperatorToken[] => {
+  const cached = lists.get(admin)
+  if (cached !== undefined) return cached
+  const list = buildList(admin)
+  lists.set(admin, list)
+  return list
+}
+
+/**
+ * Finds the token that was given; null: the file has none like it. It compares digests, with each in the list: the time
+ * says neither how much of a token is right nor which one matches.
+ */
+export const findOperatorToken = (given: string, admin: AdminConfig): OperatorToken | null => {
+  const digest = digestSecret(given)
+  const [found = null] = listOperatorTokens(admin).filter((each) => timingSafeEqual(each.digest, digest))
+  return found
+}
+
+// A configuration never changes: the next one is another object.
+const lists = new WeakMap<AdminConfig, readonly OperatorToken[]>()
+
+const buildList = ({ token, metricsToken, tokens }: AdminConfig): readonly OperatorToken[] => [
+  ...(token === null ? [] : [toToken('admin.token', 'operate', digestSecret(token))]),
+  ...(metricsToken === null ? [] : [toToken('admin.metricsToken', 'metrics', digestSecret(metricsToken))]),
+  ...tokens.map(({ name, scope, hash }) => toToken(name, scope, Buffer.from(hash, 'hex'))),
+]
+
+const toToken = (name: string, scope: Operator['scope'], digest: Buffer): OperatorToken => ({
+  operator: { name, scope, proof: 'token' },
+  digest,
+})

@@ -1,0 +1,19 @@
+import type { OperatorScope } from '../../shared/operator-scopes.ts'
+
+/** How an operator has proved to be one. `none`: the listener asks for no proof. */
+export type OperatorProof = 'none' | 'token' | 'certificate'
+
+/** The person or the program that sent a request to the admin listener. */
+export interface Operator {
+  /** The name in the file. Null: the listener asks for no proof, so there is none. */
+  readonly name: string | null
+  readonly scope: OperatorScope
+  readonly proof: OperatorProof
+}
+
+/** The operator of every request where the listener asks for no proof: it is on loopback then. */
+export const unnamedOperator: Operator = { name: null, scope: 'operate', proof: 'none' }
+
+/** Tells whether two are the same operator with the same rights. */
+export const isSameOperator = (a: Operator, b: Operator): boolean =>
+  a.name === b.name && a.scope === b.scope && a.proof === b.proof

@@ -1,0 +1,139 @@
+/** Every scope at every request of the admin listener, over real sockets, from the one table. */
+import { describe, expect, test } from 'vitest'
+import { routeScopes } from '../../../src/admin/access/route-scopes.ts'
+import { includesScope, operatorScopes } from '../../../src/shared/operator-scopes.ts'
+import { adminTokens, bearerOf } from '../../helpers/admin-tokens.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+const boot = () => bootLiveGateway({ admin: { tokens: adminTokens } })
+
+/** Sends a request and returns its status and, of a problem, its code. A stream is left as soon as it begins. */
+const ask = async (url: string, method: string, headers: Record<string, string>): Promise<string> => {
+  const leave = new AbortController()
+  const response = await fetch(url, { method, headers, redirect: 'manual', signal: leave.signal })
+  const isProblem = response.headers.get('content-type') === 'application/problem+json'
+  const code = isProblem && method !== 'HEAD' ? JSON.parse(await response.text()).code : ''
+  leave.abort()
+  return `${response.status} ${code}`.trim()
+}
+
+const pathOf = (path: string): string => path.replace('*', 'x/page.css')
+
+const known = new Set(routeScopes.map(({ method, path }) => `${method} ${path}`))
+const paths = [...new Set(routeScopes.map(({ path }) => path)), '/nowhere']
+const isKnown = (method: string, path: string): boolean => known.has(`${method === 'HEAD' ? 'GET' : method} ${path}`)
+
+test.each(operatorScopes)('the scope %s opens what the table says, and nothing else', async (held) => {
+  const { admin } = await boot()
+  const wrong: string[] = []
+  let asked = 0
+
+  for (const { method, path, scope } of routeScopes)
+    for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
+      const got = await ask(admin + pathOf(path), each, bearerOf(held))
+      const isOpen = scope === 'none' || includesScope(held, scope)
+      const isRight = isOpen ? !/^401|insufficient-scope|^403$/.test(got) : got.startsWith('403')
+      if (!isRight) wrong.push(`${each} ${path}: ${got}`)
+      asked++
+    }
+
+  expect(wrong).toEqual([])
+  expect(asked).toBeGreaterThan(routeScopes.length)
+})
+
+test.each(['metrics', 'read'] as const)('the scope %s is refused any other method of any path', async (held) => {
+  const { admin } = await boot()
+  const wrong: string[] = []
+
+  for (const path of paths)
+    for (const method of methods) {
+      if (isKnown(method, path)) continue
+      const got = await ask(admin + pathOf(path), method, bearerOf(held))
+      if (got !== '403 insufficient-scope' && !(method === 'HEAD' && got === '403'))
+        wrong.push(`${method} ${path}: ${got}`)
+    }
+
+  expect(wrong).toEqual([])
+})
+
+test.each([
+  ['no credential', {}],
+  ['a wrong token', { authorization: `Bearer ${'x'.repeat(43)}` }],
+  ['a hash in place of its token', { authorization: `Bearer ${adminTokens[0]?.hash}` }],
+])('%s opens only what needs none', async (_, headers) => {
+  const { admin } = await boot()
+  const wrong: string[] = []
+
+  for (const path of paths)
+    for (const method of methods) {
+      const isPublic = routeScopes.some(
+        (route) =>
+          route.scope === 'none' &&
+          route.path === path &&
+          isKnown(method, path) &&
+          (method === route.method || method === 'HEAD'),
+      )
+      const got = await ask(admin + pathOf(path), method, headers)
+      if (isPublic === got.startsWith('401')) wrong.push(`${method} ${path}: ${got}`)
+    }
+
+  expect(wrong).toEqual([])
+})
+
+test('the table has every route that is registered, and no other', async () => {
+  const { admin } = await boot()
+
+  const { body } = await fetchAdmin(`${admin}/nowhere`, 'GET', { headers: bearerOf('operate') })
+  const registered = new Set([...String(body.detail).matchAll(/\/[^, ]*/g)].map(([path]) => path))
+
+  expect([...registered].sort()).toEqual([...new Set(routeScopes.map(({ path }) => path))].sort())
+})
+
+describe('a token that Prometheus holds', () => {
+  test('scrapes', async () => {
+    const { admin } = await boot()
+
+    const response = await fetch(`${admin}/metrics`, { headers: bearerOf('metrics') })
+
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('lender_gateway_')
+  })
+
+  test('is refused every order, which says which scope it takes, and nothing is done', async () => {
+    const live = await boot()
+    const orders = routeScopes.filter(({ scope, bySession }) => scope === 'operate' && !bySession)
+
+    for (const { method, path } of orders) {
+      const { status, headers, body } = await fetchAdmin(live.admin + path, method, { headers: bearerOf('metrics') })
+      expect([path, status, body.code]).toEqual([path, 403, 'insufficient-scope'])
+      expect(body.detail).toBe(
+        'prometheus has the scope metrics: that is for /metrics alone; this takes the scope operate',
+      )
+      expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="operate"')
+    }
+
+    expect(orders.length).toBeGreaterThan(8)
+    const lines = live.lines.filter(({ msg }) => msg === 'admin request')
+    expect(lines).toHaveLength(orders.length)
+    expect(lines.every(({ operator, status }) => operator === 'prometheus' && status === 403)).toBe(true)
+    expect(live.lines.filter(({ msg }) => /override|order|reload|configuration/.test(String(msg)))).toEqual([])
+  })
+})
+
+test('/whoami says who asks', async () => {
+  const { admin } = await boot()
+
+  const all = await Promise.all(
+    operatorScopes.map(
+      async (scope) => (await fetchAdmin(`${admin}/whoami`, 'GET', { headers: bearerOf(scope) })).body,
+    ),
+  )
+
+  expect(all).toEqual([
+    { name: 'prometheus', scope: 'metrics', proof: 'token', session: null },
+    { name: 'auditor', scope: 'read', proof: 'token', session: null },
+    { name: 'oncall-anna', scope: 'operate', proof: 'token', session: null },
+  ])
+})
