@@ -125,6 +125,20 @@ export const cases: readonly Case[] = [
     good: { [took('2.5')]: by(599), [took('5')]: by(599.5), [took('+Inf')]: by(600) },
   },
   {
+    alert: 'LenderGatewaySaturated',
+    bad: {
+      [of('concurrency_in_flight', 'limit="limits.concurrency"')]: at(9500),
+      [of('concurrency_limit', 'limit="limits.concurrency"')]: at(10_000),
+    },
+    waits: 4,
+    fires: 6,
+    // A peak of four minutes.
+    good: {
+      [of('concurrency_in_flight', 'limit="limits.concurrency"')]: '9500x3 100x200',
+      [of('concurrency_limit', 'limit="limits.concurrency"')]: at(10_000),
+    },
+  },
+  {
     alert: 'LenderGatewayShedding',
     bad: { [of('sheds_total', 'reason="limits-concurrency"')]: by(60) },
     waits: 1,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { metricFamilies } from '../../../src/admin/metrics/route.ts'
 import { examples, read } from '../files.ts'
-import { chosen, dashboard, expressions } from './dashboard.ts'
+import { chosen, dashboard, expressions, runbooks } from './dashboard.ts'
 
 /** The dashboard that is shipped, as far as it can be judged without Grafana and Prometheus. */
 
@@ -23,9 +23,7 @@ test('it shows nearly every metric that there is', () => {
   const used = new Set(expressions('1m').flatMap(({ expression }) => mentioned(expression)))
 
   expect(names.filter((name) => !used.has(name))).toEqual([
-    'lender_gateway_client_requests_total', // there are none unless the file asks for them
     'lender_gateway_endpoint_weight',
-    'lender_gateway_endpoint_certificate_not_after_timestamp_seconds', // a finding, and an alert
     // for as long as a candidate is tried
     'lender_gateway_shadow_copies_total',
     'lender_gateway_shadow_repeats_total',
@@ -57,13 +55,57 @@ test('every panel asks the data source that was chosen, and none lies on another
     Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.trunc(i / w)}`),
   )
 
-  expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'job', 'instance', 'operation'])
+  expect(templating.list.map(({ name }) => name)).toEqual([
+    'datasource',
+    'job',
+    'instance',
+    'operation',
+    'client',
+    'docs',
+  ])
   for (const { type, datasource } of panels)
     expect(type === 'row' || datasource?.uid === '${' + 'datasource}').toBe(true)
   expect(new Set(ids).size).toBe(ids.length)
   expect(new Set(cells).size).toBe(cells.length)
   expect(panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true)
 })
+
+test('it has the panels that people search for', () => {
+  const titles = dashboard.panels.map(({ title }) => title).join('\n')
+
+  for (const word of ['p50', 'p95', 'p99', '5xx ratio', 'Saturation', 'Requests/s', '429', 'by client', 'by endpoint'])
+    expect(titles).toContain(word)
+})
+
+test('reloads and takebacks are marked, by metrics that there are', () => {
+  const marks = dashboard.annotations.list.flatMap(({ name, expr }) => (expr === undefined ? [] : [{ name, expr }]))
+
+  expect(marks.map(({ name }) => name)).toEqual(['Reloads', 'Reloads refused or held back', 'Takebacks'])
+  expect(marks.flatMap(({ expr }) => mentioned(expr)).filter((name) => !names.includes(name))).toEqual([])
+})
+
+test('every link leads to a heading of the docs, wherever they are read', () => {
+  const links = [...dashboard.links, ...dashboard.panels.flatMap((panel) => panel.links ?? [])].map(({ url }) => url)
+  const leadsNowhere = links.filter((url) => {
+    const [, page = '', anchor] = /^\$\{docs\}\/([a-z]+\.md)(?:#(.+))?$/.exec(url) ?? []
+    return page === '' || (anchor !== undefined && !headingsOf(page).includes(anchor))
+  })
+
+  expect(leadsNowhere).toEqual([])
+  expect(links.length).toBeGreaterThan(20)
+  expect(dashboard.templating.list.find(({ name }) => name === 'docs')).toMatchObject({
+    type: 'constant',
+    query: runbooks,
+  })
+})
+
+const headingsOf = (page: string): readonly string[] =>
+  [...read(`docs/${page}`).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(/\s/g, '-'),
+  )
 
 test('nothing is left in an expression that Grafana would have put there', () => {
   for (const { expression } of expressions('1m')) expect(expression).not.toMatch(/\$/)

@@ -13,23 +13,33 @@ interface Panel {
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
   readonly datasource?: { readonly uid: string }
   readonly targets?: readonly Target[]
+  readonly links?: readonly Link[]
+}
+
+interface Link {
+  readonly url: string
 }
 
 interface Variable {
   readonly name: string
   readonly type: string
   readonly definition?: string
+  readonly query?: unknown
 }
 
 interface Dashboard {
   readonly uid: string
   readonly schemaVersion: number
   readonly panels: readonly Panel[]
+  readonly links: readonly Link[]
   readonly templating: { readonly list: readonly Variable[] }
   readonly annotations: { readonly list: readonly { readonly name: string; readonly expr?: string }[] }
 }
 
 export const dashboard = JSON.parse(read(`${examples}/grafana/lender-gateway.json`)) as Dashboard
+
+/** Where docs/ is read, as the rules and the dashboard are shipped. */
+export const runbooks = 'https://runbooks.example/lender-gateway'
 
 /** Lists every expression that a panel shows, as Prometheus gets it when all of everything is chosen. */
 export const expressions = (window: string) =>
@@ -44,3 +54,4 @@ export const chosen = (expression: string, window: string): string =>
     .replaceAll('$job', '.*')
     .replaceAll('$instance', '.*')
     .replaceAll('$operation', '.+')
+    .replaceAll('$client', '.+')

@@ -7,6 +7,7 @@ import { expiryWarningDays } from '../../../src/shared/expiry-warning.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
 import { type Case, cases } from './cases.ts'
+import { runbooks } from './dashboard.ts'
 
 const promtool = await needProgram('promtool')
 
@@ -40,9 +41,20 @@ test('certificates are warned of as early as findings, status and the page do', 
 test('each alert says how bad it is, what is wrong, and the command that names the cause', () => {
   for (const alert of alerts) {
     expect(['critical', 'warning']).toContain(at(alert, 'labels', 'severity'))
-    expect(Object.keys(at(alert, 'annotations') as Tree)).toEqual(['summary', 'description', 'command'])
+    expect(Object.keys(at(alert, 'annotations') as Tree)).toEqual(['summary', 'description', 'command', 'runbook_url'])
     expect(at(alert, 'annotations', 'command')).toMatch(/^npx lender-gateway [a-z]/)
   }
+})
+
+test('each alert leads to a section of docs/operating.md, by an address that one edit sets in all of them', () => {
+  const headings = [...read('docs/operating.md').matchAll(/^### (LenderGateway\w+)$/gm)].map(([, name]) => name)
+
+  expect(headings).toEqual(alerts.map(({ alert }) => alert))
+  for (const rule of alerts)
+    expect(at(rule, 'annotations', 'runbook_url')).toBe(`${runbooks}/operating.md#${String(rule.alert).toLowerCase()}`)
+  const [, before, after] =
+    /sed -i 's\|(\S+?)\|(\S+?)\|' alerts\.yml/.exec(read(`${examples}/prometheus/alerts.yml`)) ?? []
+  expect([before, after]).toEqual([runbooks, expect.stringMatching(/^https:.*\.example\.net\/.*docs$/)])
 })
 
 test('each of those commands is one that there is, with options that it has', () => {
