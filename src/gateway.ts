@@ -10,7 +10,7 @@ import { workerCount } from './config/worker-count.ts'
 import { createPseudonym } from './downstream/listener/downstream-server.ts'
 import { AuditLog } from './observe/audit/audit-log.ts'
 import type { GuardReport } from './observe/candidate/guard/guard-counts.ts'
-import { getLogDestination, type Log } from './observe/log.ts'
+import { getRawLogDestination, type Log } from './observe/log.ts'
 import { CandidateGuard } from './runtime/candidate-guard.ts'
 import { createOverrides, type Overrides } from './runtime/overrides.ts'
 import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
@@ -98,7 +98,7 @@ class GatewayRuntime {
   constructor(options: GatewayOptions) {
     const { file, loaded, environment, log, droppedLines: dropped } = options
     this.#options = options
-    this.#auditLog = new AuditLog({ log, stdout: { write: (line) => getLogDestination(log).write(line), dropped } })
+    this.#auditLog = new AuditLog({ log, stdout: { write: (line) => getRawLogDestination(log).write(line), dropped } })
     const { recordAdminEvent } = this.#auditLog
     this.#overrides = createOverrides({
       log,

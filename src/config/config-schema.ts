@@ -21,6 +21,8 @@ import { upstreamsSchema } from './sections/upstreams.ts'
 // Each level writes more lines than the one before; `silent` writes none.
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
+const logFormats = ['pino', 'ecs', 'otel'] as const
+
 const version = scalar<1>(
   {
     expected: '1',
@@ -62,6 +64,13 @@ const logSchema = z
   .strictObject({
     level: choice('The least severe level that is written', logLevels).prefault('info'),
     access: boolean('Whether each exchange leaves a line').prefault(true),
+    format: annotate(
+      choice(
+        'How lines are written: as pino does, by ECS 8, or by the data model of OpenTelemetry',
+        logFormats,
+      ).prefault('pino'),
+      { restart: true },
+    ),
     buffer: annotate(
       size('Most bytes of lines that wait for a slow reader', { min: 1024, max: 1024 ** 3 }).prefault('16MiB'),
       { restart: true },

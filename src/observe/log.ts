@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { settlesWithin } from '../clock.ts'
-import type { LogConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { createLineRewriter } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
 /** The log: events with their fields. */
@@ -17,8 +18,9 @@ const closeTimeoutMs = 1000
  * destination. It keeps whatever a stalled reader does not take (63 MB became 292 in 10 s); or it writes from the
  * thread pool, and then a process with a stalled reader does not exit.
  */
-export const openLog = async (config: LogConfig) => {
-  const options = { level: config.level, base: null, serializers: { err: serializeError } }
+export const openLog = async (config: Pick<Config, 'log' | 'tracing'>) => {
+  const { level, buffer } = config.log
+  const options = { level, base: null, serializers: { err: serializeError } }
   if (isatty(1)) {
     const screen = await openPrettyStream()
     const forwardLines = (lines: Buffer): void => void screen.write(lines.toString())
@@ -26,12 +28,13 @@ export const openLog = async (config: LogConfig) => {
   }
 
   let reported = 0
-  const queue = new LogQueue(openStdout(), config.buffer, () => {
+  const queue = new LogQueue(openStdout(), buffer, () => {
     if (queue.dropped === reported) return
     log.warn({ dropped: queue.dropped - reported }, 'log lines dropped: the reader of stdout is too slow')
     reported = queue.dropped
   })
-  const log = pino(options, queue)
+  const rewrite = createLineRewriter(config)
+  const log = pino(options, rewrite === null ? queue : new RewritingDestination(queue, rewrite))
   return {
     log,
     /** Lines dropped because the reader was too slow. */
@@ -43,9 +46,30 @@ export const openLog = async (config: LogConfig) => {
   }
 }
 
-/** Gets the stream that a log writes its lines to. */
+/** Rewrites lines to another format than pino's on their way out. */
+class RewritingDestination {
+  readonly output: DestinationStream
+  readonly #rewrite: (line: string) => string
+
+  constructor(output: DestinationStream, rewrite: (line: string) => string) {
+    this.output = output
+    this.#rewrite = rewrite
+  }
+
+  write(line: string): void {
+    this.output.write(this.#rewrite(line))
+  }
+}
+
+/** Gets the stream that a log writes its lines to, as pino renders them. */
 export const getLogDestination = (log: Log): DestinationStream =>
   (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
+
+/** Gets the stream for lines which are none of the log's, such as those of the audit log: they stay as they are. */
+export const getRawLogDestination = (log: Log): DestinationStream => {
+  const destination = getLogDestination(log)
+  return destination instanceof RewritingDestination ? destination.output : destination
+}
 
 const openPrettyStream = async (): Promise<DestinationStream> => {
   const { default: prettyStream } = await import('pino-pretty')

@@ -13,7 +13,7 @@ const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)
 if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
 const { config } = loaded
-const { log, dropped, forwardLines, close } = await openLog(config.log)
+const { log, dropped, forwardLines, close } = await openLog(config)
 const gateway = await startGateway({
   file,
   loaded,

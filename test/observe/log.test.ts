@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { createAuditLog } from '../helpers/audit-log.ts'
 import { configText } from '../helpers/gateway.ts'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
@@ -108,11 +109,39 @@ test('a process whose reader has gone goes on, and ends on SIGTERM', async () =>
   expect(await gateway.close()).toBe(0)
 })
 
+test('in another format every line is in it, those of workers as well, and none of the audit log is', async () => {
+  const { settings } = createAuditLog(onTestFinished)
+  const audit = { ...settings, file: 'stdout' }
+  const gateway = await bootGatewayProcess({ workers: 2, log: { format: 'ecs' }, audit })
+  let text = ''
+  gateway.stdout().on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+
+  const answered = await exchanges(gateway.port, 20)
+
+  const ended = once(gateway.stdout(), 'end')
+  expect(await gateway.close()).toBe(0)
+  await ended
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+  const [formatted, others] = [
+    lines.filter((line) => '@timestamp' in line),
+    lines.filter((line) => !('@timestamp' in line)),
+  ]
+  expect(formatted.filter(({ message }) => message === 'exchange')).toHaveLength(answered)
+  expect(formatted.filter((line) => 'level' in line || 'msg' in line)).toEqual([])
+  expect(others.length).toBeGreaterThan(answered)
+  expect(others.filter((line) => !('seq' in line))).toEqual([])
+})
+
 const script = await needProgram('script')
 
-test.skipIf(script.missing)('in a terminal the log is for people', async () => {
+test.skipIf(script.missing)('in a terminal the log is for people, those of workers and of any format', async () => {
   const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, configText({ shutdown: { wait: '0s' } }))
+  writeFileSync(file, configText({ workers: 2, log: { format: 'ecs' }, shutdown: { wait: '0s' } }))
   // `exec`: a shell in between would die of Ctrl-C itself, and `script` would return the shell's status.
   const serve = `exec '${process.execPath}' '${main}' serve --config '${file}'`
   const terminal = spawn(script.path ?? '', ['--quiet', '--return', '--command', serve, '/dev/null'])

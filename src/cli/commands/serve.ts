@@ -59,7 +59,7 @@ const serve = async (
   const inheritedSockets = takeInheritedSockets()
   const createNotifier = await takeNotifier()
   const { config } = loaded
-  const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config.log)
+  const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitOnUncaughtException(log, closeLog)
 

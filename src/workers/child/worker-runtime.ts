@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Config } from '../../config/config.ts'
 import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
@@ -30,7 +31,7 @@ export const startWorkerRuntime = async (
 ): Promise<WorkerRuntime> => {
   const { worker, verdicts, pseudonym, ticketSecret } = init
   const state = await deserializeInput(init.state, [])
-  const { log, dropped, close: closeLog } = await openLog(state.config.log)
+  const { log, dropped, close: closeLog } = await openLog(withLogFormatOf(init, state.config))
   exitOnUncaughtException(log, closeLog, { worker })
   const pendingCounts = new PendingBatches<ConsumeResult>()
   const pendingCalls = new PendingBatches<IdempotencyReply>()
@@ -196,6 +197,9 @@ class PendingBatches<Reply> {
  * Makes the verdicts of a data plane those of the primary. An endpoint that was closed there and opened again is new to
  * its probes, and counts as up.
  */
+const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: Config): Pick<Config, 'log' | 'tracing'> =>
+  logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
+
 const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of dataPlane.verdicts) if (!down.has(key)) dataPlane.applyVerdict([key, null])

@@ -48,6 +48,8 @@ export interface WorkerInit {
   readonly draining: boolean
   /** Whether the audit log cannot be written just now. */
   readonly auditFailing: boolean
+  /** Whether the primary renders lines for a terminal: it takes them as pino writes them. */
+  readonly logsToTerminal: boolean
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { isatty } from 'node:tty'
 import { now } from '../../clock.ts'
 import {
   createRejectedConnectionLog,
@@ -145,6 +146,7 @@ class WorkerPool implements ProxyServer {
         digestKey,
         draining: this.#draining,
         auditFailing: auditLog.failing,
+        logsToTerminal: isatty(1),
       }),
       onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
       onRemember: (calls) => this.#dataPlane.replyAll(calls),

@@ -33,6 +33,7 @@ test.each([
   ['admin: { host: "::1" }', 'admin.host', 1, 16, '127.0.0.1', '::1'],
   ['admin: { port: 9902 }', 'admin.port', 1, 16, '9901', '9902'],
   ['workers: auto', 'workers', 1, 10, '1', 'auto'],
+  ['log: { level: warn, format: ecs }', 'log.format', 1, 29, 'pino', 'ecs'],
   ['log: { level: warn, buffer: 1MiB }', 'log.buffer', 1, 29, '16MiB', '1MiB'],
 ])(
   '%j needs a restart, and the problem names the key, its position and the value to put back',

@@ -48,7 +48,7 @@ test('every key but upstreams has a default', () => {
     },
     limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelay: null },
     audit: null,
-    log: { level: 'info', access: true, buffer: 16 * 1024 ** 2 },
+    log: { level: 'info', access: true, format: 'pino', buffer: 16 * 1024 ** 2 },
     reload: { watch: true, poll: 5000, preflight: 'connect' },
     shutdown: { wait: 5000, deadline: 25_000 },
     tracing: null,
@@ -315,7 +315,7 @@ describe('precedence', () => {
         7 +
         16 +
         3 +
-        3 +
+        4 +
         6 +
         2 +
         (14 + 7 + 7 + 5 + 6 + 7) * groups.length +

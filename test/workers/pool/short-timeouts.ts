@@ -9,7 +9,7 @@ import { openLog } from '../../../src/observe/log.ts'
 const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)
 if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
-const { log, dropped, forwardLines } = await openLog(loaded.config.log)
+const { log, dropped, forwardLines } = await openLog(loaded.config)
 const gateway = await startGateway({
   file,
   loaded,
