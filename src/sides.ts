@@ -20,3 +20,9 @@ export const describeSide = (group: Group, side: Side): string =>
 /** Returns the key path of an upstream: `upstreams.risk`, `upstreams.risk.candidate`. */
 export const sideKey = (group: Group, side: Side): string =>
   side === 'primary' ? `upstreams.${group}` : `upstreams.${group}.candidate`
+
+/** How many buckets of clients there are: a share counts in steps of 0.01 %. */
+export const bucketCount = 10_000
+
+/** Returns how many buckets are a share. They are the first ones, so that a larger share only adds clients. */
+export const bucketsOfShare = (share: number): number => Math.round(share * bucketCount)

@@ -1,6 +1,5 @@
-import type { Config } from '../config/config.ts'
-import type { Group } from '../operations.ts'
-import type { OverridesView } from '../runtime/overrides.ts'
+import type { CandidateConfig } from '../config/config.ts'
+import { findCandidateUse } from '../runtime/shift/candidate-use.ts'
 import type { ShiftState } from '../runtime/shift/shift-state.ts'
 
 /**
@@ -13,15 +12,11 @@ export type CandidateClients = 'none' | 'covered' | 'exposed'
 export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
   isStopped && cause === 'guard'
 
-/** Finds what becomes of clients when the candidate of a group fails, by the share as it stands now. */
+/** Finds what becomes of clients when the candidate of a group fails, by the share as it stands. Null: the file's. */
 export const findCandidateClients = (
-  group: Group,
-  config: Config,
-  shifts: Pick<OverridesView['shifts'], 'get'>,
+  candidate: CandidateConfig | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
 ): CandidateClients => {
-  const { candidate } = config.upstreams[group]
-  const shift = shifts.get(group)
-  if (candidate === null || shift?.isStopped === true) return 'none'
-  if ((shift?.share ?? candidate.share) === 0 && candidate.clients.length === 0) return 'none'
+  if (candidate === null || findCandidateUse(candidate, shift) === null) return 'none'
   return candidate.fallback ? 'covered' : 'exposed'
 }

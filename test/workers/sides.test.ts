@@ -1,6 +1,7 @@
 /** The sides of clients with several workers: each has a client where the others have it, also a new one. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bucketsOfShare, clientBucket } from '../../src/layers/candidate/client-bucket.ts'
+import { clientBucket } from '../../src/layers/candidate/client-bucket.ts'
+import { bucketsOfShare } from '../../src/sides.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { kill, type ShownWorker, startWorkerGateway, type WorkerGateway } from './worker-gateway.ts'
 

@@ -60,7 +60,8 @@ export const rejectLastEndpoint = (
   targets: readonly EndpointState[],
   endpoints: readonly EndpointState[],
 ): AdminError | null => {
-  const isExposed = findCandidateClients(group, reloader.config, overrides.shifts) === 'exposed'
+  const isExposed =
+    findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
   const last = targets.find(
     (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(endpoints, target)),
   )

@@ -20,7 +20,7 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     const { candidate } = inputs.report.upstreams[group]
     if (candidate === null) return []
     const stopped = stopFindings(group, inputs)
-    const clients = findCandidateClients(group, inputs.config, inputs.overrides.shifts)
+    const clients = findCandidateClients(inputs.config.upstreams[group].candidate, inputs.overrides.shifts.get(group))
     const seen = viewAsPrimary(group, candidate, inputs)
     const outages = [
       ...outageFindings(group, candidate, clients, seen),

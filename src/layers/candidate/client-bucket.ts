@@ -2,9 +2,7 @@ import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Group } from '../../operations.ts'
 import { formatOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
-
-/** How many buckets there are: a share counts in steps of 0.01 %. */
-export const bucketCount = 10_000
+import { bucketCount } from '../../sides.ts'
 
 /**
  * Returns the bucket of an owner of requests to a group, from 0 to 9,999. It depends on both alone: reloads, restarts
@@ -16,9 +14,6 @@ export const clientBucket = (group: Group, owner: RequestOwner): number =>
     .update(formatOwner(owner))
     .digest()
     .readUInt32BE(0) % bucketCount
-
-/** Returns how many buckets are a share. They are the first ones, so that a larger share only adds clients. */
-export const bucketsOfShare = (share: number): number => Math.round(share * bucketCount)
 
 // An HMAC takes 2.5 µs, and looking it up 0.03 µs. Many more than a lender has clients; a stranger's addresses push out
 // each other, and no client.

@@ -2,7 +2,8 @@ import type { Exchange, Layer } from '../../exchange.ts'
 import { getFirstFieldValue, omitFields } from '../../header-fields.ts'
 import type { Group, Side } from '../../operations.ts'
 import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
-import { bucketsOfShare, createBucketMemory } from './client-bucket.ts'
+import { bucketsOfShare } from '../../sides.ts'
+import { createBucketMemory } from './client-bucket.ts'
 
 /** Which clients of a group are on the candidate. */
 export interface SideRules {

@@ -7,7 +7,6 @@ import type {
   UpstreamConfig,
 } from '../../config/config.ts'
 import type { Handler, Layer } from '../../exchange.ts'
-import { bucketsOfShare } from '../../layers/candidate/client-bucket.ts'
 import type { GuardOptions } from '../../layers/candidate/guard.ts'
 import { sideLayer } from '../../layers/candidate/side.ts'
 import { splitSend } from '../../layers/candidate/split-send.ts'
@@ -15,32 +14,11 @@ import type { CandidateRetries, RetryAllowance } from '../../layers/resilience/r
 import { GuardCounts } from '../../observe/candidate/guard/guard-counts.ts'
 import type { Group } from '../../operations.ts'
 import { defaultIpv6Prefix } from '../../shared/exchange/request-owner.ts'
-import { formatDuration, formatMultiple, formatPercent } from '../../units.ts'
+import { formatDuration, formatMultiple } from '../../units.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
+import type { CandidateUse } from '../shift/candidate-use.ts'
 import type { ShiftState } from '../shift/shift-state.ts'
 import { keyFieldOf } from './idempotency-layer.ts'
-
-/** Which clients of a group are on its candidate now. */
-export interface CandidateUse {
-  /** Part of all clients, from 0 to 1. */
-  readonly share: number
-  /** Those that are there whatever the share is. */
-  readonly clients: readonly string[]
-}
-
-/**
- * Returns which clients of a group are on its candidate: the share as it stands now, and those that the file names.
- * Null: none are, and the group has no sides. `shift` null: the file decides.
- */
-export const findCandidateUse = (
-  candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
-): CandidateUse | null => {
-  if (candidate === null || shift?.isStopped === true) return null
-  const { clients } = candidate
-  const share = shift?.share ?? candidate.share
-  return bucketsOfShare(share) === 0 && clients.length === 0 ? null : { share, clients }
-}
 
 /** Creates the layer that decides the side of each exchange of a group. */
 export const createSideLayer = (config: Config, group: Group, use: CandidateUse): Layer =>
@@ -54,10 +32,6 @@ export const createSideLayer = (config: Config, group: Group, use: CandidateUse)
 /** Returns how many leading bits of an IPv6 address count as one client, as the limits by address count them. */
 export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
   limits.address?.ipv6Prefix ?? defaultIpv6Prefix
-
-/** Describes which clients are on the candidate, in one line. */
-export const formatCandidateUse = ({ share, clients }: CandidateUse): string =>
-  formatPercent(share) + (clients.length === 0 ? '' : `, clients: ${clients.join(', ')}`)
 
 /** Describes when the candidate is taken back, as the file would write it. */
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>

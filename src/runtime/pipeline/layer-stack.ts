@@ -26,16 +26,10 @@ import type { LearningMode } from '../resources/contract-learning.ts'
 import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
+import { type CandidateUse, formatCandidateUse } from '../shift/candidate-use.ts'
 import type { AuthProvider } from './auth-provider.ts'
 import { createCacheLayer } from './cache-layer.ts'
-import {
-  type CandidateUse,
-  createCandidateRetries,
-  createGuardOptions,
-  createSideLayer,
-  formatCandidateUse,
-  formatGuard,
-} from './candidate-layers.ts'
+import { createCandidateRetries, createGuardOptions, createSideLayer, formatGuard } from './candidate-layers.ts'
 import {
   type ActiveMode,
   type ContractStackOptions,

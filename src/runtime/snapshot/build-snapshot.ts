@@ -12,11 +12,9 @@ import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
 import { createAuthProvider } from '../pipeline/auth-provider.ts'
 import {
-  type CandidateUse,
   createGuardOptions,
   createRetryAllowance,
   createSend,
-  findCandidateUse,
   guardEra,
   withoutExposedField,
 } from '../pipeline/candidate-layers.ts'
@@ -30,6 +28,7 @@ import type { IdempotencyRegistry } from '../resources/idempotency-registry.ts'
 import { acquireAddressLimiter } from '../resources/rate-limits.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { nullTracerLease, type TracerRegistry } from '../resources/tracer-registry.ts'
+import { type CandidateUse, findCandidateUse } from '../shift/candidate-use.ts'
 import { carryOver } from './carry-over.ts'
 import { openShadow } from './open-shadow.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'

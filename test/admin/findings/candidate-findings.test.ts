@@ -132,6 +132,14 @@ describe('with clients on it', () => {
     ])
   })
 
+  test('a share that is too small for one bucket of clients is none', () => {
+    const settings = use({ fallback: false, share: '0.001%' })
+
+    expect(collectFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
+      { severity: 'warning', cause: expect.not.stringContaining('clients') },
+    ])
+  })
+
   test('and a warning again when it was taken back', () => {
     const stopped = { share: 0, isStopped: true } as ShiftState
     const inputs = findingInputs({ settings: use({ fallback: false }), upstreams: { risk: outage } })

@@ -2,14 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  bucketCount,
-  bucketsOfShare,
-  clientBucket,
-  createBucketMemory,
-} from '../../../src/layers/candidate/client-bucket.ts'
+import { clientBucket, createBucketMemory } from '../../../src/layers/candidate/client-bucket.ts'
 import { type Group, groups } from '../../../src/operations.ts'
 import type { RequestOwner } from '../../../src/shared/exchange/request-owner.ts'
+import { bucketCount, bucketsOfShare } from '../../../src/sides.ts'
 
 const clientCount = 10_000
 

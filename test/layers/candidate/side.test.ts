@@ -2,8 +2,9 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { bucketsOfShare, clientBucket } from '../../../src/layers/candidate/client-bucket.ts'
+import { clientBucket } from '../../../src/layers/candidate/client-bucket.ts'
 import { type SideOptions, sideLayer } from '../../../src/layers/candidate/side.ts'
+import { bucketsOfShare } from '../../../src/sides.ts'
 import { fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 
 const options: SideOptions = { group: 'market', share: 0.25, clients: [], ipv6Prefix: 64, expose: null }
