@@ -8,6 +8,13 @@ import type { ShiftState } from '../runtime/shift/shift-state.ts'
  */
 export type CandidateClients = 'none' | 'covered' | 'exposed'
 
+/** What follows for clients from a candidate that fails, as the end of a clause. */
+export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
+  none: '',
+  covered: ', so the primary serves its clients',
+  exposed: ', so requests of its clients fail',
+}
+
 /** Tells whether the guard has taken a candidate back, and no operator and no edit has said otherwise since. */
 export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
   isStopped && cause === 'guard'

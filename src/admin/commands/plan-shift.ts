@@ -1,9 +1,12 @@
+import type { Config } from '../../config/config.ts'
 import type { Group } from '../../operations.ts'
-import type { CandidateReport, EndpointReport } from '../../runtime/report/status-report.ts'
+import type { EndpointReport, StatusReport } from '../../runtime/report/status-report.ts'
 import type { ShiftOrder } from '../../runtime/shift/shift-order.ts'
 import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import type { Shifts } from '../../runtime/shifts.ts'
+import { describeSide } from '../../sides.ts'
 import type { AdminError } from '../admin-error.ts'
+import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
 import { badRequest } from './argument.ts'
 
 /** An order that can be carried out. */
@@ -30,19 +33,25 @@ interface ShiftWishes {
 
 const defaultTtlMs = 3_600_000
 
-/** Plans an order, or says what speaks against it. Changes nothing. `candidate` is as the processes report it. */
+/** What runs while an order is planned. */
+interface RunningCandidates {
+  readonly config: Pick<Config, 'upstreams'>
+  readonly report: Pick<StatusReport, 'upstreams'>
+}
+
+/** Plans an order, or says what speaks against it. Changes nothing. */
 export const planShift = (
-  shifts: Shifts,
-  candidate: CandidateReport | null,
+  shifts: Pick<Shifts, 'get' | 'preview'>,
+  running: RunningCandidates,
   wishes: ShiftWishes,
 ): PlannedShift | AdminError => {
   const { group, reason, force } = wishes
   const order = chooseOrder(wishes)
   if ('detail' in order) return order
   const [before, after] = [shifts.get(group), shifts.preview(group, order)]
-  if (before === null || after === null || candidate === null) return noCandidate(group)
-  const rejection = rejectIdle(group, order, before) ?? (force ? null : rejectDown(group, candidate, after))
-  return rejection ?? { group, order, reason, before, after }
+  if (before === null || after === null) return noCandidate(group)
+  const planned = { group, order, reason, before, after }
+  return rejectIdle(group, order, before) ?? (force ? null : rejectDown(planned, running)) ?? planned
 }
 
 const chooseOrder = ({ to, for: ttlMs, pause, resume, abort }: ShiftWishes): ShiftOrder | AdminError => {
@@ -78,17 +87,24 @@ const rejectIdle = (group: Group, { kind }: ShiftOrder, before: ShiftState): Adm
     : null
 }
 
-/** Rejects sending clients to a candidate of which no endpoint is up. */
+/** Rejects sending more clients to a candidate of which no endpoint is up. */
 const rejectDown = (
-  group: Group,
-  { endpoints }: CandidateReport,
-  { share, isStopped }: ShiftState,
+  { group, before, after }: PlannedShift,
+  { config, report }: RunningCandidates,
 ): AdminError | null => {
-  if (share === 0 || isStopped || endpoints.some(isUp)) return null
+  const clients = findCandidateClients(config.upstreams[group].candidate, after)
+  const endpoints = report.upstreams[group].candidate?.endpoints ?? []
+  if (clients === 'none' || !sendsMore(before, after) || endpoints.some(isUp)) return null
   const states = endpoints.map(({ url, state }) => `${url} is ${state.name}`).join(', ')
-  const detail = `no endpoint of the candidate of ${group} is up (${states}): its clients would get errors; force it all the same with force (--force)`
+  const detail = `no endpoint of ${describeSide(group, 'candidate')} is up (${states})${clientConsequences[clients]}: send more there all the same with force (--force)`
   return { status: 409, code: 'candidate-down', detail }
 }
+
+/** Checks whether an order brings more clients to the candidate: at once, or because steps go on that were held. */
+const sendsMore = (before: ShiftState, after: ShiftState): boolean =>
+  after.share > before.share ||
+  (before.isStopped && !after.isStopped) || // those that the file names come back
+  (before.step?.nextAt == null && after.step?.nextAt != null)
 
 // One that fails, but was not ejected, may have had a hiccup.
 const isUp = ({ state: { name } }: EndpointReport): boolean => name === 'up' || name === 'failing'

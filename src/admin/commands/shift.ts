@@ -70,7 +70,8 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
   async plan(context, wishes) {
     const report = await context.report() // first, so that all that follows is decided at once
     if (context.draining()) return stoppingError
-    return planShift(context.overrides.shifts, report.upstreams[wishes.group].candidate, wishes)
+    const { config } = context.reloader
+    return planShift(context.overrides.shifts, { config, report }, wishes)
   },
   confirmation: (_, planned) => confirmShift(planned),
   async run(context, { group, order, reason }, by) {

@@ -2,7 +2,7 @@ import { type Group, groups } from '../../operations.ts'
 import type { CandidateReport } from '../../runtime/report/status-report.ts'
 import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import { describeSide, sideKey } from '../../sides.ts'
-import { type CandidateClients, findCandidateClients, isTakenBack } from '../candidate-clients.ts'
+import { type CandidateClients, clientConsequences, findCandidateClients, isTakenBack } from '../candidate-clients.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { upstreamCertificateFindings } from './credentials.ts'
@@ -58,12 +58,6 @@ const isHeld = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause
 const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
 
-const consequences: Readonly<Record<CandidateClients, string>> = {
-  none: '',
-  covered: ', so the primary serves its clients',
-  exposed: ', so requests of its clients fail',
-}
-
 /** Finds why nothing, or hardly anything, is sent to the candidate. */
 const outageFindings = (
   group: Group,
@@ -72,7 +66,7 @@ const outageFindings = (
   seen: FindingInputs,
 ): readonly Finding[] => {
   const name = describeSide(group, 'candidate')
-  const consequence = consequences[clients]
+  const consequence = clientConsequences[clients]
   const about = sideKey(group, 'candidate')
   const command = `lender-gateway check --online ${seen.file.name}`
   if (endpoints.every(({ state }) => state.name === 'draining')) {

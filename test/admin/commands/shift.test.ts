@@ -237,12 +237,13 @@ describe('an order is rejected', () => {
     const to = (more: object) => shift(live, { group: 'risk', to: '5%', ...more })
 
     await expect
-      .poll(() => to({}), { timeout: 30_000 })
-      .toMatchObject({
-        status: 409,
-        body: { code: 'candidate-down', detail: expect.stringContaining('http://127.0.0.1:1 is down') },
-      })
+      .poll(() => fetchAdmin(`${live.admin}/status`), { timeout: 20_000 })
+      .toMatchObject({ body: { upstreams: { risk: { candidate: { endpoints: [{ state: 'down' }] } } } } })
 
+    expect(await to({})).toMatchObject({
+      status: 409,
+      body: { code: 'candidate-down', detail: expect.stringContaining('http://127.0.0.1:1 is down') },
+    })
     expect(await to({ force: true })).toMatchObject({ status: 200, body: { shift: { share: 0.05 } } })
     expect((await shift(live, { group: 'risk', to: '0%' })).status).toBe(200)
     expect((await shift(live, { group: 'risk', abort: true })).status).toBe(200)
