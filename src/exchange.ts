@@ -3,7 +3,7 @@ import type { RequestBody, ResponseBody } from './body.ts'
 import { now } from './clock.ts'
 import type { CacheOutcome, IdempotencyRecord } from './exchange-outcomes.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
-import type { AuthMethod } from './failures/reasons.ts'
+import type { AuthMethod } from './failures/reason-rows.ts'
 import type { HeaderFields } from './header-fields.ts'
 import type { Operation, Side } from './operations.ts'
 

@@ -13,9 +13,9 @@ export interface RawClient {
   close(): void
 }
 
-/** Connects to a port of the loopback. */
-export const rawClient = async (port: number): Promise<RawClient> => {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: false })
+/** Connects to a port of the loopback, from the address that is given. */
+export const rawClient = async (port: number, localAddress = '127.0.0.1'): Promise<RawClient> => {
+  const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: false })
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)
     socket.once('error', reject)

@@ -104,6 +104,17 @@ export const listenTlsSchema = annotate(
   },
 )
 
+/** The schema of `listen.proxyProtocol`. */
+const proxyProtocolSchema = z
+  .strictObject({
+    from: z
+      .array(cidrOrAddress('An IP address or a CIDR'))
+      .min(1)
+      .max(1000)
+      .meta({ description: 'Load balancers whose connections begin with a PROXY protocol header, and no others' }),
+  })
+  .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
+
 /** The schema of `listen`: the public listener, the only one that clients see, and the limits that protect it. */
 export const listenSchema = z
   .strictObject({
@@ -115,6 +126,7 @@ export const listenSchema = z
       .max(1000)
       .meta({ description: 'Proxies whose forwarded fields are believed' })
       .prefault([]),
+    proxyProtocol: optionalKey(proxyProtocolSchema),
     hosts: z
       .array(hostHeader('A host name, with or without a port'))
       .max(1000)

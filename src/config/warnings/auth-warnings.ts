@@ -1,4 +1,4 @@
-import type { AuthMethod } from '../../failures/reasons.ts'
+import type { AuthMethod } from '../../failures/reason-rows.ts'
 import type { ClientConfig, Config } from '../config.ts'
 import type { WarningRule } from '../rules/rule.ts'
 

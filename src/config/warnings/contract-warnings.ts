@@ -1,4 +1,4 @@
-import type { AuthMethod } from '../../failures/reasons.ts'
+import type { AuthMethod } from '../../failures/reason-rows.ts'
 import { foldUnderscores, isHopByHop } from '../../header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { formatSize } from '../../units.ts'

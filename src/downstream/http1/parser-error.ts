@@ -76,7 +76,9 @@ export const detectOtherProtocol = (first: Buffer): GatewayError | null => {
   }
   const binary = first.subarray(0, proxySignature.length).equals(proxySignature)
   if (!binary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
-  const cause = new Error(`a PROXY protocol header, version ${binary ? 2 : 1}, where none is taken`)
+  const cause = new Error(
+    `a PROXY protocol header, version ${binary ? 2 : 1}, where none is taken (listen.proxyProtocol)`,
+  )
   return new GatewayError('bad-request', { reason: 'proxy-header', cause })
 }
 

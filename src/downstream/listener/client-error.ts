@@ -3,6 +3,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { asHttp1Response } from '../http1/http1-response.ts'
 import { classifyParserError, detectOtherProtocol, getRequestLine, type ParserError } from '../http1/parser-error.ts'
+import { hasReceivedNothing } from '../proxy-protocol/proxied-connections.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { randomId } from '../request/request-id.ts'
 import { renderRawProblem } from '../response/local-reply.ts'
@@ -68,7 +69,7 @@ export const createClientErrorHandler = (
       if (failure === null) return void socket.destroy()
       // To a client that has sent nothing, a 408 would be the response to its first request before that comes; RFC 9110
       // §15.5.9 leaves it out.
-      if (failure.kind === 'request-timeout' && socket.bytesRead === 0) return socket.destroySoon()
+      if (failure.kind === 'request-timeout' && hasReceivedNothing(socket)) return socket.destroySoon()
       const connection = getClientConnection(socket, listenerConfig)
       const lastRequest = connection.activeRequests.at(-1)
       if (lastRequest !== undefined && !lastRequest.request.complete)

@@ -5,12 +5,15 @@ import type { Log } from '../../observe/log.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { type BindTarget, listenAt } from '../../shared/bind-target.ts'
 import { applyLimits, createHttp1Server, probeHalfClosed } from '../http1/http1-server.ts'
+import { getProxyHeader, hasReceivedNothing, inheritProxyHeader } from '../proxy-protocol/proxied-connections.ts'
+import { createProxyAcceptor } from '../proxy-protocol/proxy-acceptor.ts'
 import { registerRoutes } from '../request/fastify-routes.ts'
 import { createRequestHandler } from '../request/request-handler.ts'
 import { randomId } from '../request/request-id.ts'
 import { createTicketSecret } from '../tls/session-tickets.ts'
 import { createClientErrorHandler } from './client-error.ts'
 import { createListenerConfigGetter } from './listener-config.ts'
+import { getRemoteAddress } from './peer.ts'
 import { PerAddressConnectionLimit } from './per-address-limit.ts'
 import { createRejectedConnectionLog } from './rejected-connections.ts'
 
@@ -83,19 +86,23 @@ export const openDownstreamServer = async (
   const { rejectedConnections: counts } = currentSnapshot.value.processLoad
   const rejectedConnections = createRejectedConnectionLog(log, 'maxConnections', counts, workerField)
   const rejectedPerAddress = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
+  const remember = (socket: Socket): void => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  }
   const track = (socket: Socket): boolean => {
-    // A TLS socket on a connection is not another connection.
-    const slot = 'encrypted' in socket ? null : addressLimit.acquire(socket.remoteAddress)
+    // A TLS socket on a connection is not another connection. And a load balancer stands for all of its clients.
+    const slot =
+      'encrypted' in socket || getProxyHeader(socket)?.address === null
+        ? null
+        : addressLimit.acquire(getRemoteAddress(socket))
     if (slot === false) {
       rejectedPerAddress.record()
       socket.destroy()
       return false
     }
-    sockets.add(socket)
-    socket.once('close', () => {
-      sockets.delete(socket)
-      if (slot !== null) addressLimit.release(slot)
-    })
+    if (!sockets.has(socket)) remember(socket)
+    if (slot !== null) socket.once('close', () => addressLimit.release(slot))
     return true
   }
   server.on('connection', (socket) => {
@@ -119,6 +126,7 @@ export const openDownstreamServer = async (
       ticketSecret,
       protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
       onSecure(socket, raw) {
+        inheritProxyHeader(socket, raw)
         sockets.delete(raw) // it closes with the TLS socket on it
         if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
         track(socket)
@@ -133,6 +141,22 @@ export const openDownstreamServer = async (
     listeningServer.on('connection', (socket) => {
       if (track(socket)) tlsAcceptor.accept(socket)
     })
+  const takeConnection = listeningServer.listeners('connection')
+  const proxyAcceptor = createProxyAcceptor({
+    listen,
+    onConnection: (socket) => {
+      for (const take of takeConnection) take.call(listeningServer, socket)
+    },
+    onAwaited: remember,
+    onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
+  })
+  /** Puts the acceptor before all else that a connection meets, or takes it out of the way. */
+  const applyProxyProtocol = ({ proxyProtocol }: ListenConfig): void => {
+    listeningServer.removeAllListeners('connection')
+    for (const take of proxyProtocol === null ? takeConnection : [proxyAcceptor.accept])
+      listeningServer.on('connection', take as (socket: Socket) => void)
+  }
+  applyProxyProtocol(listen)
   const isInHandshake = (socket: Socket): boolean => tlsAcceptor !== null && !('encrypted' in socket)
   listeningServer.on('drop', () => rejectedConnections.record())
   applyLimits(server, listeningServer, listen)
@@ -144,6 +168,8 @@ export const openDownstreamServer = async (
     applyConfig(nextListen) {
       applyLimits(server, listeningServer, nextListen)
       addressLimit.applyConfig(nextListen)
+      proxyAcceptor.applyConfig(nextListen)
+      applyProxyProtocol(nextListen)
       tlsAcceptor?.applyConfig(nextListen)
     },
     get isListening() {
@@ -174,7 +200,8 @@ export const openDownstreamServer = async (
       const allClosed = Promise.all([...[server, listeningServer].map(closeServer), ...socketClosures])
       // Node closes connections that wait for another request, but takes a first one to be under way from the moment of
       // connecting.
-      for (const socket of sockets) if (socket.bytesRead === 0 || isInHandshake(socket)) socket.destroy()
+      for (const socket of sockets)
+        if (hasReceivedNothing(socket) || isInHandshake(socket) || proxyAcceptor.isAwaited(socket)) socket.destroy()
       if (!(await settlesWithin(deadlineMs, allClosed))) for (const socket of sockets) socket.destroy()
       await allClosed
       await app.close()

@@ -1,6 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
-import { isIPv4, isIPv6, type Socket, SocketAddress } from 'node:net'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { getProxyHeader } from '../proxy-protocol/proxied-connections.ts'
+import { canonicalAddress, normalizeAddress } from './addresses.ts'
 
 /** Returns whether an address is that of a proxy whose forwarding fields are believed. */
 export type TrustedProxyMatcher = (address: string) => boolean
@@ -14,9 +16,11 @@ export interface Peer {
   certificate(): X509Certificate | null
 }
 
-/** Describes the other end of a connection. */
+/** Describes the other end of a connection: of one with a PROXY protocol header, the client that this names. */
 export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
-  const address = normalizeAddress(socket.remoteAddress ?? '')
+  const address = getRemoteAddress(socket)
+  // The fields of a client of which the load balancer says nothing are its own, however much the balancer is trusted.
+  const trusted = getProxyHeader(socket)?.origin !== 'unknown' && isTrusted(address)
   const secure = 'encrypted' in socket && socket.encrypted === true
   // Always the same object for one connection: facts about it may be keyed by it.
   let cachedCertificate: X509Certificate | null | undefined
@@ -24,8 +28,12 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
     cachedCertificate ??= (secure && socket.authorized && socket.getPeerX509Certificate()) || null
     return cachedCertificate
   }
-  return { address, trusted: isTrusted(address), secure, certificate }
+  return { address, trusted, secure, certificate }
 }
+
+/** Returns the address of the client, or of the load balancer where that names no client. */
+export const getRemoteAddress = (socket: Socket): string =>
+  getProxyHeader(socket)?.address ?? normalizeAddress(socket.remoteAddress ?? '')
 
 /**
  * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy.
@@ -45,16 +53,5 @@ export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrus
 }
 
 /** Parses an entry of X-Forwarded-For, which some proxies write with a port. */
-const parseForwardedForEntry = (entry: string): string | null => {
-  const bare = /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
-  if (isIPv4(bare)) return bare
-  if (!isIPv6(bare)) return null
-  // An IPv6 address has many spellings, an IPv4 address in it too: unnormalised, they would all count as one network. A
-  // zone is another host's.
-  const [address] = bare.split('%')
-  return normalizeAddress(new SocketAddress({ address, family: 'ipv6' }).address)
-}
-
-/** Converts an IPv4 address that came over an IPv6 socket to its own form. */
-export const normalizeAddress = (address: string): string =>
-  address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address
+const parseForwardedForEntry = (entry: string): string | null =>
+  canonicalAddress(/^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry)

@@ -1,7 +1,8 @@
 import type { ListenConfig } from '../../config/config.ts'
 import { cidrMatcher } from '../../shared/cidr.ts'
 import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
-import { normalizeAddress, type TrustedProxyMatcher } from './peer.ts'
+import { normalizeAddress } from './addresses.ts'
+import type { TrustedProxyMatcher } from './peer.ts'
 
 // The prefix that one customer has of IPv6.
 const ipv6Prefix = 64
@@ -30,7 +31,7 @@ export class PerAddressConnectionLimit {
    * limit is reached.
    */
   acquire(remoteAddress: string | undefined): string | null | false {
-    if (this.#max === null || remoteAddress === undefined) return null
+    if (this.#max === null || !remoteAddress) return null // a connection that has closed meanwhile has none
     const address = normalizeAddress(remoteAddress)
     if (this.#isTrusted(address)) return null
     const network = toNetworkKey(address, ipv6Prefix)

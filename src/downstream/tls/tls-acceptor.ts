@@ -3,7 +3,8 @@ import type { TLSSocket } from 'node:tls'
 import { CoalescedTimer, now } from '../../clock.ts'
 import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
-import { normalizeAddress } from '../listener/peer.ts'
+import { getRemoteAddress } from '../listener/peer.ts'
+import { getProxyHeader } from '../proxy-protocol/proxied-connections.ts'
 import { createHandshaker } from './handshakes.ts'
 
 /** Stands between an accepted connection and the server that speaks HTTP on it. */
@@ -44,10 +45,11 @@ export const createTlsAcceptor = ({
 
   return {
     accept(socket) {
-      const client = normalizeAddress(socket.remoteAddress ?? '')
+      const client = getRemoteAddress(socket)
+      const authority = getProxyHeader(socket)?.authority ?? undefined
       // From the first moment to the last of the handshake, and then once more for a head.
       const timer = new CoalescedTimer(() => {
-        logFailure(client, 'timeout')
+        logFailure(client, 'timeout', authority)
         socket.destroy()
       })
       timer.set(timeoutMs)
@@ -66,7 +68,7 @@ export const createTlsAcceptor = ({
         startHandshake(socket, (failure, tlsSocket) => {
           timer.clear()
           if (failure === null) onSecure(tlsSocket, socket)
-          else logFailure(client, failure)
+          else logFailure(client, failure, authority)
         })
       })
     },
@@ -88,20 +90,23 @@ const isPlaintext = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) 
 
 const logIntervalMs = 1000
 
+/** Logs a failed handshake. `authority` is the name that the load balancer in front was asked for, if it said so. */
+type LogHandshakeFailure = (client: string, reason: string, authority?: string) => void
+
 /**
  * Logs failed handshakes at a limited rate, since any client can cause as many as it likes: one line a second, which
  * counts those that it stands for. A client that connects and leaves again, as a probe of a load balancer does, is
  * logged at debug.
  */
-export const createHandshakeLog = (log: Log): ((client: string, reason: string) => void) => {
+export const createHandshakeLog = (log: Log): LogHandshakeFailure => {
   let next = 0
   let unlogged = 0
-  return (client, reason) => {
-    if (reason === 'ECONNRESET') return log.debug({ client, reason }, 'handshake failed')
+  return (client, reason, authority) => {
+    if (reason === 'ECONNRESET') return log.debug({ client, authority, reason }, 'handshake failed')
     const at = now()
     if (at < next) return void unlogged++
     next = at + logIntervalMs
-    log.warn({ client, reason, unlogged }, 'handshake failed')
+    log.warn({ client, authority, reason, unlogged }, 'handshake failed')
     unlogged = 0
   }
 }

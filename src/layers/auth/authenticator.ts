@@ -1,6 +1,7 @@
 import type { Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { AuthMethod, ReasonFor } from '../../failures/reasons.ts'
+import type { AuthMethod } from '../../failures/reason-rows.ts'
+import type { ReasonFor } from '../../failures/reasons.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
 import type { AuthScheme } from './auth-challenge.ts'
 import type { Claims } from './claims.ts'

@@ -1,5 +1,5 @@
 import type { AuthConfig, Config, OperationAuthConfig } from '../../config/config.ts'
-import type { AuthMethod } from '../../failures/reasons.ts'
+import type { AuthMethod } from '../../failures/reason-rows.ts'
 import { apiKeyAuthenticator } from '../../layers/auth/api-key.ts'
 import type { AuthOptions } from '../../layers/auth/auth.ts'
 import type { Authenticator } from '../../layers/auth/authenticator.ts'

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
+import { normalizeAddress } from '../../downstream/listener/addresses.ts'
 import { PerAddressConnectionLimit } from '../../downstream/listener/per-address-limit.ts'
+import { cidrMatcher } from '../../shared/cidr.ts'
 
 /**
  * Counts the connections of each address for all workers together. The primary sees them come. Their end is reported by
@@ -11,14 +13,17 @@ export class ConnectionTracker<Worker extends object> {
   /** Counted, and not yet handed to a worker. */
   readonly #unassigned = new WeakMap<Socket, string>()
   readonly #byWorker = new WeakMap<Worker, Map<string, number>>()
+  #isLoadBalancer = cidrMatcher([])
 
   applyConfig(listen: ListenConfig): void {
     this.#perAddress.applyConfig(listen)
+    this.#isLoadBalancer = cidrMatcher(listen.proxyProtocol?.from ?? [])
   }
 
   /** Counts a connection from an address. False: the address has as many as it may have. */
   acquire(socket: Socket, address: string | undefined): boolean {
-    if (!this.#perAddress.isLimited) return true
+    // Which client a load balancer has connected for, its PROXY protocol header says, and workers alone read that.
+    if (!this.#perAddress.isLimited || this.#isLoadBalancer(normalizeAddress(address ?? ''))) return true
     const addressKey = this.#perAddress.acquire(address)
     if (addressKey === false) return false
     if (addressKey === null) return true

@@ -21,6 +21,7 @@ test('every key but upstreams has a default', () => {
       port: 8080,
       basePath: '',
       trustedProxies: [],
+      proxyProtocol: null,
       hosts: [],
       http2: false,
       publicUrl: null,
@@ -307,7 +308,7 @@ describe('precedence', () => {
         2 +
         3 +
         12 +
-        24 +
+        25 +
         20 +
         28 +
         16 +

@@ -1,5 +1,6 @@
 import type { FailureKind } from '../../../failures/kinds.ts'
-import { type AuthMethod, reasonsFor, reasonTable } from '../../../failures/reasons.ts'
+import type { AuthMethod } from '../../../failures/reason-rows.ts'
+import { reasonsFor, reasonTable } from '../../../failures/reasons.ts'
 import type { OperationMetricsReport } from '../../../observe/metrics/request-metrics.ts'
 import { asCounted, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'

@@ -1,0 +1,282 @@
+import { type FailureKind, failureTable } from './kinds.ts'
+
+/** A way for a client to authenticate. */
+export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
+
+/** One reason. */
+export interface ReasonRow<K extends FailureKind> {
+  /** The failures that it may be the reason of. */
+  readonly kinds: readonly K[]
+  /** For people, without a full stop. */
+  readonly text: string
+  /** What to do about it, as the documentation says. */
+  readonly remedy: string
+  /** The error code by which people search for it; null: it has none. */
+  readonly code: string | null
+  /** The methods of authentication that may end in it; empty: it is not about one. */
+  readonly methods: readonly AuthMethod[]
+}
+
+/** Creates the rows of some kinds. A row without a remedy has that of its first kind. */
+const rowsFor =
+  <const K extends FailureKind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
+  (text: string, remedy?: string, code?: string): ReasonRow<K> => ({
+    kinds,
+    text,
+    remedy: remedy ?? failureTable[kinds[0]].remedy,
+    code: code ?? null,
+    methods,
+  })
+
+const badRequest = rowsFor(['bad-request'])
+const headerTooLarge = rowsFor(['header-too-large'])
+const requestTimeout = rowsFor(['request-timeout'])
+const clientGone = rowsFor(['client-gone'])
+const contentTooLarge = rowsFor(['content-too-large'])
+const invalidRequest = rowsFor(['invalid-request'])
+const invalidResponse = rowsFor(['invalid-response'])
+const overloaded = rowsFor(['overloaded'])
+const rateLimited = rowsFor(['rate-limited'])
+const byKey = rowsFor(['unauthenticated'], ['apiKey'])
+const byJwt = rowsFor(['unauthenticated'], ['jwt'])
+const byToken = rowsFor(['unauthenticated'], ['jwt', 'introspection'])
+const byCertificate = rowsFor(['unauthenticated'], ['mtls'])
+const forbiddenToken = rowsFor(['forbidden'], ['jwt', 'introspection'])
+const forbidden = rowsFor(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
+const introspectionUnavailable = rowsFor(['identity-unavailable'], ['introspection'])
+const refusedByOperator = rowsFor(['refused-by-operator'])
+const circuitOpen = rowsFor(['circuit-open'])
+const connectionLost = rowsFor(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const connectTimeout = rowsFor(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const badResponse = rowsFor(['bad-answer', 'truncated', 'connect-failed'])
+
+/**
+ * Why an exchange fails, where its kind leaves that open. The set is fixed: each reason is written here and nowhere
+ * else, and none is made of what a client or an upstream sends, so that it may stand in a metric, in a trace and on an
+ * operator's page. They are counted and documented in this order.
+ */
+export const reasonRows = {
+  // Bytes that are no request, or none that the gateway accepts.
+  'bad-target': badRequest('the request target is malformed'),
+  'bad-host': badRequest('Host is missing, malformed, or there are several'),
+  'bad-length': badRequest('Content-Length is no length, or contradicts the body'),
+  'bad-transfer-coding': badRequest('the transfer coding is not chunked, not the last, or beside a Content-Length'),
+  'bad-chunk': badRequest('a chunk of the body is malformed'),
+  'bad-method': badRequest('the method is none that HTTP has'),
+  'bad-version': badRequest('the version of HTTP is malformed'),
+  'bad-field': badRequest('a header field is malformed'),
+  'bad-line-end': badRequest('a line of the head ends in what ends no line', 'end each line with CR LF'),
+  'bad-pseudo-field': badRequest('the scheme or the method is none that HTTP/2 carries here'),
+  'cut-short': badRequest('the connection ended in the middle of a request', 'look what closes connections on the way'),
+  'plain-http': badRequest('plain HTTP came to a port that speaks TLS', 'use `https://`'),
+  'tls-on-plain-port': badRequest('TLS came to a port that speaks plain HTTP', 'use `http://`, or set `listen.tls`'),
+  'proxy-header': badRequest(
+    'a PROXY protocol header came from an address that is not under listen.proxyProtocol.from',
+    'add the load balancer to `listen.proxyProtocol.from`, or switch the PROXY protocol off in it',
+  ),
+  'no-proxy-header': badRequest(
+    'no PROXY protocol header came from an address under listen.proxyProtocol.from',
+    'switch the PROXY protocol on in the load balancer, or remove its address from `listen.proxyProtocol.from`',
+  ),
+  'bad-proxy-header': badRequest('a PROXY protocol header is malformed, or cut short', 'see `cause` in the log'),
+  'bad-syntax': badRequest('what came is no request of HTTP/1'),
+  'bad-frames': badRequest('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
+  'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),
+  'too-many-broken-streams': badRequest(
+    'too many requests break the protocol of HTTP/2',
+    'an attack, or a client to be mended',
+  ),
+  'too-many-fields': headerTooLarge('there are more header fields than listen.maxHeaderFields'),
+  'fields-too-large': headerTooLarge('the header fields are larger than listen.maxHeaders'),
+  'several-credentials': badRequest('a credential is there twice', 'send one'),
+  'bad-credential': badRequest('the Authorization field holds no credential', 'send a scheme and one token'),
+  'token-in-query': badRequest(
+    'there is a token in the query',
+    'send it in `Authorization`, and revoke it: logs have it',
+  ),
+  'bad-client-cert': badRequest('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
+
+  // Bytes that come too slowly, or are not taken.
+  'proxy-header-too-slow': requestTimeout(
+    'the PROXY protocol header did not come within listen.timeouts.headers',
+    'switch the PROXY protocol on in the load balancer',
+  ),
+  'head-too-slow': requestTimeout('the head did not come within listen.timeouts.headers'),
+  'body-stalled': requestTimeout('the body paused for longer than listen.timeouts.body'),
+  'body-too-slow': requestTimeout('the body came slower than listen.minRate'),
+  'takes-nothing': clientGone(
+    'the client took nothing of its answer for listen.timeouts.body',
+    'read the answer as it comes',
+  ),
+  'takes-too-slowly': clientGone(
+    'the client took its answer slower than listen.minRate',
+    'read the answer as it comes',
+  ),
+  'nobody-waits': clientGone('nobody waited for the answer any more'),
+
+  // What is too large.
+  'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
+  'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
+  'contract-body-too-large': contentTooLarge(
+    'the body is too large to be checked against the contract',
+    'send less, or the operator raises contract.maxBody',
+  ),
+
+  // Which part of a request breaks the contract.
+  'contract-parameters': invalidRequest('the query or a header field breaks the contract'),
+  'contract-body': invalidRequest('the body breaks the contract'),
+
+  // Which limit is full, and which rate is used up.
+  'event-loop': overloaded('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
+  'limits-concurrency': overloaded('limits.concurrency is full'),
+  'upstream-concurrency': overloaded('the concurrency of the group is full'),
+  'operation-concurrency': overloaded('the concurrency of the operation is full'),
+  'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
+  'buffered-bodies': overloaded('too many bodies wait in memory'),
+  'address-rate': rateLimited('the address asks more often than limits.address'),
+  'client-rate': rateLimited('the client asks more often than its rate'),
+  'client-keys': rateLimited(
+    'as many keys of idempotency of the client are remembered as idempotency.maxKeysPerClient allows',
+    'wait until some have expired',
+  ),
+  'client-concurrency': rateLimited(
+    'the concurrency of the client is full',
+    'wait until one of its own requests has ended',
+  ),
+
+  // Why a credential is rejected.
+  'no-credential': rowsFor(['unauthenticated'])(
+    'there is no credential',
+    'send one of those that `WWW-Authenticate` names',
+  ),
+  'unknown-key': byKey('there is no such API key'),
+  'wrong-secret': byKey('the secret of the API key is wrong'),
+  'other-token-flaw': byToken('the token is not of the form that is asked for', 'see `cause` in the log'),
+  'token-type': byJwt('the type or the algorithm of the token is not allowed', 'see `cause` in the log'),
+  'bad-signature': byJwt('the signature of the token is wrong'),
+  'unknown-kid': byJwt('no key of the issuer is known for the token', 'see that `auth.jwt.jwks` is of its issuer'),
+  'not-active': rowsFor(['unauthenticated'], ['introspection'])(
+    'the authorization server says that the token is not active',
+    'get a new token',
+  ),
+  expired: byToken('the token has expired', 'get a new token'),
+  'not-yet-valid': byToken('the token is not valid yet', 'set the clocks'),
+  'wrong-audience': byToken('the token is for another audience', 'get a token for this gateway'),
+  'wrong-issuer': byToken('the token is of another issuer', 'get a token of the issuer in `auth`'),
+  'unbound-token': byToken('the token is bound to nothing', 'get a token that is bound to a certificate or a key'),
+  'wrong-binding': byToken(
+    'the token is bound to another certificate or key, or to what is not known here',
+    'send it with the certificate or the key that it was made for',
+  ),
+  'bad-proof': byToken('the proof beside the token is missing, or not good', 'see `cause` in the log'),
+  'replayed-proof': byToken('the proof beside the token has come before', 'make a new proof for each request'),
+  'missing-scope': forbiddenToken('the token lacks a scope', 'get a token with the scopes of the operation'),
+  'missing-claim': forbiddenToken('the token does not say what it must', 'see `auth.claims` of the operation'),
+  'no-certificate': byCertificate('the client has shown no certificate'),
+  'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now', 'renew it'),
+  'certificate-not-for-clients': byCertificate(
+    'the certificate of the client is not for clients',
+    'get one for TLS clients',
+  ),
+  'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
+  'ambiguous-certificate': byCertificate(
+    'the certificate of the client is of several clients',
+    'the operator gives each name in it to one entry under `clients`',
+  ),
+  'unknown-client': forbidden(
+    'the credential is good, and belongs to no client',
+    'the operator adds it under `clients`',
+  ),
+  'client-disabled': forbidden('the client is disabled'),
+  'wrong-address': forbidden('the client may not come from this address'),
+  'wrong-operation': forbidden('the client may not call this operation'),
+
+  // Which authority cannot be asked.
+  'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
+  'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
+  'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
+  'proof-memory': rowsFor(
+    ['identity-unavailable'],
+    ['jwt', 'introspection'],
+  )('nobody can tell whether the proof has come before'),
+
+  // What an operator decided.
+  'state-refuse': refusedByOperator('the file says state: refuse'),
+  'kill-switch': refusedByOperator('an operator has refused the operation for a while'),
+
+  // Why an upstream is not asked.
+  'all-draining': rowsFor(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
+  'breaker-open': circuitOpen('the circuit breaker is open'),
+  'breaker-proving': circuitOpen('the circuit breaker is half-open, and its probes are under way'),
+
+  // Why an upstream could not be reached, or broke off.
+  refused: connectionLost('the endpoint refuses connections', 'see that it runs, and its port', 'ECONNREFUSED'),
+  reset: connectionLost('the endpoint reset the connection', undefined, 'ECONNRESET'),
+  closed: connectionLost('the endpoint closed the connection'),
+  unreachable: connectionLost('there is no route to the endpoint', 'see the network, and its address', 'EHOSTUNREACH'),
+  'not-connected-in-time': connectTimeout(
+    'the endpoint accepts no connection in time',
+    'see that it runs, and the firewalls',
+  ),
+  'name-not-found': connectionLost(
+    'the name of the endpoint does not resolve',
+    'see the name, and the name server',
+    'ENOTFOUND',
+  ),
+  'name-server-silent': connectTimeout('the name server does not answer', 'see the name server', 'EAI_AGAIN'),
+  'no-descriptors': connectionLost(
+    'the gateway has no file descriptor left',
+    'raise `LimitNOFILE`, or `ulimit -n`',
+    'EMFILE',
+  ),
+  'no-ports': connectionLost('the gateway has no local port left', 'raise `net.ipv4.ip_local_port_range`'),
+  'other-connect-failure': rowsFor(['connect-failed'])(
+    'no connection to the endpoint could be made',
+    'see `cause` in the log',
+  ),
+  'certificate-expired': connectionLost(
+    'the certificate of the endpoint has expired',
+    'renew it there',
+    'CERT_HAS_EXPIRED',
+  ),
+  'certificate-not-yet-valid': connectionLost('the certificate of the endpoint is not valid yet', 'set the clocks'),
+  'certificate-name': connectionLost(
+    'the certificate of the endpoint is for another name',
+    'set `tls.serverName`, or renew it',
+  ),
+  'certificate-untrusted': connectionLost('the certificate of the endpoint is of an unknown authority', 'set `tls.ca`'),
+  'certificate-revoked': connectionLost('the certificate of the endpoint is revoked', 'renew it there'),
+  'certificate-flawed': connectionLost('the certificate of the endpoint does not verify', 'see `cause` in the log'),
+  'no-tls': connectionLost('the endpoint speaks no TLS', 'write `http://`, or its port for TLS'),
+  'no-tls-in-time': rowsFor(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
+  'tls-version': connectionLost(
+    'the endpoint speaks no version of TLS that is allowed',
+    'update it, or set `tls.minVersion`',
+  ),
+  'asks-for-certificate': connectionLost(
+    'the endpoint asks for a client certificate (tls.certificate)',
+    'set `tls.certificate` and `tls.key`',
+  ),
+  'refuses-certificate': connectionLost(
+    'the endpoint refuses the client certificate',
+    'see which authorities it trusts',
+  ),
+  'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake', 'see `cause` in the log'),
+  'answer-stalled': rowsFor(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
+  'not-http': badResponse('the endpoint answers with what is not HTTP'),
+  'answer-fields-too-large': badResponse('the header fields of the answer are too large, or too many'),
+  'answer-length': badResponse(
+    'the length of the answer is no length, contradicts its coding, or is not how long it is',
+  ),
+  'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
+  'answer-status': badResponse('the answer has a status that was not asked for'),
+  'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),
+  'contract-answer-head': invalidResponse(
+    'the status, a header field or the type of the answer breaks the contract',
+    'see `cause` in the log; the request may have been processed',
+  ),
+  'contract-answer-body': invalidResponse(
+    'the body of the answer breaks the contract',
+    'see `cause` in the log; the request may have been processed',
+  ),
+} as const satisfies Record<string, ReasonRow<FailureKind>>
