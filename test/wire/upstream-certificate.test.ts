@@ -78,6 +78,22 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     await expect.poll(() => certificateIn(live)).toMatchObject(ending)
   })
 
+  test('is reported of a candidate, as a warning and by its side, and no more once a probe has seen it renewed', async () => {
+    const upstream = await httpsUpstream(made.ending)
+    const { market: candidate } = tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } })
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: ['sandbox'], candidate } } })
+    const metric = /^lender_gateway_endpoint_certificate_not_after_timestamp_seconds\{group="market",side="candidate"/m
+
+    await expect
+      .poll(() => findingsIn(live))
+      .toEqual([expect.stringMatching(/^the certificate of https:\S+ expires at 2/)])
+    expect(await (await fetch(`${live.admin}/metrics`)).text()).toMatch(metric)
+
+    upstream.renew(made.renewed)
+
+    await expect.poll(() => findingsIn(live), { timeout: 5000 }).toEqual([])
+  })
+
   test('is reported when an edit adds it, before anything is sent there, and still after a reload that leaves it', async () => {
     const upstream = await httpsUpstream(made.ending)
     const reload = { preflight: 'connect' as const }
