@@ -88,7 +88,7 @@ const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
     if (cause === 'redis')
       return `nothing since ${format.since(since)}, until Redis says what was said of it before${because(reason)}, or an operator says otherwise`
     const what = cause === 'guard' ? 'taken back' : `aborted by ${by}`
-    return `nothing: ${what} ${format.since(since)}${because(reason)}; until an operator says otherwise, or the candidate's part of the file changes`
+    return `nothing: ${what} at ${format.since(since)}${because(reason)}; until an operator says otherwise, or the candidate's part of the file changes`
   }
   if (until !== null) {
     const next = afterwards === null ? '' : `; then ${describeAfterwards(afterwards, paused !== null)}`

@@ -1,4 +1,5 @@
-import { Argument, type Command, Option } from 'commander'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import type { Argument as GatewayArgument } from '../../admin/commands/argument.ts'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
 import { shiftArguments, shiftCommands } from '../../admin/commands/shift.ts'
@@ -63,6 +64,14 @@ const createShiftReportCommand = (): Command =>
 
 const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))
 
+/** Makes the check of an option's value, in the words of the command line. The gateway parses it. */
+const checkedBy =
+  ({ read, expected }: GatewayArgument) =>
+  (value: string): string => {
+    if (read(value) === undefined) throw new InvalidArgumentError(`Expected ${expected}.`)
+    return value
+  }
+
 type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
 
 type CommandRun = () => Promise<number>
@@ -77,10 +86,11 @@ const createOperatorCommand = (
   if (choice !== null)
     command.addArgument(new Argument(choice.usage, choice.help).choices(commands.map((each) => each.choice)))
   const isOption = (usage: string): boolean => usage.startsWith('-')
-  for (const { usage, help, choices, isRequired, default: defaultValue } of Object.values(args)) {
+  for (const argument of Object.values(args)) {
+    const { usage, help, choices, isRequired, default: defaultValue } = argument
     if (isOption(usage)) {
       const option = new Option(usage, help).default(defaultValue).makeOptionMandatory(isRequired ?? false)
-      command.addOption(choices ? option.choices(choices) : option)
+      command.addOption(choices ? option.choices(choices) : option.argParser(checkedBy(argument)))
     } else command.addArgument(choices ? new Argument(usage, help).choices(choices) : new Argument(usage, help))
   }
   command.addHelpText('after', `${help === null ? '' : `\n${help}`}${clientCommandHelp(exitCodes, ...examples)}`)

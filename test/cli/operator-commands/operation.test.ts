@@ -34,7 +34,7 @@ describe('operation', () => {
     expect(JSON.parse(out)).toEqual({ operation: 'market.insights', state: 'refuse', until: expect.any(String) })
   })
 
-  test('prints why a command is rejected', async () => {
+  test('with a time that cannot be is wrong usage', async () => {
     const live = await bootLiveGateway()
 
     const { code, err } = await runCommand([
@@ -47,8 +47,8 @@ describe('operation', () => {
       live.admin,
     ])
 
-    expect(code).toBe(1)
-    expect(err).toContain('ttl is expected to be a duration from 1s to 24h')
+    expect(code).toBe(2)
+    expect(err).toContain("option '--ttl <DURATION>' argument '15' is invalid. Expected a duration from 1s to 24h")
   })
 
   test('ends with 1 where a worker does not respond, and prints what is in effect', async () => {

@@ -51,7 +51,7 @@ describe('shift', () => {
     expect(paused.out).toContain('until')
     expect(resumed.out).toContain('25% of the clients: step 2 of 2, the last')
     expect(aborted.out).toMatch(
-      /^the candidate of risk gets nothing: aborted by 127.0.0.1 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
+      /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
     )
     expect(shown.out).toMatch(/\n\nto let clients go there again: lender-gateway shift risk --resume\n$/)
   })
@@ -93,6 +93,22 @@ describe('shift', () => {
     const { code } = await runCommand(['shift', 'risks', '--to', '5%', '--admin', admin.url])
 
     expect(code).toBe(2)
+    expect(admin.received).toEqual([])
+  })
+
+  test.each([
+    [['--to', '5'], "option '--to <SHARE>' argument '5' is invalid. Expected 0%, or a percentage from 0.01% to 100%."],
+    [
+      ['--to', '5%', '--for', '25h'],
+      "option '--for <DURATION>' argument '25h' is invalid. Expected a duration from 1s to 24h",
+    ],
+  ])('with %j is wrong usage, said of the option, and no gateway is asked', async (options, said) => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code, err } = await runCommand(['shift', 'risk', ...options, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain(said)
     expect(admin.received).toEqual([])
   })
 })
