@@ -118,6 +118,8 @@ export class SharedShifts {
         this.#see(key, { ...nothingSeen, version, latest: version })
         return [key, reply.kind === 'other' ? reply.kept : null]
       }
+      // What it had when the candidate ran before is not what holds now.
+      this.#seen.delete(key)
       const reason = link.reason ?? 'it does not answer'
       this.#logEvent('warn', 'shift held', { group, reason })
       return [key, reason]
@@ -158,7 +160,8 @@ export class SharedShifts {
     if (own === null || !link.isShared) return true
     const { digest, record, revision } = own
     const key = toKey(group, digest)
-    const seen = this.#seen.get(key)
+    // What stands for a record that was not read is never written: it asks as if nothing had been seen.
+    const seen = own.isHeld ? undefined : this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
     const written = isWritten ? record : null
     const reply = await callShiftStore(
@@ -184,15 +187,14 @@ export class SharedShifts {
         if (own.isHeld) this.#shifts.takeUp(group, digest, null)
         break
       case 'other':
-        this.#takeUp(group, own, reply)
+        this.#takeUp(group, own, seen, reply)
     }
     return this.#shifts.toKeep(group)?.revision === this.#seen.get(key)?.revision
   }
 
   /** Goes on with what another gateway has written. */
-  #takeUp(group: Group, own: ShiftToKeep, { version, kept }: OtherShift): void {
+  #takeUp(group: Group, own: ShiftToKeep, seen: SeenShift | undefined, { version, kept }: OtherShift): void {
     const key = toKey(group, own.digest)
-    const seen = this.#seen.get(key)
     if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
     // After a failover Redis may know less than it has confirmed: a stop must not end by that.
     const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)

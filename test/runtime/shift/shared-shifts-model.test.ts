@@ -14,16 +14,18 @@ interface Stored {
 }
 
 /** The Redis of a history. It does what the script does; shared-shifts.test.ts shows that at a real one. */
-const redis = { stored: null as Stored | null, versions: [] as Stored[] }
+const redis = { stored: new Map<string, Stored>(), versions: [] as (Stored & { readonly key: string })[] }
 
-const runScript = (args: readonly (string | Buffer)[]): string => {
+const runScript = ({ keys, args }: ScriptArgs): string => {
   const [known, written, , record] = args.map(String)
-  const { stored } = redis
+  const key = String(keys[0])
+  const stored = redis.stored.get(key)
   if ((stored?.version ?? '') !== known)
-    return stored === null ? 'gone' : `${stored.version} ${Date.now() - stored.at} ${stored.record}`
+    return stored === undefined ? 'gone' : `${stored.version} ${Date.now() - stored.at} ${stored.record}`
   if (written === '' || written === undefined) return 'same'
-  redis.stored = { version: written, at: Date.now(), record: record ?? '' }
-  redis.versions.push(redis.stored)
+  const kept = { key, version: written, at: Date.now(), record: record ?? '' }
+  redis.stored.set(key, kept)
+  redis.versions.push(kept)
   return 'kept'
 }
 
@@ -44,7 +46,7 @@ vi.mock('../../../src/shared/redis/redis-registry.ts', () => ({
           return !cut.isCut
         },
         // A reply comes later than the call, as over a network.
-        run: async (_: unknown, { args }: ScriptArgs) => {
+        run: async (_: unknown, args: ScriptArgs) => {
           if (cut.isCut) return null
           await Promise.resolve()
           const reply = runScript(args)
@@ -59,12 +61,15 @@ vi.mock('../../../src/shared/redis/redis-registry.ts', () => ({
 
 const minute = 60_000
 const words = { by: '10.0.0.9', reason: 'rehearsal' }
-const candidate = '{ endpoints: [http://b.internal], steps: { shares: [1%, 5%, 25%, 100%], every: 15m } }'
-const config: Config = validConfig(
-  `${sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`)}
+/** Two files, each with a candidate of its own. */
+const configs = ['b', 'c'].map((host) => {
+  const candidate = `{ endpoints: [http://${host}.internal], steps: { shares: [1%, 5%, 25%, 100%], every: 15m } }`
+  return validConfig(
+    `${sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`)}
 limits: { redis: { url: "redis://redis.internal" } }
 `,
-)
+  )
+}) as [Config, Config]
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }))
 afterEach(() => void vi.useRealTimers())
@@ -74,6 +79,7 @@ class FakeGateway {
   shifts = new Shifts()
   cut = { isCut: false }
   #keeper: SharedShifts | null = null
+  #config = configs[0]
 
   async start(): Promise<void> {
     const { isCut } = this.cut
@@ -82,9 +88,15 @@ class FakeGateway {
     this.#keeper = new SharedShifts(this.shifts, () => {})
     this.cut = cuts.at(-1) ?? this.cut
     this.cut.isCut = isCut
-    const preparing = this.#keeper.prepare(config)
+    await this.edit(this.#config)
+  }
+
+  /** Puts a file into effect. By default the other one. */
+  async edit(config = configs[this.#config === configs[0] ? 1 : 0]): Promise<void> {
+    this.#config = config
+    const preparing = this.#keeper?.prepare(config)
     await vi.advanceTimersByTimeAsync(1000)
-    ;(await preparing).commit()
+    ;(await preparing)?.commit()
   }
 
   stop(): void {
@@ -115,6 +127,7 @@ const anyEvent: fc.Arbitrary<Event> = fc.record({
     'cut',
     'join',
     'start',
+    'edit',
     'empty',
   ),
   at: fc.nat(2),
@@ -145,25 +158,34 @@ const happen = async (gateways: readonly FakeGateway[], { name, at, ms = 1 }: Ev
       return
     case 'start':
       return gateway.start()
+    case 'edit':
+      return gateway.edit()
     case 'empty':
-      redis.stored = null
-      return
+      return redis.stored.clear()
     case 'set back':
-      redis.stored = redis.versions.at(-2) ?? redis.stored
+      return setBack()
   }
+}
+
+/** Takes the last version from Redis, as a failover may. */
+const setBack = (): void => {
+  const last = redis.versions.at(-1)
+  const before = redis.versions.findLast((each) => each !== last && each.key === last?.key)
+  if (before !== undefined) redis.stored.set(before.key, before)
 }
 
 /** Starts three gateways before an empty Redis. */
 const startAll = async (): Promise<readonly FakeGateway[]> => {
   cuts.length = 0
-  Object.assign(redis, { stored: null, versions: [] })
+  Object.assign(redis, { stored: new Map(), versions: [] })
   const gateways = [new FakeGateway(), new FakeGateway(), new FakeGateway()]
   for (const gateway of gateways) await gateway.start()
   return gateways
 }
 
-/** Lets all reach Redis again, and ask it. */
+/** Lets all reach Redis again, with the first of the files, and ask it. */
 const settle = async (gateways: readonly FakeGateway[]): Promise<void> => {
+  for (const gateway of gateways) await gateway.edit(configs[0])
   for (const { cut } of gateways) cut.isCut = false
   await vi.advanceTimersByTimeAsync(5000)
 }
@@ -190,9 +212,9 @@ test('in the end all gateways say the same, and Redis is asked no oftener than e
 
 test('a takeback holds at all of them, whatever comes after it but an operatorâ€™s word', async () => {
   const later = anyEvent.filter(({ name }) => !['to', 'resume', 'abort', 'empty'].includes(name))
-  // What Redis loses while each gateway that knew it starts anew is lost.
+  // What Redis loses while each gateway that knew it starts anew, or has another candidate, is lost.
   const lossy = fc.oneof(
-    { weight: 9, arbitrary: later.filter(({ name }) => name !== 'start') },
+    { weight: 9, arbitrary: later.filter(({ name }) => !['start', 'edit'].includes(name)) },
     { weight: 1, arbitrary: fc.constant<Event>({ name: 'set back', at: 0 }) },
   )
   let count = 0
@@ -206,6 +228,7 @@ test('a takeback holds at all of them, whatever comes after it but an operatorâ€
         for (const event of before) await happen(gateways, event)
         // That gateway knows what the others have told Redis, and tells its own word before anything else happens.
         await happen(gateways, { name: 'join', at })
+        await gateways[at]?.edit(configs[0])
         await vi.advanceTimersByTimeAsync(1400)
         const isNews = gateways[at]?.shifts.takeBack('risk', 'it fails')
         await vi.advanceTimersByTimeAsync(1400)

@@ -190,6 +190,38 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(gateway.news).toEqual(['risk taken up 0.05 null'])
     })
 
+    test('a candidate that comes back is held, though it ran here before, and then is what it was', async () => {
+      const [config, other] = [configOf(shared), configOf('{ endpoints: [http://c.internal], share: 9% }')]
+      const [one, two] = [await start(config), await start(config)]
+      one.order({ kind: 'to', share: 0.5, ttlMs: hour })
+      await until(two, { share: 0.5 })
+      await one.apply(other)
+      freeze()
+
+      await one.apply(config)
+      const held = one.risk()
+      redis.thaw()
+      await until(one, { isStopped: false })
+
+      expect(held).toMatchObject({ share: 0, cause: 'redis' })
+      for (const each of [one, two]) expect(each.risk()).toMatchObject({ share: 0.5, cause: 'operator' })
+    })
+
+    test('a candidate that nothing was said of comes back as well', async () => {
+      const config = configOf(shared)
+      const one = await start(config)
+      await untilKept(config, { share: 0.05 })
+      await one.apply(configOf('{ endpoints: [http://c.internal], share: 9% }'))
+      freeze()
+
+      await one.apply(config)
+      const held = one.risk()
+      redis.thaw()
+      await until(one, { isStopped: false })
+
+      expect([held?.cause, one.risk()?.share]).toEqual(['redis', 0.05])
+    })
+
     test('an operator has the last word, also when Redis is back', async () => {
       const config = await takeBackAndFreeze()
       const second = await start(config)
