@@ -13,6 +13,7 @@ import { createContractCommand } from './commands/contract-commands.ts'
 import { createExplainCommand } from './commands/explain.ts'
 import { createOpenApiCommand } from './commands/openapi.ts'
 import { createServeCommand } from './commands/serve.ts'
+import { createHttpRouteCommand } from './kubernetes/httproute.ts'
 
 // The built-in commands, which change nothing in a running gateway. In the help they stand around the operator
 // commands, which do. Each loads its modules when it runs: `check` starts neither a server nor a logger.
@@ -26,6 +27,7 @@ const trailingCommands = () => [
   createCheckCommand(),
   createExplainCommand(),
   createOpenApiCommand(),
+  createHttpRouteCommand(),
   createSchemaCommand(),
   createHashKeyCommand(),
 ]

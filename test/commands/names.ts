@@ -62,7 +62,7 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   [/jsonpath='\{\.data\.([\w-]+)\}'/g, (key) => configMap.includes(`file:${key}`)],
   [/--from-file=(metrics-token)/g, (key) => configMap.includes(`file:${key}`)],
   [/--from-file=(gateway\.yaml)/g, (key) => String(key) in (at(manifestOf('ConfigMap'), 'data') as object)],
-  [/--namespace ([\w-]+)/g, (name) => everyManifest.includes(`"kubernetes.io/metadata.name":"${name}"`)],
+  [/--namespace ([a-z][\w-]*)/g, (name) => everyManifest.includes(`"kubernetes.io/metadata.name":"${name}"`)],
   [/ -l ([\w./-]+)=([\w-]+)/g, (label, value) => everyManifest.includes(`"matchLabels":{"${label}":"${value}"}`)],
   [/(?:port-forward \S+ |-L )(\d+)/g, (port) => everyManifest.includes(`"containerPort":${port}`)],
   [/(?:apply -f )([\w-]+\.yaml)/g, (name) => file(`config/examples/kubernetes/${name}`)],
