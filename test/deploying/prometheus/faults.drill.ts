@@ -101,6 +101,7 @@ describe.skipIf(missing)('the rules fire', () => {
       'LenderGatewayErrorBudgetFast',
       'LenderGatewayErrorBudgetSlow',
       'LenderGatewaySlow',
+      'LenderGatewaySaturated',
       'LenderGatewayShedding',
       'LenderGatewayRefusesCredentials',
     )
@@ -109,6 +110,8 @@ describe.skipIf(missing)('the rules fire', () => {
   test('for certificates, keys, Redis, the audit log, the log, traces and an edit', async () => {
     const { gateway, settings, redis, brief } = world
     const { auth } = settings
+    world.endCertificate()
+    stops.push(keepAsking([() => ask(gateway.port, 'POST', '/valuation/score')]))
     const edited = await world.edit({
       ...settings,
       tracing: { otlp: `${nowhere}/v1/traces`, sample: '100%' },
@@ -128,6 +131,7 @@ describe.skipIf(missing)('the rules fire', () => {
     await fire(
       'LenderGatewayCannotProveClients',
       'LenderGatewayCertificateExpires',
+      'LenderGatewayUpstreamCertificateExpires',
       'LenderGatewayRedisLost',
       'LenderGatewayAuditFailing',
       'LenderGatewaySpansLost',

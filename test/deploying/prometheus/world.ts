@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createAuditLog } from '../../helpers/audit-log.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import type { Settings } from '../../helpers/gateway.ts'
+import { openHttpsUpstream } from '../../helpers/https-upstream.ts'
 import { type Prometheus, startPrometheus } from '../../helpers/prometheus.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
@@ -25,6 +26,8 @@ export interface World {
   readonly settings: Settings
   /** The certificate of an authority that is good for an hour. */
   readonly brief: string
+  /** Has the endpoint that speaks TLS show a certificate which ends in ten days. */
+  endCertificate(): void
   /** Reads /metrics. */
   metrics(): Promise<string>
   /** Puts other settings into effect, reached or not. */
@@ -73,6 +76,8 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   const redis = await startRedis(programs.redis)
   onEnd(() => redis.kill())
   const certificates = makeCertificates(programs.openssl)
+  const secure = await openHttpsUpstream(certificates.right)
+  onEnd(() => secure.close())
   const folder = mkdtempSync(join(tmpdir(), 'world-'))
   onEnd(() => rmSync(folder, { recursive: true }))
   const inFile = (name: string, text: string): string => {
@@ -84,6 +89,10 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   const settings: Settings = {
     upstream: upstream.url,
     upstreams: {
+      valuation: {
+        endpoints: [`https://localhost:${secure.port}`],
+        tls: { ca: inFile('authority.pem', certificates.authority.cert) },
+      },
       compliance: {
         endpoints: [upstream.url],
         candidate: { endpoints: [upstream.url], shadow: { sample: '100%' } },
@@ -113,6 +122,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     contract: { file: contract },
     audit: audit.settings,
     tracing: { otlp: `${upstream.url}/v1/traces`, sample: '100%' },
+    metrics: { clients: true },
     log: { buffer: '4KiB' },
     shutdown: { wait: '20s', deadline: '30s' },
   }
@@ -129,6 +139,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     redis,
     settings,
     brief: inFile('brief.pem', certificates.brief.cert),
+    endCertificate: () => secure.renew(certificates.ending),
     metrics: async () => (await gateway.ask('GET', '/metrics')).body,
     async edit(next) {
       gateway.edit(next)
