@@ -194,6 +194,7 @@ describe('docs/configuration.md', () => {
       'Every key',
       [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('workers')), ...keysOf(at('requestId'))],
     ],
+    ['instance: ', keysOf(top.instance)],
     ['listen: ', keysOf(top.listen)],
     ['limits: ', keysOf(top.limits)],
     ['auth: ', keysOf(top.auth)],

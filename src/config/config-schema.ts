@@ -11,6 +11,7 @@ import { cacheSchema } from './sections/cache.ts'
 import { clientsSchema } from './sections/clients.ts'
 import { contractSchema } from './sections/contract.ts'
 import { idempotencySchema } from './sections/idempotency.ts'
+import { instanceSchema } from './sections/instance.ts'
 import { limitsSchema } from './sections/limits.ts'
 import { listenSchema } from './sections/listen.ts'
 import { operationsSchema } from './sections/operations.ts'
@@ -133,6 +134,7 @@ const shutdownSchema = z
 export const configSchema = z
   .strictObject({
     version: version.prefault(1),
+    instance: instanceSchema.prefault({}),
     allowSandbox: boolean('Whether the sandbox may stand behind a non-loopback address').prefault(false),
     workers: annotate(workers.prefault(1), { restart: true }),
     requestId: requestIdSchema.prefault({}),

@@ -126,6 +126,8 @@ export type JwtConfig = NonNullable<AuthConfig['jwt']>
 export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
 /** The source of client certificates. */
 export type MtlsConfig = AuthConfig['mtls']
+/** Which gateway of several this is. */
+export type InstanceConfig = Config['instance']
 /** The admin listener. */
 export type AdminConfig = Config['admin']
 /** The record of every exchange and every operator command. */

@@ -66,6 +66,7 @@ describe('/status', () => {
     }
     expect(body).toEqual({
       version: '0.1.0',
+      instance: { name: null, environment: null, colour: 'grey' },
       state: 'serving',
       ready: true,
       notReady: null,

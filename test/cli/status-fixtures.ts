@@ -38,6 +38,7 @@ export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): Ups
 /** The status of a healthy gateway. */
 export const healthyStatus = {
   version: '0.1.0',
+  instance: null,
   state: 'serving',
   ready: true,
   notReady: null,

@@ -27,6 +27,7 @@ export interface Settings {
   readonly reload?: Tree
   readonly defaults?: Tree
   readonly operations?: Tree
+  readonly instance?: Tree
   readonly requestId?: Tree
   readonly audit?: Tree
   readonly cache?: Tree

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Config } from '../../config/config.ts'
+import type { Config, InstanceConfig } from '../../config/config.ts'
 import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
 import { allOperations, groups } from '../../operations.ts'
 import type { Overrides } from '../../runtime/overrides.ts'
@@ -49,6 +49,13 @@ const certificateShape = asObject({
   daysLeft: asNumber,
 })
 
+/** Decodes which gateway of several this is. Null: the file does not say. */
+export const instanceShape = asObject({
+  name: asNullable(asText),
+  environment: asNullable(asText),
+  colour: asWord<InstanceConfig['colour']>(),
+})
+
 /** Decodes one of several workers. Null: not known. */
 const workerShape = asObject({
   worker: asNumber,
@@ -78,6 +85,8 @@ const auditShape = asObject({
 /** Decodes /status: what was loaded, what was rejected or is doubtful, and the upstreams. Times are RFC 3339. */
 export const statusShape = asObject({
   version: asText,
+  /** Null: the gateway is of a version that has none. */
+  instance: asNullable(instanceShape),
   state: asWord<'draining' | 'serving' | 'not serving'>(),
   ready: asBoolean,
   notReady: asNullable(asWord<NotReadyReason>()),
@@ -145,6 +154,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
   const inputs = collectFindingInputs(context, report, drifted)
   return {
     version: version(),
+    instance: reloader.config.instance,
     state: context.draining() ? 'draining' : context.notServing() === null ? 'serving' : 'not serving',
     ready: notReady === null,
     notReady,

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { InstanceConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
 import { formatDuration } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
 import { type Html, html } from '../page/html.ts'
-import { renderLayout, sendAdminError, sendPage } from '../page/page-response.ts'
+import { instanceParagraph, renderLayout, sendAdminError, sendPage } from '../page/page-response.ts'
 import { csrfTokenField, logoutForm, parseForm } from '../session/csrf.ts'
 import { getPrincipal, type Principal } from '../session/principal.ts'
 import { targetQuery } from '../url.ts'
@@ -53,11 +54,18 @@ const registerCommandPage = (
   app.get(target, async (request, reply) => {
     const fields = new URLSearchParams(targetQuery(request.url))
     const confirmation = await confirm(context, command, args, parse(fields))
-    if (isAdminError(confirmation)) return sendAdminError(request, reply, confirmation)
+    if (isAdminError(confirmation))
+      return sendAdminError(request, reply, confirmation, context.reloader.config.instance)
     return sendPage(
       reply,
       200,
-      confirmPage(command.page, Object.fromEntries(fields), confirmation, getPrincipal(request)),
+      confirmPage(
+        command.page,
+        Object.fromEntries(fields),
+        confirmation,
+        getPrincipal(request),
+        context.reloader.config.instance,
+      ),
     )
   })
 
@@ -65,7 +73,7 @@ const registerCommandPage = (
     const form = parseForm(request)
     const raw = isAdminError(form) ? form : parse(form)
     const result = await runCommand(context, log, command, args, raw, getCaller(request))
-    if (isAdminError(result)) return sendAdminError(request, reply, result)
+    if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
     getPrincipal(request).setFlash(command.successText(result))
     return reply.redirect('/', 303)
   })
@@ -135,6 +143,7 @@ const confirmPage = (
   query: Readonly<Record<string, string>>,
   { title, what, ttlMs, ttlName = 'ttl', args, choices, asksReason, button }: CommandConfirmation,
   principal: Principal,
+  instance: InstanceConfig,
 ): Html => {
   const { reason: _, ...given } = query // the form has a field for it
   const fields = {
@@ -144,9 +153,10 @@ const confirmPage = (
   }
   return renderLayout({
     title,
+    instance,
     beside: logoutForm(principal),
     body: html`<h1>${title}</h1>
-${what}${choices && otherValues(page, query, choices)}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
+${instanceParagraph(instance)}${what}${choices && otherValues(page, query, choices)}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
 ${csrfTokenField(principal)}
 ${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}${asksReason && html`<p><label>Why, for the log <input name="reason" value="${query.reason}" maxlength="200" autocomplete="off"></label></p>\n`}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
 </form>`,

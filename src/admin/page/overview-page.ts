@@ -3,7 +3,7 @@ import { logoutForm } from '../session/csrf.ts'
 import type { Principal } from '../session/principal.ts'
 import { assetPath } from './assets.ts'
 import { type Html, html } from './html.ts'
-import { renderLayout } from './page-response.ts'
+import { formatTitle, renderLayout } from './page-response.ts'
 import { candidateSection } from './sections/candidate.ts'
 import { comparisonSection } from './sections/comparison.ts'
 import { contractSection } from './sections/contract.ts'
@@ -81,7 +81,10 @@ const sectionLinks = (): Html =>
 <p class="switch"><label><input type="checkbox" id="problems-only"> Problems only</label></p>`
 
 /** Formats the title: the state in a few words, for the tab, which may be all that is seen of the page. */
-export const pageTitle = ({ status: { findings, state } }: Overview): string => {
+export const pageTitle = ({ status: { findings, state, instance } }: Overview): string =>
+  formatTitle(pageState(findings, state), instance)
+
+const pageState = (findings: Overview['status']['findings'], state: string): string => {
   const wrong = findings.filter(({ severity }) => severity !== 'notice').length
   return wrong > 0 ? `${wrong} wrong` : state
 }
@@ -93,7 +96,8 @@ export const renderOverviewPage = (overview: Overview, principal: Principal): Ht
     (name) => [name, pageSections[name](overview)] as const,
   )
   return renderLayout({
-    title: pageTitle(overview),
+    title: pageState(overview.status.findings, overview.status.state),
+    instance: overview.status.instance,
     head: html`<link rel="stylesheet" href="${assetPath('uplot.css')}">
 <script src="${assetPath('uplot.js')}" defer></script>
 <script src="${assetPath('idiomorph.js')}" defer></script>

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { InstanceConfig } from '../../config/config.ts'
 import { formatProblem } from '../../config/problem.ts'
 import { type AdminError, sendProblem } from '../admin-error.ts'
+import { formatInstance } from '../api/format-instance.ts'
 import { assetPath } from './assets.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 
@@ -49,32 +51,42 @@ export const sendPage = (
 /** Checks whether the client is a browser that goes to a page. */
 export const acceptsHtml = ({ accept }: IncomingHttpHeaders): boolean => accept?.includes('text/html') ?? false
 
-/** Sends an error: to a browser as a page, to a program as a problem. */
+/**
+ * Sends an error: to a browser as a page, to a program as a problem. `instance` null: the client may not know, because
+ * it has not logged in.
+ */
 export const sendAdminError = (
   { headers }: FastifyRequest,
   reply: FastifyReply,
   rejection: AdminError,
+  instance: InstanceConfig | null = null,
 ): FastifyReply =>
   acceptsHtml(headers)
-    ? sendPage(reply.headers(rejection.headers ?? {}), rejection.status, errorPage(rejection))
+    ? sendPage(reply.headers(rejection.headers ?? {}), rejection.status, errorPage(rejection, instance))
     : sendProblem(reply, rejection)
 
 /** Formats a reason as a sentence. */
 export const toSentence = (reason: string): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
-const errorPage = ({ status, detail, problems = [] }: AdminError): Html => {
+const errorPage = ({ status, detail, problems = [] }: AdminError, instance: InstanceConfig | null): Html => {
   const title = status < 500 ? 'Refused' : 'Not done as asked'
   return renderLayout({
     title,
+    instance,
     body: html`<h1>${title}</h1>
 <p role="alert">${toSentence(detail)}</p>
 ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a href="/">To the overview</a></p>`,
   })
 }
 
+/** Which gateway a page is of. */
+export type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'colour'>
+
 /** The content of a page. */
 export interface PageContent {
   readonly title: string
+  /** Which gateway it is; null or missing: that is not said. */
+  readonly instance?: ShownInstance | null
   /** The content of `<main>`, an `<h1>` first. */
   readonly body: HtmlValue
   /** Further content of `<head>`: the scripts of a page that has some. */
@@ -84,22 +96,36 @@ export interface PageContent {
 }
 
 /** Renders a page of the operator's listener: one look, and nothing that runs unless `head` has it. */
-export const renderLayout = ({ title, body, head, beside }: PageContent): Html => html`<!doctype html>
+export const renderLayout = ({ title, instance = null, body, head, beside }: PageContent): Html => html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} · lender gateway</title>
+<title>${formatTitle(title, instance)} · lender gateway</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${assetPath('page.css')}">
 ${head}</head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<header><a class="name" href="/">lender gateway</a>${beside}</header>
+<header><a class="name" href="/">lender gateway</a>${instanceHtml(instance)}${beside}</header>
 <main id="main" tabindex="-1">
 ${body}
 </main>
 </body>
 </html>
 `
+
+/** Formats a title, with which gateway it is of. */
+export const formatTitle = (title: string, instance: ShownInstance | null): string =>
+  [title, formatInstance(instance)].filter((each) => each !== null).join(' · ')
+
+/** Renders which gateway it is, in the colour that the file sets. */
+export const instanceHtml = (instance: ShownInstance | null): Html =>
+  html`<span id="instance" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
+
+/** Renders which gateway a question is about. */
+export const instanceParagraph = (instance: ShownInstance | null): Html | null => {
+  const words = formatInstance(instance)
+  return words === null ? null : html`<p>On <strong class="instance ${instance?.colour}">${words}</strong>:</p>\n`
+}

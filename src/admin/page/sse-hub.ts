@@ -3,6 +3,7 @@ import type { OperationId } from '../../operations.ts'
 import type { OperationView, Overview } from '../api/overview.ts'
 import { assetsVersion } from './assets.ts'
 import { pageSections, pageTitle, type SectionName } from './overview-page.ts'
+import { instanceHtml } from './page-response.ts'
 
 const tickMs = 1000
 /** The most pages that are kept up to date: operators are few, and each page costs. */
@@ -159,8 +160,8 @@ export interface PageState {
   readonly parts: ReadonlyMap<PartName, string>
 }
 
-/** A part that is sent by itself: a section, as HTML, or the data of the charts, as JSON. */
-type PartName = SectionName | 'charts'
+/** A part that is sent by itself: a section or which gateway it is, as HTML, or the data of the charts, as JSON. */
+type PartName = SectionName | 'instance' | 'charts'
 
 /** Renders all parts of the page. */
 const renderPageState = (overview: Overview): PageState => ({
@@ -170,6 +171,7 @@ const renderPageState = (overview: Overview): PageState => ({
     ...(Object.keys(pageSections) as SectionName[]).map(
       (name) => [name, pageSections[name](overview).toString()] as const,
     ),
+    ['instance', instanceHtml(overview.status.instance).toString()],
     ['charts', JSON.stringify(toCharts(overview.operations))],
   ]),
 })

@@ -1,3 +1,4 @@
+import { formatInstance } from '../../admin/api/format-instance.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import { formatProblem } from '../../config/problem.ts'
 import { expiryWarningDays } from '../../shared/expiry-warning.ts'
@@ -64,7 +65,7 @@ const renderTarget = (target: AdminTarget, { config, pid }: Status): string => {
 }
 
 const renderFacts = (
-  { state, ready, notReady, version, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
+  { state, ready, notReady, version, instance, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
   at: number,
 ): string => {
   const rows: (readonly [string, string])[] = [
@@ -72,6 +73,7 @@ const renderFacts = (
       'gateway',
       `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`}`,
     ],
+    ...instanceRows(instance),
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', humanizeSeconds(uptimeSeconds)],
     [
@@ -85,6 +87,11 @@ const renderFacts = (
   if (audit !== null) rows.push(['audit', renderAudit(audit, at)])
   if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
   return formatTable(rows)
+}
+
+const instanceRows = (instance: Status['instance']): readonly (readonly [string, string])[] => {
+  const words = formatInstance(instance)
+  return words === null ? [] : [['instance', words]]
 }
 
 const renderLog = ({ dropped }: Status['log']): string =>

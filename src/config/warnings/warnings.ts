@@ -182,6 +182,18 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
   ]
 }
 
+/** Warns of a colour that nothing is shown in. */
+const unusedColour: WarningRule = ({ config: { instance } }) =>
+  instance.colour !== 'grey' &&
+  instance.name === null &&
+  instance.environment === null && {
+    path: ['instance', 'colour'],
+    message: 'this does nothing: the page shows a name or an environment in it',
+    expected: 'instance.name or instance.environment beside it',
+    found: 'neither',
+    hint: 'set instance.environment, or remove this line',
+  }
+
 const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
   ...shadowWarnings,
@@ -200,4 +212,5 @@ const warningRules: readonly WarningRule[] = [
   plaintextHeaders,
   moreWorkersThanCores,
   indivisibleLimits,
+  unusedColour,
 ]

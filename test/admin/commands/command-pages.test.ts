@@ -112,6 +112,30 @@ describe('a page says what would happen, and nothing does', () => {
   })
 })
 
+test('every page says which gateway it acts on, also after the file has given it another name', async () => {
+  const environment = { environment: 'production', colour: 'red' }
+  const live = await bootLiveGateway({ upstreams: { market }, instance: { name: 'gateway-eu-1', ...environment } })
+
+  const question = await visitPage(`${live.admin}/actions/drain?group=market&url=${url}`)
+  live.edit({ upstreams: { market }, instance: { name: 'gateway-eu-2', ...environment } })
+  await live.gateway.reload('request')
+  const renamed = await visitPage(`${live.admin}/actions/reload`)
+  const rejected = await visitPage(`${live.admin}/actions/drain?group=market&url=http://127.0.0.1:9`)
+
+  expect(question.text).toContain(`<title>Drain ${url}? · production · gateway-eu-1 · lender gateway</title>`)
+  expect(words(question)).toContain(`Drain ${url}? On production · gateway-eu-1 :`)
+  expect(words(renamed)).toContain('On production · gateway-eu-2 :')
+  expect(words(rejected)).toContain('Refused · production · gateway-eu-2')
+})
+
+test('the login does not say which gateway it is', async () => {
+  const live = await bootLiveGateway({ admin: { token }, instance: { name: 'gateway-eu-1', colour: 'red' } })
+
+  const login = await visitPage(`${live.admin}/login`)
+
+  expect(login.text).not.toContain('gateway-eu-1')
+})
+
 describe('what is confirmed is done, as a script’s command is', () => {
   test('an operation is refused, and serves again', async () => {
     const live = await bootLiveGateway()

@@ -63,6 +63,7 @@ export const fixture: Overview = {
   at,
   status: {
     version: '0.1.0',
+    instance: { name: 'gateway-eu-1', environment: 'production', colour: 'red' },
     state: 'serving',
     ready: true,
     notReady: null,

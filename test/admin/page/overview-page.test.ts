@@ -79,7 +79,18 @@ test('what is wrong stands in words, the worst first, with since when and what s
     /critical Upstream risk http:\/\/risk-a\.internal:8080 refuses connections .* since 02:07:47 \(6 min\) next: lender-gateway explain .*warning The gateway itself config .*Worth knowing operations/,
   )
   expect(part('findings', { findings: [] })).toContain('Nothing is wrong.')
-  expect(pageTitle(fixture)).toBe('2 wrong')
+  expect(pageTitle(fixture)).toBe('2 wrong · production · gateway-eu-1')
+})
+
+test('the title and the head say which gateway it is, in the colour that the file sets', () => {
+  const page = render()
+  const unnamed = { name: null, environment: null, colour: 'grey' } as const
+  const other = render({ ...fixture, status: { ...fixture.status, instance: unnamed } })
+
+  expect(page).toContain('<title>2 wrong · production · gateway-eu-1 · lender gateway</title>')
+  expect(page).toContain('<span id="instance" class="instance red">production · gateway-eu-1</span>')
+  expect(other).toContain('<title>2 wrong · lender gateway</title>')
+  expect(other).toContain('<span id="instance" class="instance grey"></span>')
 })
 
 test('findings are grouped by what is broken, the worst first, and how many there are of each severity stands above', () => {

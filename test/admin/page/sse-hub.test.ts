@@ -58,9 +58,14 @@ test('a new page gets everything, and then each second what has changed', async 
   await vi.advanceTimersByTimeAsync(1000)
 
   const [first, second, third] = ticks()
-  expect(Object.keys(first?.sections ?? {})).toHaveLength(16)
+  expect(Object.keys(first?.sections ?? {})).toHaveLength(17)
   expect(first?.charts).toBeDefined()
-  expect(second).toEqual({ at: fixture.at, title: '2 wrong', assets: assetsVersion(), sections: {} })
+  expect(second).toEqual({
+    at: fixture.at,
+    title: '2 wrong · production · gateway-eu-1',
+    assets: assetsVersion(),
+    sections: {},
+  })
   expect(Object.keys(third?.sections ?? {})).toEqual(['summary'])
   expect(third?.sections.summary).toContain('draining')
   expect(ticks()).toHaveLength(3)
@@ -91,7 +96,7 @@ test('a new page gets everything while others are open as well', async () => {
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(late.ticks()).toHaveLength(1)
-  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toHaveLength(16)
+  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toHaveLength(17)
 })
 
 test('a slow reader is left out until it has read, and then gets all that has changed meanwhile, once', async () => {
@@ -195,7 +200,7 @@ test('what cannot be collected is sent when it can be again', async () => {
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(meanwhile).toBe(0)
-  expect(Object.keys(ticks()[0]?.sections ?? {})).toHaveLength(16)
+  expect(Object.keys(ticks()[0]?.sections ?? {})).toHaveLength(17)
 })
 
 test('when the gateway stops all end, and no page is taken any more', async () => {

@@ -15,6 +15,7 @@ test('every key but upstreams has a default', () => {
     clientsSource: { parts: [], digest: '' },
     metrics: { clients: false },
     workers: 1,
+    instance: { name: null, environment: null, colour: 'grey' },
     requestId: { header: 'X-Request-Id' },
     listen: {
       host: '127.0.0.1',
@@ -290,9 +291,9 @@ describe('precedence', () => {
   test('every value of the configuration has a provenance', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, contract, log, reload, shutdown. For
-    // each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself among them. 10 for each
-    // operation.
+    // 3 at the top and 3 of instance, then listen, limits, auth and clients, admin, audit, cache, contract, log,
+    // reload, shutdown. For each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself
+    // among them. 10 for each operation.
     const global = [
       'allowSandbox',
       'workers',
@@ -306,6 +307,7 @@ describe('precedence', () => {
     expect(result.ok && result.provenance.size).toBe(
       2 +
         2 +
+        3 +
         3 +
         12 +
         25 +

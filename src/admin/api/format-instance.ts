@@ -1,0 +1,9 @@
+import type { Status } from './status.ts'
+
+/** Formats which gateway this is: `production · gateway-eu-1`; null: the file does not say. */
+export const formatInstance = (
+  instance: Pick<NonNullable<Status['instance']>, 'name' | 'environment'> | null,
+): string | null => {
+  const words = [instance?.environment, instance?.name].filter((each) => each != null)
+  return words.length === 0 ? null : words.join(' · ')
+}
