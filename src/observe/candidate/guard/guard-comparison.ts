@@ -92,15 +92,13 @@ export const compareWith = (counts: FaultCounts, reference: GuardReference): Gua
  * would say nothing of what the primary did before.
  */
 const isLasting = ({ evidence, meanwhile, count }: FaultCounts, minShare: number): boolean => {
-  const slices = evidence.slices()
-  const least = Math.min(
-    ...slices.map((slice) => {
-      const [had, hadBad] = count(slice)
-      return had === 0 ? 1 : hadBad / had
-    }),
-  )
+  const shares = evidence.slices().flatMap((slice) => {
+    const [had, hadBad] = count(slice)
+    return had === 0 ? [] : [hadBad / had]
+  })
+  const least = Math.min(...shares)
   const [requests, bad] = meanwhile
-  if (slices.length < slicesOfWindow || least <= minShare || bad > 0) return false
+  if (shares.length < slicesOfWindow || least <= minShare || bad > 0) return false
   return requests === 0 || requests * Math.log1p(-Math.min(0.999, least)) < maxLogChanceOfOutage
 }
 

@@ -124,6 +124,7 @@ const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null 
 
 /** Everything that one process counts for the guards. It reports while there is something to report. */
 export class GuardReporter {
+  readonly #latest = new Map<Group, { readonly era: string; readonly counts: GuardCounts }>()
   readonly #pending = new Set<GuardCounts>()
   #onReports: ((reports: readonly GuardReport[]) => void) | null = null
   #stop: (() => void) | null = null
@@ -133,12 +134,16 @@ export class GuardReporter {
     this.#onReports = listener
   }
 
-  /** Begins to count for a group whose share stays the same. */
+  /** Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits. */
   open(group: Group, era: string): GuardCounts {
-    return new GuardCounts(group, era, (counts) => {
-      this.#pending.add(counts)
+    const latest = this.#latest.get(group)
+    if (latest?.era === era) return latest.counts
+    const counts = new GuardCounts(group, era, (each) => {
+      this.#pending.add(each)
       this.#stop ??= unrefTimeout(reportEveryMs, () => this.#report())
     })
+    this.#latest.set(group, { era, counts })
+    return counts
   }
 
   /** Reports nothing any more. */

@@ -49,6 +49,20 @@ test('a request that waits is reported again and again with its age, until there
   expect(readAll(all.at(-1)?.[0]?.counts)).toMatchObject([{ outcome: latencyBucket(1000), isAnswered: true, times: 1 }])
 })
 
+test('a request that waits while the configuration is loaded again still waits', () => {
+  const { reporter, all, counts } = open()
+  counts.begin('market.insights', 'candidate', 7, true)
+
+  const reopened = reporter.open('market', 'era')
+  reopened.begin('market.insights', 'candidate', 7, true)
+  vi.advanceTimersByTime(250)
+
+  expect(all.map((reports) => reports.map(({ waiting }) => readAll(waiting).map(({ times }) => times)))).toEqual([
+    [[2]],
+  ])
+  expect(reporter.open('market', 'another')).not.toBe(counts)
+})
+
 test('what ends twice counts once', () => {
   const { all, counts } = open()
   const request = counts.begin('market.insights', 'primary', 0, true)

@@ -117,6 +117,17 @@ describe('not taken back is a candidate', () => {
     expect(judgeCandidate(window.evidence, rules)).toBeNull()
   })
 
+  test('when all that an operation had was one burst of failures, however much another was called meanwhile', () => {
+    const window = new GuardWindow(windowMs)
+    window.begin('era')
+    const others = clients(8, { operation: 'valuation.score', answered: 100 })
+    for (const quarter of [1, 2, 3]) window.add('one', reportOf(others), quarter * 15_000)
+    window.add('one', reportOf([...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]), 59_000)
+    window.advance(60_001)
+
+    expect(judgeCandidate(window.evidence, rules)).toBeNull()
+  })
+
   test('with as many of each as the primary has, by its share, whatever they are', () => {
     const counts = fc.record({
       answered: fc.integer({ min: 0, max: 50 }),
