@@ -1,7 +1,7 @@
 import { now } from '../../clock.ts'
 import type { ProxyResponse } from '../../exchange.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
-import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import type { HeaderFields } from '../../header-fields.ts'
 import type { ShadowAnswer } from '../../observe/candidate/shadow-pair.ts'
 import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { RecordedBody } from './recorded-body.ts'
@@ -61,11 +61,9 @@ export class AnswerRecorder {
   end(failure: FailureKind | null): ShadowAnswer {
     this.#answer ??= {
       status: this.#status,
-      contentType: getFirstFieldValue(this.#fields, 'content-type') ?? null,
       fields: this.#fields,
       body: this.#body.end(),
       headMs: this.#headMs,
-      totalMs: now() - this.sentAt,
       failure,
     }
     return this.#answer

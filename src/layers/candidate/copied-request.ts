@@ -1,4 +1,3 @@
-import { epochMs } from '../../clock.ts'
 import type { Exchange } from '../../exchange.ts'
 import type { ShadowDropReason } from '../../observe/candidate/shadow-counts.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
@@ -17,8 +16,7 @@ export interface CopiedRequestListener {
 
 /** The request of an exchange, copied while the primary gets it. */
 export class CopiedRequest {
-  /** When the primary got the request, in ms since the epoch. Null: it has not. */
-  sentAt: number | null = null
+  #isSent = false
   readonly #exchange: Exchange
   readonly #maxBody: number
   readonly #listener: CopiedRequestListener
@@ -36,6 +34,11 @@ export class CopiedRequest {
     this.#isWhole = body.length === 0
     exchange.onSent = () => this.#onSent()
     if (!this.#isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.#body, () => this.#onWhole())
+  }
+
+  /** Whether the primary got the request. */
+  get isSent(): boolean {
+    return this.#isSent
   }
 
   /** Whether the whole body has been copied, or there is none. */
@@ -67,8 +70,8 @@ export class CopiedRequest {
 
   #onSent(): void {
     this.#listener.onSent()
-    if (this.sentAt !== null) return
-    this.sentAt = epochMs()
+    if (this.#isSent) return
+    this.#isSent = true
     const { body } = this.#exchange
     if (this.#isTooLong) this.#listener.onDropped('body-too-large')
     else if (this.#isWhole) this.#listener.onReady()
@@ -90,6 +93,6 @@ export class CopiedRequest {
 
   #onWhole(): void {
     this.#isWhole = true
-    if (this.sentAt !== null && !this.#isClosed) this.#listener.onReady()
+    if (this.#isSent && !this.#isClosed) this.#listener.onReady()
   }
 }

@@ -1,4 +1,4 @@
-import { CoalescedTimer, epochMs, now } from '../../clock.ts'
+import { CoalescedTimer, now } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
@@ -140,7 +140,7 @@ export class ShadowCopy implements StoppableCopy {
   /** Ends the primary's side; null: with a whole answer. */
   #endPrimary(error: GatewayError | null): void {
     if (this.#isOver || this.#primary.answer !== null) return
-    if (this.#request.sentAt === null) return this.#end()
+    if (!this.#request.isSent) return this.#end()
     // It will never be whole.
     if (this.#own === null && !this.#request.isWhole) return this.#drop('body-unfinished')
     this.#isPairable = error === null || isAnswer(error)
@@ -186,7 +186,7 @@ export class ShadowCopy implements StoppableCopy {
     const { operation, fields } = this.#exchange
     const { requestIdField } = this.#options
     const requestId = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
-    return { operation: operation.id, requestId: requestId ?? null, at: this.#request.sentAt ?? epochMs() }
+    return { operation: operation.id, requestId: requestId ?? null }
   }
 
   #drop(reason: ShadowDropReason): void {

@@ -14,26 +14,17 @@ export interface ShadowedRequest {
   readonly operation: OperationId
   /** The id that both got. Null: no field is configured for it. */
   readonly requestId: string | null
-  /** When the original was sent, in milliseconds since the epoch. */
-  readonly at: number
 }
 
 /** What one side answered. */
 export interface ShadowAnswer {
   /** Null: no head came. */
   readonly status: number | null
-  /** The value of Content-Type as it came. Null: there is none. */
-  readonly contentType: string | null
   /** End-to-end fields as they came; empty where no head came. */
   readonly fields: HeaderFields
   readonly body: ShadowBody
   /** From the sending of the request to the head, in milliseconds. Null: no head came. */
   readonly headMs: number | null
-  /**
-   * From the sending of the request to the end, or the failure, in milliseconds. That of the primary is no faster than
-   * its client reads.
-   */
-  readonly totalMs: number
   /** Why the answer did not come to its end: a fault of the side. Null: it did. */
   readonly failure: FailureKind | null
 }

@@ -21,10 +21,10 @@ const counts = new ComparisonCounts(
 const toAnswer = (body: string, fields: readonly string[]) => ({
   ...answer(body),
   fields: ['Content-Type', 'application/json', ...fields],
-  ...{ contentType: 'application/json', headMs: 1, totalMs: 1 },
+  headMs: 1,
 })
 
-const request = { operation: 'market.insights', requestId: 'r-1', at: 0 } as const
+const request = { operation: 'market.insights', requestId: 'r-1' } as const
 
 /** Plants two new secrets, which no variable holds afterwards. */
 const round = (): void => {

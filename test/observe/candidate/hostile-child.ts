@@ -41,7 +41,7 @@ const toAnswer = (at: number) => {
   return {
     ...answer(at % 11 === 0 ? text.slice(1) : text),
     fields: ['Content-Type', contentType, 'X-Hostile', long()],
-    ...{ contentType, headMs: at % 1000, totalMs: 1 },
+    headMs: at % 1000,
     status: 200 + ((at * 13) % 300),
   }
 }
