@@ -9,20 +9,27 @@ import { compilePointerRules } from './pointer-rules.ts'
 import { readDocument } from './read-document.ts'
 import { type ComparedType, readComparedType } from './read-type.ts'
 
-/** Compares the candidate's answer with the primary's. `isNoise` tells what is no difference: {@link differenceKey}. */
+/**
+ * Compares the candidate's answer with the primary's. `isNoise` tells what is no difference: {@link differenceKey}. So
+ * many differences are told apart.
+ */
 export type CompareAnswers = (
   primary: ComparedAnswer,
   candidate: ComparedAnswer,
   isNoise?: (key: string) => boolean,
+  maxDifferences?: number,
 ) => Comparison
+
+// A document of which nothing agrees has not more to say.
+const maxDifferencesTold = 50
 
 /** Prepares a comparison. `maxBytes`: a body that is larger when it is decoded is not compared. */
 export const createComparison = (rules: ComparisonRules, maxBytes: number): CompareAnswers => {
   const jsonRules: JsonRules = { places: compilePointerRules(rules), numbers: rules.numbers }
   const fieldNames = rules.fields.map((name) => ({ name, lower: name.toLowerCase() }))
 
-  return (primary, candidate, isNoise = () => false) => {
-    const differences = new Differences(isNoise)
+  return (primary, candidate, isNoise = () => false, maxDifferences = maxDifferencesTold) => {
+    const differences = new Differences(isNoise, maxDifferences)
     const stop = compareOutcomes(primary, candidate, differences)
     if (stop !== null) return stop
     for (const { name, lower } of fieldNames) {
@@ -119,10 +126,16 @@ const compareHashes = (
   const [hash, other] = [primary, candidate].map(({ body: { bytes, sha256: known } }) =>
     bytes === null ? known : sha256(bytes),
   )
+  const areCoded = isCoded(primary.fields) || isCoded(candidate.fields)
+  if (hash != null && other == null && primary.body.bytes !== null && !areCoded) {
+    // It is so much longer that the rest of it was not read.
+    differences.add('bytes', '', describeBytes(primary.body.length, hash), `more than ${candidate.body.length} bytes`)
+    return 'complete'
+  }
   if (hash == null || other == null) return 'too-large'
   if (hash === other) return 'complete'
   // Two texts of one document differ: members in another order, another coding.
-  if (primary.type.isJson || isCoded(primary.fields) || isCoded(candidate.fields)) return 'too-large'
+  if (primary.type.isJson || areCoded) return 'too-large'
   differences.add('bytes', '', describeBytes(primary.body.length, hash), describeBytes(candidate.body.length, other))
   return 'complete'
 }

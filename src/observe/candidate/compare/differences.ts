@@ -2,9 +2,6 @@ import { escapeSegment, shorten } from '../../../contract/violations.ts'
 import { looksLikeData } from '../../contract/looks-like-data.ts'
 import type { Difference, DifferenceKind } from './comparison.ts'
 
-/** So many differences of two answers are told apart. A document of which nothing agrees has not more to say. */
-export const maxDifferences = 50
-
 /** Thrown when there is another difference than those that are told apart. */
 export class TooManyDifferencesError extends Error {}
 
@@ -20,10 +17,12 @@ export class Differences {
   /** How the names that were met are told: whether one is data takes longer to tell than to compare a value. */
   readonly #segments = new Map<string, string>()
   readonly #isNoise: (key: string) => boolean
+  readonly #maxCount: number
 
-  /** `isNoise` tells what is left out, by {@link differenceKey}. */
-  constructor(isNoise: (key: string) => boolean) {
+  /** `isNoise` tells what is left out, by {@link differenceKey}. More than `maxCount` are not told apart. */
+  constructor(isNoise: (key: string) => boolean, maxCount: number) {
     this.#isNoise = isNoise
+    this.#maxCount = maxCount
   }
 
   get list(): readonly Difference[] {
@@ -39,7 +38,7 @@ export class Differences {
   add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
     const key = differenceKey({ kind, pointer })
     if (this.#byKey.has(key) || this.#isNoise(key)) return
-    if (this.#byKey.size === maxDifferences) throw new TooManyDifferencesError()
+    if (this.#byKey.size === this.#maxCount) throw new TooManyDifferencesError()
     this.#byKey.set(key, { kind, pointer, primary: String(primary), candidate: String(candidate), isSafe })
   }
 

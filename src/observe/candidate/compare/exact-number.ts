@@ -98,7 +98,7 @@ const isSameDecimal = (one: Decimal, other: Decimal): boolean =>
   one.digits === other.digits && one.exponent === other.exponent && one.isNegative === other.isNegative
 
 const isLargeInteger = ({ digits, exponent }: Decimal): boolean =>
-  exponent >= 0 && isUnsafeInteger(Number(`${digits}e${exponent}`))
+  exponent >= 0 && digits !== '' && !Number.isSafeInteger(Number(`${digits}e${exponent}`))
 
 // What is longer is compared as doubles: the time of exact sums and products grows faster than the length.
 const maxDigits = 400

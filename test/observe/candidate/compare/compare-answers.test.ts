@@ -138,6 +138,17 @@ describe('the bodies', () => {
     expect(compare(primary, candidate)).toEqual(['too-large'])
   })
 
+  test('that the candidate makes so long that the rest was not read differ, unless a coding makes them shorter', () => {
+    const cut = longAnswer(70_000, null, 'application/json')
+    const coded = ['Content-Type', 'application/json', 'Content-Encoding', 'gzip']
+
+    expect(compare(answer('{}'), cut)).toEqual([
+      'bytes : 2 bytes, SHA-256 44136fa355b3678a → more than 70000 bytes (a value)',
+    ])
+    expect(compare(answer(gzipSync('{}'), { fields: coded }), cut)).toEqual(['too-large'])
+    expect(compare(longAnswer(1000, 'a'.repeat(64), 'application/json'), cut)).toEqual(['too-large'])
+  })
+
   test.each([
     ['gzip', gzipSync],
     ['deflate', deflateSync],

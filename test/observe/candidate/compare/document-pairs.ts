@@ -183,6 +183,13 @@ export const documentPairs: readonly DocumentPair[] = [
     differences: ['value /a: 1e400 → 1e401'],
   },
   {
+    name: 'an integer beyond the range of a double, which has no tolerance',
+    primary: '{"a":1e400,"b":5}',
+    candidate: '{"a":5,"b":1e400}',
+    rules: { numbers: { relative: 0.01 } },
+    differences: ['value /a: 1e400 → 5', 'value /b: 5 → 1e400'],
+  },
+  {
     name: 'an unordered array in another order',
     primary: '{"items":[{"id":1,"p":1},{"id":2,"p":2}]}',
     candidate: '{"items":[{"id":2,"p":2},{"id":1.0,"p":3}]}',
