@@ -1,5 +1,4 @@
 import type { DifferenceKind } from '../../observe/candidate/compare/comparison.ts'
-import { firstNoisePairs } from '../../observe/candidate/noise.ts'
 import type { ComparisonView, DifferenceView } from './shadow-report.ts'
 import type { ShiftStatus } from './shift-status.ts'
 
@@ -117,10 +116,14 @@ export const describeMore = (further: number | null, formatCount: (count: number
 /** Says of which operations the noise is learnt before anything is compared; null: of none. */
 const describeLearning = (operations: DescribedComparison['operations']): string | null => {
   const learning = operations.filter(
-    ({ noisePairs, uncompared }) => noisePairs < firstNoisePairs && (noisePairs > 0 || uncompared.learning > 0),
+    ({ noisePairs, noisePairsMissing, uncompared }) =>
+      noisePairsMissing > 0 && (noisePairs > 0 || uncompared.learning > 0),
   )
   if (learning.length === 0) return null
-  const pairs = learning.map(({ operation, noisePairs }) => `${noisePairs} of ${firstNoisePairs} pairs of ${operation}`)
+  const pairs = learning.map(
+    ({ operation, noisePairs, noisePairsMissing }) =>
+      `${noisePairs} of ${noisePairs + noisePairsMissing} pairs of ${operation}`,
+  )
   return `noise is learnt first, and there are ${pairs.join(', ')}`
 }
 

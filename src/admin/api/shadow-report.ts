@@ -69,6 +69,7 @@ const comparedOperationShape = asObject({
   uncompared: asObject(asNumbers(zeroUncompared)),
   /** From how many pairs of the primary's own answers its noise is learnt. */
   noisePairs: asNumber,
+  noisePairsMissing: asNumber,
   latency: asObject({ primary: latencyShape, candidate: latencyShape }),
 })
 

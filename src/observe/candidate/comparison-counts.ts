@@ -21,7 +21,7 @@ import {
   maxDifferenceRows,
   placeKey,
 } from './comparison-report.ts'
-import { Noise } from './noise.ts'
+import { maxNoisePlaces, Noise } from './noise.ts'
 import type { OnShadowPair, ShadowAnswer } from './shadow-pair.ts'
 import { ValuePairs } from './value-pairs.ts'
 
@@ -79,7 +79,7 @@ export class ComparisonCounts {
 
   /** Learns from what the primary answered to a request that it got twice. */
   readonly onRepeatedPair: OnShadowPair = (first, second, { operation }) => {
-    const comparison = this.#compare(first, second)
+    const comparison = this.#compare(first, second, undefined, maxNoisePlaces)
     if (comparison.kind === 'compared') this.#operations[operation].noise.learn(comparison.differences)
   }
 
@@ -161,6 +161,7 @@ class OperationComparison {
       byKind: { ...this.#byKind },
       uncompared: { ...this.#uncompared },
       noisePairs: this.noise.pairs,
+      noisePairsMissing: this.noise.pairsMissing,
       latency: { primary: primary.report, candidate: candidate.report },
     }
   }

@@ -57,6 +57,8 @@ export interface ComparisonTotals {
   readonly uncompared: Readonly<Record<UncomparedReason, number>>
   /** How many pairs of the primary's own answers the noise is learnt from. */
   readonly noisePairs: number
+  /** How many more it takes before anything is compared: each process learns by itself. */
+  readonly noisePairsMissing: number
   /** From the sending of the request to the head of the answer, where both sides have answered. */
   readonly latency: { readonly primary: HistogramReport; readonly candidate: HistogramReport }
 }
@@ -124,7 +126,7 @@ export const mergeComparisonReports = (digest: string, each: readonly Comparison
 /** Returns what stays of a process that has ended: nothing of it is recent. */
 export const withoutRecentDifferences = (report: ComparisonReport): ComparisonReport => ({
   ...report,
-  totals: report.totals.map((totals) => ({ ...totals, recent: { compared: 0, equal: 0 } })),
+  totals: report.totals.map((totals) => ({ ...totals, recent: { compared: 0, equal: 0 }, noisePairsMissing: 0 })),
   rows: report.rows.map((row) => ({ ...row, recent: 0 })),
 })
 
@@ -144,7 +146,8 @@ const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => ({
   ...mergeRowCounts(same),
   ...keepFrequentPairs(
     mergeBy(
-      same.flatMap(({ pairs }) => pairs),
+      // The first of a pair is the one whose request is told.
+      same.toSorted((a, b) => b.lastAt - a.lastAt).flatMap(({ pairs }) => pairs),
       ({ digest }) => digest,
       (all) => ({ ...all[0], count: sum(all.map(({ count }) => count)) }),
     ),

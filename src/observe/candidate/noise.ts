@@ -4,8 +4,8 @@ import type { Difference, DifferenceKind } from './compare/comparison.ts'
 import { differenceKey } from './compare/differences.ts'
 import { isNoise, type NoiseRow } from './comparison-report.ts'
 
-/** So many pairs of the primary's own answers come before the first comparison. */
-export const firstNoisePairs = 5
+// So many pairs of the primary's own answers come before the first comparison.
+const firstNoisePairs = 5
 
 // The share of the requests that are sent to the primary twice afterwards.
 const repeatedShare = 0.01
@@ -13,8 +13,8 @@ const repeatedShare = 0.01
 // A request that fails the second time teaches nothing: others are tried.
 const maxFirstRepeats = 2 * firstNoisePairs
 
-// An operation where more differs from one answer to the next has no comparison worth its name.
-const maxPlaces = 200
+/** An operation where more differs from one answer to the next has no comparison worth its name. */
+export const maxNoisePlaces = 200
 
 // What the primary answers otherwise in these ways is a fault of its own, and none to be overlooked.
 const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'content-type', 'unreadable'])
@@ -35,9 +35,14 @@ export class Noise {
     return this.#pairs
   }
 
+  /** How many more it takes before anything is compared. */
+  get pairsMissing(): number {
+    return Math.max(0, firstNoisePairs - this.#pairs)
+  }
+
   /** Whether enough is known to compare. */
   get isLearnt(): boolean {
-    return this.#pairs >= firstNoisePairs
+    return this.pairsMissing === 0
   }
 
   get rows(): readonly NoiseRow[] {
@@ -59,7 +64,7 @@ export class Noise {
       const key = differenceKey({ kind, pointer })
       const known = this.#places.get(key)
       if (known !== undefined) known.count++
-      else if (this.#places.size < maxPlaces)
+      else if (this.#places.size < maxNoisePlaces)
         this.#places.set(key, { place: { operation: this.#operation, kind, pointer: copyText(pointer) }, count: 1 })
     }
   }

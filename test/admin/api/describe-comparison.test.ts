@@ -16,7 +16,7 @@ const none = { p50: null, p95: null, p99: null }
 
 const operation = (more: Partial<ComparisonView['operations'][number]> = {}): ComparisonView['operations'][number] => ({
   operation: 'market.insights',
-  ...{ compared: 0, equal: 0, recent: { compared: 0, equal: 0 }, noisePairs: 0 },
+  ...{ compared: 0, equal: 0, recent: { compared: 0, equal: 0 }, noisePairs: 0, noisePairsMissing: 0 },
   byKind: zeroDifferences,
   uncompared: zeroUncompared,
   latency: { primary: none, candidate: none },
@@ -84,11 +84,13 @@ test('it says what was not compared, and why', () => {
 })
 
 test('it says that noise is learnt first, and how far that is', () => {
-  const learning = operation({ noisePairs: 2, uncompared: { ...zeroUncompared, learning: 3 } })
+  const learning = operation({ noisePairs: 2, noisePairsMissing: 3, uncompared: { ...zeroUncompared, learning: 3 } })
 
   expect(describeComparison({ ...compared(0, 0), operations: [learning] })).toBe(
     'nothing was compared yet: noise is learnt first, and there are 2 of 5 pairs of market.insights; 3 not compared (learning)',
   )
+  const byFour = { ...learning, noisePairs: 8, noisePairsMissing: 12 }
+  expect(describeComparison({ ...compared(0, 0), operations: [byFour] })).toContain('8 of 20 pairs of market.insights')
   expect(describeComparison({ ...compared(0, 0), operations: [operation({ noisePairs: 5 })] })).toBe(
     'nothing was compared yet',
   )

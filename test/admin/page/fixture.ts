@@ -369,7 +369,13 @@ export const fixture: Overview = {
       operations: [
         {
           operation: 'leads.pipeline',
-          ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 308 }, noisePairs: 52 },
+          ...{
+            compared: 4120,
+            equal: 4111,
+            recent: { compared: 312, equal: 308 },
+            noisePairs: 52,
+            noisePairsMissing: 0,
+          },
           byKind: { ...zeroDifferences, value: 9 },
           uncompared: { ...zeroUncompared, 'not-modified': 11 },
           latency: { primary: { p50: 6.1, p95: 12.3, p99: 50.4 }, candidate: { p50: 11, p95: 21.2, p99: 1250 } },

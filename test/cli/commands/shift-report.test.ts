@@ -34,7 +34,7 @@ const comparison = {
     {
       operation: 'risk.asset-valuation',
       ...{ compared: 4120, equal: 4111, recent: { compared: 312, equal: 312 }, byKind: zeroDifferences },
-      ...{ uncompared: { ...zeroUncompared, coded: 3 }, noisePairs: 46 },
+      ...{ uncompared: { ...zeroUncompared, coded: 3 }, noisePairs: 46, noisePairsMissing: 0 },
       latency: { primary: { p50: 6.1, p95: 12.3, p99: 50.4 }, candidate: { p50: 11, p95: 21, p99: null } },
     },
   ],

@@ -24,9 +24,7 @@ const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'):
 
 const shadowAnswer = (body: unknown, more: Partial<ShadowAnswer> = {}): ShadowAnswer => ({
   ...answer(JSON.stringify(body)),
-  contentType: 'application/json',
   headMs: 10,
-  totalMs: 12,
   ...more,
 })
 
@@ -216,6 +214,17 @@ describe('noise', () => {
       'value /generatedAt 5',
       'value /rows/*/at 5',
     ])
+  })
+
+  test('is learnt at more places than a comparison tells apart', () => {
+    const counts = createCounts({ noise: true })
+    const times = (at: number) => Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}`, at]))
+    for (let n = 0; n < 5; n++) repeat(counts, times(n), times(n + 1))
+
+    compare(counts, times(1), times(2))
+
+    expect(counts.report.noise).toHaveLength(60)
+    expect(placesOf(counts)).toEqual([])
   })
 
   test('of one kind hides no other kind at the same place', () => {

@@ -21,15 +21,17 @@ const options: ComparisonOptions = {
   examples: false,
 }
 
-const compareAll = (pairs: readonly (readonly [unknown, unknown])[], digest = 'digest'): ComparisonReport => {
+const compareAll = (
+  pairs: readonly (readonly [unknown, unknown])[],
+  digest = 'digest',
+  requestId = 'r-1',
+): ComparisonReport => {
   const counts = new ComparisonCounts(digest, options, 'key')
   const toAnswer = (body: unknown) => ({
     ...answer(JSON.stringify(body)),
-    contentType: 'application/json',
     headMs: 10,
-    totalMs: 10,
   })
-  const request = { operation: 'market.insights', requestId: 'r-1', at: 0 } as const
+  const request = { operation: 'market.insights', requestId } as const
   for (let n = 0; n < 5; n++) counts.onRepeatedPair(toAnswer({ at: n }), toAnswer({ at: n + 1 }), request)
   for (const [primary, candidate] of pairs) counts.onPair(toAnswer(primary), toAnswer(candidate), request)
   return counts.report
@@ -61,6 +63,32 @@ test('what workers have counted is added up, and the same pair of values is one 
   ])
   expect(merged.noise).toEqual([{ operation: 'market.insights', kind: 'value', pointer: '/at', count: 10 }])
   expect(quantile(merged.totals[0]?.latency.primary ?? { counts: [], sumMs: 0 }, 0.5)).toBeCloseTo(9, 0)
+})
+
+test('of a pair of values that several have counted, the last request is told, whoever comes first', () => {
+  const pair = [[{ grade: 'A' }, { grade: 'B' }]] as const
+  const before = compareAll(pair, 'digest', 'before')
+  vi.advanceTimersByTime(1000)
+  const last = compareAll(pair, 'digest', 'last')
+
+  const told = [
+    [before, last],
+    [last, before],
+  ].map((all) => mergeComparisonReports('digest', all).rows[0]?.pairs)
+
+  expect(told).toMatchObject([[{ count: 2, requestId: 'last' }], [{ count: 2, requestId: 'last' }]])
+})
+
+test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
+  const counts = new ComparisonCounts('digest', options, 'key')
+  const request = { operation: 'market.insights', requestId: null } as const
+  const toAnswer = (n: number) => ({ ...answer(`{"n":${n}}`), headMs: 10 })
+  counts.onRepeatedPair(toAnswer(1), toAnswer(2), request)
+  const { report } = counts
+
+  const merged = mergeComparisonReports('digest', [report, report, withoutRecentDifferences(report)])
+
+  expect(merged.totals[0]).toMatchObject({ noisePairs: 3, noisePairsMissing: 8 })
 })
 
 test('reports on another comparison are left out', () => {
