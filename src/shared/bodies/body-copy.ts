@@ -75,9 +75,10 @@ export class BodyCopy {
 
   /** Gives the room back, and the memory, which nothing reads any more. */
   free(): void {
-    const memory = this.#memory
+    const [memory, length] = [this.#memory, this.#length]
     this.release()
-    if (this.#isOwn) freeBuffer(memory)
+    // Whoever got few bytes may keep them without a copy, however large the memory around them is.
+    if (this.#isOwn && length >= minFreeBytes) freeBuffer(memory)
   }
 
   /** Gives both back, and takes nothing any more. */

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RequestBody, Upload } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
+import { BodyCopy } from '../../../src/shared/bodies/body-copy.ts'
 import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
 import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
@@ -23,6 +24,16 @@ const chunkedBody = (...texts: readonly string[]): RequestBody & { isStopped: bo
   }
   return body
 }
+
+test('a part of it that another copy has taken without copying it is not freed with it', () => {
+  const [first, second] = [new BodyCopy(100_000, new BodyRoom()), new BodyCopy(100_000, new BodyRoom())]
+  for (const bytes of [10_000, 2000]) first.push(Buffer.alloc(bytes, 'x'))
+  second.push(first.bytes)
+
+  first.free()
+
+  expect(second.bytes).toEqual(Buffer.alloc(12_000, 'x'))
+})
 
 const readAll = async (upload: Upload): Promise<string> => {
   let text = ''
