@@ -1,3 +1,4 @@
+import { groups } from '../../operations.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
 import { listUpstreams, type Snapshot } from './snapshot.ts'
 
@@ -43,13 +44,17 @@ export class CurrentSnapshot {
 }
 
 /**
- * Applies the cache size and the health checks of a configuration. Of two snapshots that share a resource, the later
+ * Applies the cache size, the bounds of copies and the health checks of a configuration. Of two snapshots that share a resource, the later
  * decides.
  */
 const activate = (snapshot: Snapshot): void => {
   const { config, caches, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
   caches.activate()
+  for (const group of groups) {
+    const { candidate } = config.upstreams[group]
+    if (candidate?.shadow != null) telemetry.shadows[group].bounds = candidate.shadow
+  }
   for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }
 

@@ -35,7 +35,6 @@ export const openShadow = (
   { sides, primary, open, copies, comparison }: ShadowResources,
 ): ShadowDestination | null => {
   if (shadow === null || shadow.sample === 0) return null
-  copies.bounds = shadow
   const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, max: number): Handler =>
     followOutages(
       open(use, { ...config, maxConnections: max, maxPending: 0, outlier: null, circuitBreaker: null }),
@@ -44,7 +43,7 @@ export const openShadow = (
   return {
     send: openBeside('shadow', upstream, sides.candidate, shadow.concurrency),
     copies,
-    onPair: comparison?.onPair ?? (() => {}),
+    onPair: comparison?.onPair ?? null,
     repeats:
       comparison !== null && shadow.compare?.noise === true
         ? {

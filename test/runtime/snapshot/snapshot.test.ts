@@ -28,7 +28,7 @@ const fakeSnapshot = () => {
   const events: string[] = []
   const release = async (): Promise<void> => void events.push('released')
   const parts = {
-    config: {} as Config,
+    config: testConfig(),
     handlers: {} as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'],
     candidates: {} as Snapshot['candidates'],
@@ -76,6 +76,37 @@ describe('a snapshot that is retired', () => {
 })
 
 describe('the current snapshot', () => {
+  test('decides how many copies may be under way: one that was only prepared does not', async () => {
+    const configOf = (concurrency: number) =>
+      testConfig({
+        upstream,
+        upstreams: {
+          market: {
+            endpoints: ['http://a'],
+            candidate: { endpoints: ['http://b'], shadow: { sample: '1%', concurrency } },
+          },
+        },
+      })
+    const telemetry = createProcessTelemetry(null, 'gateway')
+    const shared = { ...sharedResources(new EndpointRegistry()), telemetry }
+    const take = (count: number) => {
+      const { market } = telemetry.shadows
+      const copies = Array.from({ length: count }, () => ({ slot: -1, isRepeat: false, stop: () => {} }))
+      const taken = copies.filter((copy) => market.begin(copy) === null).length
+      for (const copy of copies) market.end(copy)
+      return taken
+    }
+    const first = buildSnapshot(inputOf(configOf(2)), null, shared)
+    const current = new CurrentSnapshot(first)
+
+    const second = buildSnapshot(inputOf(configOf(3)), first, shared)
+    const before = take(5)
+    current.swap(second)
+
+    expect([before, take(5)]).toEqual([2, 3])
+    await current.close()
+  })
+
   test('is the one that was swapped in last, and each before it is retired when its requests have ended', async () => {
     const [first, second, third] = [fakeSnapshot(), fakeSnapshot(), fakeSnapshot()]
     const current = new CurrentSnapshot(first.snapshot)
