@@ -15,15 +15,21 @@ export class AnswerRecorder {
   #fields: HeaderFields = []
   #headMs: number | null = null
   #answer: ShadowAnswer | null = null
+  #isCut = false
 
-  /** A body of more than `maxBytes` is hashed. */
-  constructor(maxBytes: number, room: BodyShare) {
-    this.#body = new RecordedBody(maxBytes, room)
+  /** A body of more than `maxBytes` is hashed. Where answers are not compared, its bytes are only counted. */
+  constructor(maxBytes: number, room: BodyShare, isCompared: boolean) {
+    this.#body = new RecordedBody(maxBytes, room, isCompared)
   }
 
   /** The answer. Null: it has not ended. */
   get answer(): ShadowAnswer | null {
     return this.#answer
+  }
+
+  /** Whether the rest of its body is not read. */
+  get isCut(): boolean {
+    return this.#isCut
   }
 
   /** Null: no head has come. */
@@ -44,6 +50,7 @@ export class AnswerRecorder {
 
   /** Gives up the body: the rest of it is not read. */
   cut(): void {
+    this.#isCut = true
     this.#body.cut()
   }
 

@@ -15,9 +15,13 @@ export class RecordedBody {
   /** Null: the bytes are kept, or too many have come. */
   #hash: Hash | null = null
   #sha256: string | null = null
-  #isKept = true
+  #isKept: boolean
+  /** Whether its bytes are kept or hashed; else they are only counted. */
+  readonly #isRead: boolean
 
-  constructor(maxBytes: number, room: BodyShare) {
+  constructor(maxBytes: number, room: BodyShare, isRead = true) {
+    this.#isKept = isRead
+    this.#isRead = isRead
     this.#maxHashedBytes = maxBytes * hashedTimes
     this.#copy = new BodyCopy(maxBytes, room)
   }
@@ -49,6 +53,7 @@ export class RecordedBody {
   /** Takes the whole body, without a copy. */
   keep(whole: Buffer): void {
     this.#length = whole.length
+    if (!this.#isRead) return
     if (this.#copy.keep(whole)) return
     this.#beginHash()
     if (whole.length <= this.#maxHashedBytes) this.#hash?.update(whole)

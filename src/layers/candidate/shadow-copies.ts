@@ -30,8 +30,10 @@ export class ShadowCopies {
   readonly repeats = createShadowCounts()
   /** The room for their bodies, and for both answers. */
   readonly room = new BodyRoom(0)
-  /** What is done with pairs when nothing waits for it. */
-  readonly work: DeferredWork
+  /** What sends copies, behind the requests of clients. */
+  readonly sending: DeferredWork
+  /** What is done with pairs when nothing waits for it. It holds no copy up. */
+  readonly comparing: DeferredWork
   /** Whether the candidate gives answers that are worth a copy. */
   readonly backoff = new CopyBackoff()
   readonly #underWay = new SlotList<StoppableCopy>()
@@ -39,8 +41,9 @@ export class ShadowCopies {
   #concurrency = 0
   #isStopped = false
 
-  constructor(work: DeferredWork) {
-    this.work = work
+  constructor(sending: DeferredWork, comparing: DeferredWork) {
+    this.sending = sending
+    this.comparing = comparing
   }
 
   get report(): ShadowReport {

@@ -4,7 +4,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import { type ShadowDropReason, toShadowOutcome } from '../../observe/candidate/shadow-counts.ts'
-import type { ShadowAnswer, ShadowedRequest } from '../../observe/candidate/shadow-pair.ts'
+import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../../observe/candidate/shadow-pair.ts'
 import { createBackgroundExchange } from '../../shared/background-exchange.ts'
 import { WholeBody } from '../../shared/bodies/buffered-request-body.ts'
 import { ObservedResponseBody } from '../../shared/bodies/observed-response-body.ts'
@@ -47,8 +47,9 @@ export class ShadowCopy implements StoppableCopy {
       onReady: () => this.#beginLater(),
       onDropped: (reason) => this.#drop(reason),
     })
-    this.#primary = new AnswerRecorder(maxBody, copies.room)
-    this.#candidate = new AnswerRecorder(maxBody, copies.room)
+    const isCompared = destination.onPair !== null
+    this.#primary = new AnswerRecorder(maxBody, copies.room, isCompared)
+    this.#candidate = new AnswerRecorder(maxBody, copies.room, isCompared)
     this.#reader = new CandidateReader(this.#candidate, this.#primary, maxBody, (error) => this.#onCandidateEnd(error))
   }
 
@@ -88,7 +89,7 @@ export class ShadowCopy implements StoppableCopy {
 
   /** Begins after what is written in this turn of the event loop: the primary's request first of all. */
   #beginLater(): void {
-    if (!this.#options.copies.work.add(() => this.#admit())) this.#drop('full')
+    if (!this.#options.copies.sending.add(() => this.#admit())) this.#drop('full')
   }
 
   #admit(): void {
@@ -128,10 +129,9 @@ export class ShadowCopy implements StoppableCopy {
 
   #onCandidateEnd(error: GatewayError | null): void {
     if (this.#isOver) return
-    const { status, answer } = this.#candidate
+    const { status, isCut } = this.#candidate
     const { outcomes } = this.#destination.counts
     outcomes[error !== null || status === null ? 'failed' : toShadowOutcome(status)]++
-    const isCut = answer?.body.bytes === null && answer.body.sha256 === null
     if (!this.isRepeat) this.#options.copies.backoff.end(error === null && !isCut)
     this.#own?.finish()
     this.#settle()
@@ -161,17 +161,18 @@ export class ShadowCopy implements StoppableCopy {
     const primary = this.#primary.answer
     const candidate = this.#candidate.answer
     if (primary === null || candidate === null) return
-    if (this.#isPairable) this.#handOn(primary, candidate)
+    const { onPair } = this.#destination
+    if (this.#isPairable && onPair !== null) this.#handOn(primary, candidate, onPair)
     else this.#end()
   }
 
   /** Hands the pair on, when what is written in this turn has gone out. */
-  #handOn(primary: ShadowAnswer, candidate: ShadowAnswer): void {
+  #handOn(primary: ShadowAnswer, candidate: ShadowAnswer, onPair: OnShadowPair): void {
     const { copies } = this.#options
-    const { counts, onPair } = this.#destination
+    const { counts } = this.#destination
     this.#leave()
     const request = this.#describeRequest()
-    const isQueued = copies.work.add(() => {
+    const isQueued = copies.comparing.add(() => {
       try {
         counts.pairs++
         onPair(primary, candidate, request)

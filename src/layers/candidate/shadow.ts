@@ -25,7 +25,8 @@ export interface CopyDestination {
   readonly toFields: (fields: HeaderFields) => HeaderFields
   readonly forwardsCredentials: boolean
   readonly counts: ShadowCounts
-  readonly onPair: OnShadowPair
+  /** Null: answers are counted, and not compared. */
+  readonly onPair: OnShadowPair | null
   /** How long a repeated request waits. Null: it goes to the candidate, at once. */
   readonly afterMs: number | null
 }
@@ -43,9 +44,22 @@ export interface ShadowOptions extends ShadowFieldsOptions {
   /** Sends to the candidate, on connections that carry nothing but copies. */
   readonly send: Handler
   readonly copies: ShadowCopies
-  readonly onPair: OnShadowPair
+  /** Null: answers are counted, and not compared. */
+  readonly onPair: OnShadowPair | null
   /** Null: no request goes to the primary twice. */
   readonly repeats: ShadowRepeats | null
+}
+
+/**
+ * Removes the marker from the requests of clients where nothing is copied. A candidate may take it as a dry run, so a
+ * client must not send it.
+ */
+export const markerLayer = (marker: string): Layer => {
+  const removeMarker = createMarkerRemover(marker)
+  return (next) => (exchange) => {
+    exchange.fields = removeMarker(exchange.fields)
+    return next(exchange)
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
 import { type GuardOptions, guardLayer } from '../../layers/candidate/guard.ts'
+import { markerLayer } from '../../layers/candidate/shadow.ts'
 import { deadlineLayer } from '../../layers/resilience/deadline.ts'
 import { type RetryAllowance, retryLayer } from '../../layers/resilience/retry.ts'
 import { RetryBudget } from '../../layers/resilience/retry-budget.ts'
@@ -238,7 +239,9 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
             `upstreams.${group}.candidate.shadow`,
             shadow,
             formatShadow,
-            (rules) => copiesOf(operation, rules) && createShadowLayer(config, rules, options.shadow),
+            (rules) =>
+              (copiesOf(operation, rules) && createShadowLayer(config, rules, options.shadow)) ??
+              markerLayer(rules.marker),
           ),
         ]),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>

@@ -33,16 +33,18 @@ export interface ProcessTelemetry {
 
 /** Creates the telemetry of a process that has served no exchange yet. */
 export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => {
-  const copying = new DeferredWork((err) => {
-    if (log !== null) log.error({ err }, 'copy for a candidate failed')
-  })
+  const deferred = (): DeferredWork =>
+    new DeferredWork((err) => {
+      if (log !== null) log.error({ err }, 'copy for a candidate failed')
+    })
+  const [sending, comparing] = [deferred(), deferred()]
   return {
     log,
     requestMetrics: new RequestMetrics(),
     recentErrors: new RecentErrors(),
     runtime: new ProcessStats(),
     contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
-    shadows: byGroup(() => new ShadowCopies(copying)),
+    shadows: byGroup(() => new ShadowCopies(sending, comparing)),
     guards: new GuardReporter(),
     process,
   }

@@ -12,7 +12,8 @@ export interface ShadowDestination {
   /** Sends to the candidate, on connections that carry nothing but copies. */
   readonly send: Handler
   readonly copies: ShadowCopies
-  readonly onPair: OnShadowPair
+  /** Null: answers are not compared. */
+  readonly onPair: OnShadowPair | null
   /** Null: no request goes to the primary twice. */
   readonly repeats: ShadowRepeats | null
 }
@@ -20,8 +21,8 @@ export interface ShadowDestination {
 /** A destination that gets nothing, where no traffic is served. */
 export const nullShadow: ShadowDestination = {
   send: () => Promise.reject(new TypeError('no traffic is served')),
-  copies: new ShadowCopies(new DeferredWork(() => {})),
-  onPair: () => {},
+  copies: new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {})),
+  onPair: null,
   repeats: null,
 }
 

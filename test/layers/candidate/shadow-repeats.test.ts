@@ -33,7 +33,7 @@ afterEach(() => vi.useRealTimers())
 /** Creates the layer, and notes where requests go and what is compared; `again` sends to the primary once more. */
 const repeating = (isTaken: boolean, again: Handler = sending('again'), concurrency = 10) => {
   const [copied, repeated, pairs]: readonly [Exchange[], Exchange[], string[]] = [[], [], []]
-  const copies = new ShadowCopies(new DeferredWork(() => {}))
+  const copies = new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {}))
   copies.bounds = { concurrency, maxBytes: 1024 ** 2 }
   const noting =
     (list: Exchange[], send: Handler): Handler =>

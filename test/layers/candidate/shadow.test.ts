@@ -60,7 +60,8 @@ interface Pair {
 interface Shadowing extends Partial<Omit<ShadowOptions, 'onPair' | 'copies'>> {
   readonly concurrency?: number
   readonly maxBytes?: number
-  readonly onPair?: OnShadowPair
+  /** Null: answers are not compared. */
+  readonly onPair?: OnShadowPair | null
 }
 
 /** Creates the layer with a candidate that notes what it gets. */
@@ -68,7 +69,8 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
   const pairs: Pair[] = []
   const copied: Exchange[] = []
   const errors: unknown[] = []
-  const copies = new ShadowCopies(new DeferredWork((error) => errors.push(error)))
+  const deferred = () => new DeferredWork((error) => errors.push(error))
+  const copies = new ShadowCopies(deferred(), deferred())
   copies.bounds = { concurrency, maxBytes }
   const keep = ({ body, ...rest }: ShadowAnswer): ShadowAnswer => ({
     ...rest,
@@ -84,10 +86,11 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
       return send(exchange)
     },
     onPair:
-      onPair ??
-      ((primary, candidate, request) => {
-        pairs.push({ primary: keep(primary), candidate: keep(candidate), request })
-      }),
+      onPair === undefined
+        ? (primary, candidate, request) => {
+            pairs.push({ primary: keep(primary), candidate: keep(candidate), request })
+          }
+        : onPair,
   })
   return { layer, copies, pairs, copied, errors, counts: copies.counts }
 }
@@ -495,6 +498,22 @@ describe('what bounds copies', () => {
 
     expect(before).toEqual({ sent: 5, backoff: 3 })
     expect(counts.sent).toBe(6)
+  })
+
+  test('answers that are not compared take no room', async () => {
+    const [primary, candidate] = [streamed(), streamed()]
+    const { layer, copies, counts } = shadowing({ onPair: null, send: sending(() => candidate.response()) })
+
+    const taken = take(await layer(sending(() => primary.response()))(fakeExchange()))
+    await settled()
+    for (const { body } of [primary, candidate]) body.push(Buffer.alloc(20 * kib, 'x'))
+    const room = copies.room.bytes
+    for (const { body } of [primary, candidate]) body.end()
+    await taken
+    await settled()
+
+    expect([room, copies.report.underWay]).toEqual([0, 0])
+    expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
   })
 
   test('a candidate that answers with errors gets all copies: they are answers', async () => {

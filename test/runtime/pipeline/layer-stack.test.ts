@@ -342,8 +342,17 @@ describe('the table', () => {
     const retryRow = expect.objectContaining({ name: 'retry' })
     const row = { name: 'shadow', key: 'upstreams.risk.candidate.shadow' }
     expect(rowsWith({})).toEqual([{ ...row, setting: 'sample: 5%, compared', layer: expect.any(Function) }, retryRow])
-    for (const off of [{ sample: 0 }, { posts: false }, { sideEffects: null }])
-      expect(rowsWith(off)).toEqual([{ ...row, setting: expect.stringContaining('sample: '), layer: null }, retryRow])
+    for (const off of [{ sample: 0 }, { posts: false }, { sideEffects: null }]) {
+      const [shadow] = rowsWith(off)
+      const marked = fakeExchange({ fields: ['X-A', '1', 'x_shadow', '1'] })
+      void shadow?.layer?.(untilAborted)(marked)
+
+      // What a client must not send is removed all the same.
+      expect([rowsWith(off), marked.fields]).toEqual([
+        [{ ...row, setting: expect.stringContaining('sample: '), layer: expect.any(Function) }, retryRow],
+        ['X-A', '1'],
+      ])
+    }
     expect(rowsWith(null).map(({ name }) => name)).toEqual(['contract-learning', 'retry'])
   })
 
