@@ -77,7 +77,7 @@ export class BodyCopy {
   free(): void {
     const [memory, length] = [this.#memory, this.#length]
     this.release()
-    // Whoever got few bytes may keep them without a copy, however large the memory around them is.
+    // Another copy may keep a few bytes as they are, however large the memory around them is.
     if (this.#isOwn && length >= minFreeBytes) freeBuffer(memory)
   }
 

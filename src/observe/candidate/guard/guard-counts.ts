@@ -134,7 +134,9 @@ export class GuardReporter {
     this.#onReports = listener
   }
 
-  /** Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits. */
+  /**
+   * Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits.
+   */
   open(group: Group, era: string): GuardCounts {
     const latest = this.#latest.get(group)
     if (latest?.era === era) return latest.counts
