@@ -1,6 +1,7 @@
 import type { CandidateConfig } from '../config/config.ts'
 import { findCandidateUse } from '../runtime/shift/candidate-use.ts'
 import type { ShiftState } from '../runtime/shift/shift-state.ts'
+import { bucketCount, bucketsOfShare } from '../sides.ts'
 
 /**
  * What becomes of clients when the candidate of their group fails. `none`: it has none. `covered`: the primary serves
@@ -15,11 +16,24 @@ export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
   exposed: ', so requests of its clients fail',
 }
 
+/** How many of the clients of a group are on its primary. */
+export type PrimaryClients = 'all' | 'some' | 'none'
+
+/** Finds how many of the clients of a group are on its primary, by the share as it stands. `shift` null: the file's. */
+export const findPrimaryClients = (
+  candidate: CandidateConfig | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+): PrimaryClients => {
+  const use = findCandidateUse(candidate, shift)
+  if (use === null) return 'all'
+  return bucketsOfShare(use.share) === bucketCount ? 'none' : 'some'
+}
+
 /** Tells whether the guard has taken a candidate back, and no operator and no edit has said otherwise since. */
 export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
   isStopped && cause === 'guard'
 
-/** Finds what becomes of clients when the candidate of a group fails, by the share as it stands. Null: the file's. */
+/** Finds what becomes of clients when the candidate of a group fails, by the share as it stands. `shift` null: the file's. */
 export const findCandidateClients = (
   candidate: CandidateConfig | null,
   shift: Pick<ShiftState, 'share' | 'isStopped'> | null,

@@ -1,8 +1,11 @@
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
-import { allOperations } from '../../operations.ts'
+import { allOperations, type Group } from '../../operations.ts'
 import { parseEndpointKey } from '../../runtime/overrides.ts'
+import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { findCandidateClients } from '../candidate-clients.ts'
 import { formatTime } from '../format-time.ts'
+import { stepSeconds } from '../rate-history.ts'
 import {
   countPhrase,
   createFinding,
@@ -56,21 +59,32 @@ const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
 // As for failures at an endpoint: fewer in a minute may be a hiccup.
 const minErrors = 3
 
+// What is counted as of the last minute may be older by one sample.
+const recentMs = 60_000 + stepSeconds * 1000
+
 /** Finds operations that are answered, but with errors: the gateway relays what an upstream says of itself. */
 const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
   allOperations.flatMap(({ id, group }): readonly Finding[] => {
     const { recent, report } = inputs
-    if (groupOutage(group, inputs) !== null) return [] // the outage is a finding of its own
     const { requests: all, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
     if (errors < minErrors) return []
-    const failing = report.upstreams[group].endpoints
+    const isOut = groupOutage(group, inputs) !== null // which is a finding of its own
+    const failing = [...(isOut ? [] : report.upstreams[group].endpoints), ...endpointsWithClients(group, inputs)]
       .flatMap(({ url, lastFailure }) => (lastFailure?.kind === null ? [{ url, lastFailure }] : []))
+      .filter(({ lastFailure }) => inputs.at - lastFailure.at <= recentMs)
       .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
+    if (isOut && failing.length === 0) return []
     const last = failing[0] === undefined ? '' : ` (${lastFailurePhrase(failing[0].lastFailure, failing[0].url)} last)`
     const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${requestsPhrase(all)} in the last minute`
     const severity = errors * 2 >= all ? 'critical' : 'warning'
     return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id) })]
   })
+
+/** Lists the endpoints of the candidate of a group while clients are on it. */
+const endpointsWithClients = (group: Group, { config, report, overrides }: FindingInputs): readonly EndpointReport[] =>
+  findCandidateClients(config.upstreams[group].candidate, overrides.shifts.get(group)) === 'none'
+    ? []
+    : (report.upstreams[group].candidate?.endpoints ?? [])
 
 const isGatewayError = ({ kind, endpoint }: ErrorCount): boolean =>
   kind === 'internal' ||

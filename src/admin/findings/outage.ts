@@ -5,6 +5,7 @@ import { reasonTable } from '../../failures/reasons.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { findPrimaryClients, type PrimaryClients } from '../candidate-clients.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import {
   createFinding,
@@ -31,10 +32,21 @@ interface Outage {
   readonly fact: string
 }
 
+/** An outage of the primary of a group. */
+interface PrimaryOutage extends Outage {
+  /** The clients that are on it: no request of another one fails. */
+  readonly clients: PrimaryClients
+}
+
 /** Finds the groups of which no endpoint serves. Endpoints that several groups share are reported once. */
 export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
-  const found = groups.flatMap((group) => groupOutage(group, inputs) ?? [])
-  return groupByKey(found, ({ fact }) => fact).map((same) => outageFinding(same, inputs))
+  const { config, overrides } = inputs
+  const found = groups.flatMap((group): readonly PrimaryOutage[] => {
+    const outage = groupOutage(group, inputs)
+    const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+    return outage === null ? [] : [{ ...outage, clients }]
+  })
+  return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))
 }
 
 /** Describes the outage of a group; null: an endpoint serves, or every endpoint drains. */
@@ -102,22 +114,35 @@ const joinFirst = (names: readonly string[], between = ', '): string => {
   return [...names.slice(0, maxNamed), ...(more > 0 ? [`${more} more`] : [])].join(between)
 }
 
-const outageFinding = (same: readonly Outage[], inputs: FindingInputs): Finding => {
-  const [{ group, fact }] = same as readonly [Outage, ...Outage[]]
+const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): Finding => {
+  const [{ group, fact, clients }] = same as readonly [PrimaryOutage, ...PrimaryOutage[]]
   const names = same.map((each) => each.group)
   const since = earliest(same.flatMap((each) => each.since ?? []))
   const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`
-  const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${failingOperations(names, inputs)}: ${fact}`
+  const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${consequences[clients](names, inputs)}: ${fact}`
   const command = `lender-gateway check --online ${inputs.file.name}`
-  return createFinding('critical', `upstreams.${group}`, cause, {
+  return createFinding(clients === 'none' ? 'warning' : 'critical', `upstreams.${group}`, cause, {
     since,
     command,
     details: outageDetails(names, inputs),
   })
 }
 
-/** Names the operations with recent requests. */
-const failingOperations = (names: readonly Group[], { report, recent, config }: FindingInputs): string => {
+type Consequence = (names: readonly Group[], inputs: FindingInputs) => string
+
+const consequences: Readonly<Record<PrimaryClients, Consequence>> = {
+  all: (names, inputs) => failingOperations(names, inputs, (what) => `every request to ${what} fails`),
+  some: (names, inputs) =>
+    failingOperations(names, inputs, (what) => `requests to ${what} fail, but for clients that are on the candidate`),
+  none: () => '; every client is on the candidate, which has no primary to fall back on',
+}
+
+/** Names the operations with recent requests. `say` says what happens to requests to them. */
+const failingOperations = (
+  names: readonly Group[],
+  { report, recent, config }: FindingInputs,
+  say: (what: string) => string,
+): string => {
   const affected = allOperations.filter(
     ({ id, group }) =>
       names.includes(group) &&
@@ -126,7 +151,7 @@ const failingOperations = (names: readonly Group[], { report, recent, config }: 
   )
   if (affected.length === 0) return ''
   const cached = affected.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''
-  return `; every request to ${joinWithAnd(affected.map(({ id }) => id))}${cached} fails`
+  return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
 }
 
 const isUpstreamFault = ({ kind }: FindingInputs['report']['recentErrors']['causes'][number]): boolean =>

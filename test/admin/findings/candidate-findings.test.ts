@@ -1,6 +1,7 @@
 /** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
 import { describe, expect, test } from 'vitest'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import { byOperation } from '../../../src/operations.ts'
 import type { CandidateReport, EndpointReport } from '../../../src/runtime/report/status-report.ts'
 import type { ShiftState } from '../../../src/runtime/shift/shift-state.ts'
 import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
@@ -108,10 +109,11 @@ test('an outage of the primary is told as before, whatever its candidate does', 
   expect(collectFindings(inputs)).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
 })
 
+const use = (own: object) => ({
+  upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], share: '5%', ...own } } },
+})
+
 describe('with clients on it', () => {
-  const use = (own: object) => ({
-    upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], share: '5%', ...own } } },
-  })
   const outage = { candidate: candidate({ endpoints: [endpoint({ url: next, ...down })] }) }
 
   test('an outage is a warning where the primary serves its clients', () => {
@@ -188,4 +190,73 @@ describe('with clients on it', () => {
       { severity: 'critical', about, cause: expect.stringContaining('12 requests failed in the last minute') },
     ])
   })
+})
+
+describe('with clients on it, an outage of the primary', () => {
+  const answered = (url: string, status: number) => ({ at, endpoint: url, kind: null, reason: null, status }) as const
+  const out = endpoint({ state: { name: 'failing', since, reason: 'refused' }, lastFailure: answered(risk, 503) })
+  const failing = endpoint({ url: next, lastFailure: answered(next, 500) })
+  const traffic = { requests: 40, passedOn: 30 }
+  const recent = byOperation(({ group }) => (group === 'risk' ? traffic : { requests: 0, passedOn: 0 }))
+
+  const told = (own: object, endpoints: readonly EndpointReport[]) =>
+    collectFindings(
+      findingInputs({
+        settings: use(own),
+        upstreams: { risk: { endpoints: [out], candidate: candidate({ endpoints }) } },
+        recent,
+      }),
+    )
+      .filter((each) => each.severity !== 'notice')
+      .map(({ severity, about, cause }) => [severity, about, cause])
+
+  test('fails requests of the others alone', () => {
+    expect(told({ share: '50%' }, [endpoint({ url: next })])).toEqual([
+      [
+        'critical',
+        'upstreams.risk',
+        `no endpoint of risk serves since 02:03:00; requests to risk.asset-valuation fail, but for clients that are on the candidate: ${risk} answered 503`,
+      ],
+    ])
+  })
+
+  test('fails none where every client is on the candidate', () => {
+    expect(told({ share: '100%' }, [endpoint({ url: next })])).toEqual([
+      [
+        'warning',
+        'upstreams.risk',
+        `no endpoint of risk serves since 02:03:00; every client is on the candidate, which has no primary to fall back on: ${risk} answered 503`,
+      ],
+    ])
+  })
+
+  test('hides no error that the candidate passes on', () => {
+    expect(told({ share: '100%' }, [failing])).toContainEqual([
+      'critical',
+      'operations.risk.asset-valuation',
+      `its upstream answers with 5xx of its own (${next} answered 500 last): 30 of 40 requests in the last minute`,
+    ])
+  })
+
+  test('is no fault of a candidate without clients', () => {
+    expect(told({ share: '0%' }, [failing])).toEqual([
+      ['critical', 'upstreams.risk', expect.stringContaining('every request to risk.asset-valuation fails')],
+    ])
+  })
+})
+
+test('an error that the candidate passes on is named by its endpoint beside a primary that is well', () => {
+  const last = { at, endpoint: next, kind: null, reason: null, status: 500 } as const
+  const inputs = findingInputs({
+    settings: use({ share: '50%' }),
+    upstreams: { risk: { candidate: candidate({ endpoints: [endpoint({ url: next, lastFailure: last })] }) } },
+    recent: byOperation(({ group }) => ({ requests: 40, passedOn: group === 'risk' ? 10 : 0 })),
+  })
+
+  expect(collectFindings(inputs)).toContainEqual(
+    expect.objectContaining({
+      about: 'operations.risk.asset-valuation',
+      cause: expect.stringContaining(`(${next} answered 500 last)`),
+    }),
+  )
 })
