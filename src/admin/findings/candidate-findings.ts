@@ -20,7 +20,7 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     const { candidate } = inputs.report.upstreams[group]
     if (candidate === null) return []
     const stopped = stopFindings(group, inputs)
-    const clients = findCandidateClients(inputs.config.upstreams[group].candidate, inputs.overrides.shifts.get(group))
+    const clients = findClients(group, inputs)
     const seen = viewAsPrimary(group, candidate, inputs)
     const outages = [
       ...outageFindings(group, candidate, clients, seen),
@@ -34,6 +34,14 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
       ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding)),
     ].map((finding) => ({ ...finding, about: sideKey(group, 'candidate') }))
   })
+
+/** Finds what becomes of clients when the candidate fails: a primary that serves nothing covers nothing. */
+const findClients = (group: Group, inputs: FindingInputs): CandidateClients => {
+  const clients = findCandidateClients(inputs.config.upstreams[group].candidate, inputs.overrides.shifts.get(group))
+  const { endpoints } = inputs.report.upstreams[group]
+  const isOut = endpoints.every(({ state }) => state.name === 'draining') || groupOutage(group, inputs) !== null
+  return clients === 'covered' && isOut ? 'exposed' : clients
+}
 
 /**
  * Finds that no operator has stopped the candidate: the guard has taken it back, or Redis does not say whether that is

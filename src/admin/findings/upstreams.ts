@@ -3,6 +3,7 @@ import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { type Group, groups } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { formatDuration } from '../../units.ts'
+import { findPrimaryClients, type PrimaryClients } from '../candidate-clients.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { isContractFailure } from './contract-findings.ts'
@@ -201,12 +202,20 @@ const slowFindings = (
 const noEndpointFindings = (
   group: Group,
   endpoints: readonly EndpointReport[],
-  { report }: FindingInputs,
+  { config, overrides, report }: FindingInputs,
 ): readonly Finding[] => {
   if (endpoints.some(({ state }) => state.name !== 'draining')) return []
   const refused = tallyRejected(report, 'no-healthy-endpoint', group)
-  const cause = `every endpoint of ${group} drains, or has weight 0, so nobody answers${rejectedPhrase(refused)}`
-  return [createFinding('critical', aboutOf(group), cause, { since: refused.firstAt, command: statusCommand })]
+  const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+  const cause = `every endpoint of ${group} drains, or has weight 0, ${consequences[clients]}${rejectedPhrase(refused)}`
+  const severity = clients === 'none' ? 'warning' : 'critical'
+  return [createFinding(severity, aboutOf(group), cause, { since: refused.firstAt, command: statusCommand })]
+}
+
+const consequences: Readonly<Record<PrimaryClients, string>> = {
+  all: 'so nobody answers',
+  some: 'so nobody answers clients that are not on the candidate',
+  none: 'and every client is on the candidate',
 }
 
 const retryBudgetFindings = (group: Group, { report }: FindingInputs): readonly Finding[] => {

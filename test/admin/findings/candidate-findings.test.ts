@@ -238,6 +238,26 @@ describe('with clients on it, an outage of the primary', () => {
     ])
   })
 
+  test('leaves nothing to fall back on when the candidate is down too', () => {
+    expect(told({ share: '100%' }, [endpoint({ url: next, ...down })])).toContainEqual([
+      'critical',
+      about,
+      expect.stringContaining('so requests of its clients fail'),
+    ])
+  })
+
+  test.each([
+    ['50%', 'critical', 'so nobody answers clients that are not on the candidate'],
+    ['100%', 'warning', 'and every client is on the candidate'],
+  ])('whose endpoints all drain is no outage for clients on the candidate: %s', (share, severity, consequence) => {
+    const draining = endpoint({ state: { name: 'draining', since: null, reason: null } })
+    const upstreams = { risk: { endpoints: [draining], candidate: candidate() } }
+
+    expect(collectFindings(findingInputs({ settings: use({ share }), upstreams }))).toMatchObject([
+      { severity, cause: `every endpoint of risk drains, or has weight 0, ${consequence}` },
+    ])
+  })
+
   test('is no fault of a candidate without clients', () => {
     expect(told({ share: '0%' }, [failing])).toEqual([
       ['critical', 'upstreams.risk', expect.stringContaining('every request to risk.asset-valuation fails')],
