@@ -33,7 +33,7 @@ export const findPrimaryClients = (
 export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
   isStopped && cause === 'guard'
 
-/** Finds what becomes of clients when the candidate of a group fails, by the share as it stands. `shift` null: the file's. */
+/** Finds what becomes of clients when the candidate of their group fails. `shift` null: the file says the share. */
 export const findCandidateClients = (
   candidate: CandidateConfig | null,
   shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
