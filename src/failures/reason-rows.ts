@@ -79,6 +79,10 @@ export const reasonRows = {
     'switch the PROXY protocol on in the load balancer, or remove its address from `listen.proxyProtocol.from`',
   ),
   'bad-proxy-header': badRequest('a PROXY protocol header is malformed, or cut short', 'see `cause` in the log'),
+  'forwarded-contradiction': badRequest(
+    'Forwarded and X-Forwarded-* say different things of the client',
+    'have the proxy in front set or remove both, or name the one that it sets as `listen.forwarded`',
+  ),
   'bad-syntax': badRequest('what came is no request of HTTP/1'),
   'bad-frames': badRequest('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
   'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),

@@ -121,3 +121,79 @@ describe('of a trusted proxy', () => {
     },
   )
 })
+
+describe('where Forwarded is read (listen.forwarded)', () => {
+  const modes = ['rfc7239', 'both'] as const
+  const trustedProxies = ['127.0.0.0/8', '10.0.0.0/8']
+
+  test.each(modes)('of an untrusted peer nothing arrives, and the gateway names it: %s', async (mode) => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen: { forwarded: mode } })
+
+    const { arrived } = await roundTrip(port, upstream, get([...forged, ...twins]))
+
+    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil|6666/)
+    expect(receivedValues(arrived[0], 'forwarded')).toEqual(['for=127.0.0.1;proto=http;host="a"'])
+    expect(receivedValues(arrived[0], 'x-forwarded-for')).toEqual(['127.0.0.1'])
+    expect((await line(({ status }) => status === 200)).client).toBe('127.0.0.1')
+  })
+
+  test.each(modes)(
+    'of a trusted proxy it says who the client is, and goes on with the gateway’s hop: %s',
+    async (mode) => {
+      const upstream = await httpUpstream()
+      const { port, line } = await bootGateway({ upstream: upstream.url, listen: { trustedProxies, forwarded: mode } })
+      const said = [
+        'Forwarded: for=6.6.6.6;host=evil, for="',
+        'forwarded: for="[2001:db8::1]:4711";proto=https;host=shop, for=10.1.1.1;by=10.2.2.2',
+      ]
+
+      const { arrived } = await roundTrip(port, upstream, get(said))
+
+      expect(receivedValues(arrived[0], 'forwarded')).toEqual([
+        'for="[2001:db8::1]";proto=https;host="shop", for=10.1.1.1, for=127.0.0.1',
+      ])
+      expect(receivedValues(arrived[0], 'x-forwarded-for')).toEqual(['2001:db8::1, 10.1.1.1, 127.0.0.1'])
+      expect(receivedValues(arrived[0], 'x-forwarded-proto')).toEqual(['https'])
+      expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['shop'])
+      expect((await line(({ status }) => status === 200)).client).toBe('2001:db8::1')
+    },
+  )
+
+  test('a client cannot write X-Forwarded-* past a proxy that sets Forwarded alone', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({
+      upstream: upstream.url,
+      listen: { trustedProxies, forwarded: 'rfc7239' },
+    })
+    const said = [
+      'X-Forwarded-For: 6.6.6.6',
+      'X-Forwarded-Proto: evil',
+      'X-Forwarded-Host: evil',
+      'Forwarded: for=203.0.113.5',
+    ]
+
+    const { arrived } = await roundTrip(port, upstream, get(said))
+
+    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil/)
+    expect((await line(({ status }) => status === 200)).client).toBe('203.0.113.5')
+  })
+
+  test('a client that writes the field that its proxy leaves alone is refused, and named by the proxy’s address', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen: { trustedProxies, forwarded: 'both' } })
+
+    const { response, arrived } = await roundTrip(
+      port,
+      upstream,
+      get(['Forwarded: for=6.6.6.6', 'X-Forwarded-For: 203.0.113.5']),
+    )
+
+    expect(response.status).toBe(400)
+    expect(arrived).toEqual([])
+    expect(await line(({ status }) => status === 400)).toMatchObject({
+      client: '127.0.0.1',
+      reason: 'forwarded-contradiction',
+    })
+  })
+})

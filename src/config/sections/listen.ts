@@ -126,6 +126,11 @@ export const listenSchema = z
       .max(1000)
       .meta({ description: 'Proxies whose forwarded fields are believed' })
       .prefault([]),
+    forwarded: choice('Which fields of trustedProxies say who the client is: X-Forwarded-*, Forwarded, or either', [
+      'x-forwarded',
+      'rfc7239',
+      'both',
+    ]).prefault('x-forwarded'),
     proxyProtocol: optionalKey(proxyProtocolSchema),
     hosts: z
       .array(hostHeader('A host name, with or without a port'))

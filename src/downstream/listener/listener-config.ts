@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { cidrMatcher } from '../../shared/cidr.ts'
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/authority.ts'
+import { compileForwarded, type ReadForwarded } from '../request/forwarded-claims.ts'
 import { createRouteMap, type RouteMap } from '../request/match-request.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
@@ -10,6 +11,8 @@ export interface CompiledListenerConfig {
   readonly config: Config
   readonly routes: RouteMap
   readonly isTrusted: TrustedProxyMatcher
+  /** Reads who the client is where `Forwarded` may say so; null: X-Forwarded-For alone does. */
+  readonly readForwarded: ReadForwarded | null
   readonly matchesAuthority: AuthorityMatcher
   /** The maximum of requests on a connection. */
   readonly maxRequestsPerConnection: number
@@ -22,10 +25,14 @@ export interface CompiledListenerConfig {
 }
 
 /** Compiles the listener's part of a configuration. */
-const compileListenerConfig = (config: Config): CompiledListenerConfig => ({
+const compileListenerConfig = (
+  config: Config,
+  isTrusted = cidrMatcher(config.listen.trustedProxies),
+): CompiledListenerConfig => ({
   config,
   routes: createRouteMap(config.listen.basePath),
-  isTrusted: cidrMatcher(config.listen.trustedProxies),
+  isTrusted,
+  readForwarded: compileForwarded(config.listen.forwarded, isTrusted),
   matchesAuthority: compileAuthorityMatcher(config.listen),
   maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
   maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),

@@ -42,14 +42,19 @@ export const getRemoteAddress = (socket: Socket): string =>
  */
 export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
   if (!peer.trusted || forwardedFor === null) return peer.address
-  let client = peer.address
+  return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
+}
+
+/** Lists the addresses of X-Forwarded-For that trusted proxies have written, the nearest first, the client's last. */
+export const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher): readonly string[] => {
+  const addresses: string[] = []
   for (const entry of forwardedFor.split(',').reverse()) {
     const address = parseForwardedForEntry(entry.trim())
-    if (address === null) return client
-    client = address
-    if (!isTrusted(address)) return client
+    if (address === null) break
+    addresses.push(address)
+    if (!isTrusted(address)) break
   }
-  return client
+  return addresses
 }
 
 /** Parses an entry of X-Forwarded-For, which some proxies write with a port. */

@@ -8,6 +8,7 @@ import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { CompiledListenerConfig } from '../listener/listener-config.ts'
 import { getClientAddress, type Peer } from '../listener/peer.ts'
 import { type Expectation, parseExpectation } from './expect-header.ts'
+import type { ForwardedClaims } from './forwarded-claims.ts'
 import { parseRequestHead, type RequestHead } from './request-head.ts'
 import { randomId } from './request-id.ts'
 
@@ -20,6 +21,8 @@ export class ActiveRequest implements ExchangeRecord {
   readonly peer: Peer
   readonly head: RequestHead
   readonly requestId: string
+  /** What proxies say of the client by `Forwarded`; null: it is not read. */
+  readonly claims: ForwardedClaims | null
   /** The client's address. */
   readonly client: string
   readonly startedAt = now()
@@ -53,9 +56,11 @@ export class ActiveRequest implements ExchangeRecord {
     this.response = response
     this.snapshot = snapshot
     this.peer = peer
-    this.head = parseRequestHead(request.rawHeaders, listenerConfig.requestIdField, peer.trusted)
+    const { readForwarded, requestIdField, isTrusted } = listenerConfig
+    this.head = parseRequestHead(request.rawHeaders, requestIdField, peer.trusted, readForwarded !== null)
     this.requestId = this.head.requestId ?? randomId()
-    this.client = getClientAddress(peer, this.head.forwarded.for, listenerConfig.isTrusted)
+    this.claims = readForwarded === null ? null : readForwarded(peer, this.head.forwarded)
+    this.client = this.claims?.client ?? getClientAddress(peer, this.head.forwarded.for, isTrusted)
     this.expectation = parseExpectation(this.head.expect, request.httpVersion)
     this.draining = draining
   }

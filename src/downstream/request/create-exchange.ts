@@ -13,7 +13,7 @@ export const createExchange = (
   { operation, query, authority }: MatchedRequest,
   via: string,
 ): Exchange => {
-  const { request, response, head, snapshot, peer, requestId } = activeRequest
+  const { request, response, head, claims, snapshot, peer, requestId } = activeRequest
   const length = head.transferEncoding !== null ? null : Number(head.contentLength ?? 0)
   const body = new ClientBody(
     request,
@@ -23,7 +23,8 @@ export const createExchange = (
     snapshot.config.listen,
   )
   const { fields } = head
-  addForwardingFields(fields, head.forwarded, peer, authority, via)
+  addForwardingFields(fields, claims?.fields ?? head.forwarded, peer, authority, via)
+  if (claims !== null) fields.push('Forwarded', claims.render(peer.secure, authority))
   if (snapshot.config.requestId.header !== null) fields.push(snapshot.config.requestId.header, requestId)
 
   const exchange = new Exchange({

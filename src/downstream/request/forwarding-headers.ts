@@ -8,10 +8,12 @@ export interface ForwardedFields {
   readonly for: string | null
   readonly proto: string | null
   readonly host: string | null
+  /** The values of Forwarded (RFC 7239), joined with a comma, where `listen.forwarded` has it read. */
+  readonly forwarded: string | null
 }
 
 /** What a peer that is not trusted says: nothing. */
-export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null }
+export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null, forwarded: null }
 
 // Underscores too: a CGI-like back end reads X_Forwarded_For and X-Forwarded-For as one, so a client could add to the
 // gateway's own.
@@ -30,16 +32,19 @@ export const isForwardedName = (name: string): boolean => {
 export const isAcceptedFromPeer = (name: string, lower: string, trusted: boolean): boolean =>
   trusted && !name.includes('_') ? true : foldUnderscores(name) !== lower
 
-/** Keeps a trusted proxy's field, except for the three from which the gateway builds its own. */
+/** Keeps a trusted proxy's field, except for those from which the gateway builds its own. */
 export const applyForwarded = (
   forwarded: ForwardedFields,
   name: string,
   value: string,
   fields: string[],
+  readsForwarded: boolean,
 ): ForwardedFields => {
   if (fieldNameEquals(name, 'x-forwarded-for')) return { ...forwarded, for: joinValues(forwarded.for, value) }
   if (fieldNameEquals(name, 'x-forwarded-proto')) return { ...forwarded, proto: value }
   if (fieldNameEquals(name, 'x-forwarded-host')) return { ...forwarded, host: value }
+  if (readsForwarded && fieldNameEquals(name, 'forwarded'))
+    return { ...forwarded, forwarded: joinValues(forwarded.forwarded, value) }
   fields.push(name, value)
   return forwarded
 }

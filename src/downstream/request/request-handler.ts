@@ -88,6 +88,7 @@ export const createRequestHandler = ({
       const matchOptions = { routes, matchesAuthority, pseudonym, secure: activeRequest.peer.secure }
       const matched =
         request.validate() ??
+        activeRequest.claims?.error ??
         validateAndRoute(activeRequest, listenerConfig.config.listen, matchOptions, routedOperation)
       if (matched instanceof GatewayError) return sendLocalReply(activeRequest, matched)
       const exchange = createExchange(activeRequest, matched, `${request.httpVersion} ${pseudonym}`)

@@ -25,12 +25,13 @@ export class RequestHead {
 /**
  * Parses the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or
  * null. `trusted` says that the peer is a proxy whose forwarding fields are believed; those of any other peer are
- * dropped.
+ * dropped. `readsForwarded` says that `Forwarded` is among them, and not handed on as it came.
  */
 export const parseRequestHead = (
   raw: readonly string[],
   requestIdField: string | null,
   trusted: boolean,
+  readsForwarded = false,
 ): RequestHead => {
   const head = new RequestHead()
   const { fields } = head
@@ -85,7 +86,8 @@ export const parseRequestHead = (
       continue
     }
     if (isForwardedName(name)) {
-      if (trusted && !name.includes('_')) head.forwarded = applyForwarded(head.forwarded, name, value, fields)
+      if (trusted && !name.includes('_'))
+        head.forwarded = applyForwarded(head.forwarded, name, value, fields, readsForwarded)
       continue
     }
     fields.push(name, value)

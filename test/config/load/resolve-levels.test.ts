@@ -22,6 +22,7 @@ test('every key but upstreams has a default', () => {
       port: 8080,
       basePath: '',
       trustedProxies: [],
+      forwarded: 'x-forwarded',
       proxyProtocol: null,
       hosts: [],
       http2: false,
@@ -310,7 +311,7 @@ describe('precedence', () => {
         3 +
         3 +
         12 +
-        25 +
+        26 +
         20 +
         28 +
         16 +

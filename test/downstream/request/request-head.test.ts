@@ -121,7 +121,7 @@ describe('the end-to-end fields', () => {
     const head = parse(raw, true)
 
     expect(head.fields).toEqual(['Forwarded', 'for=a', 'X-Forwarded-Port', '1', 'X-Real-IP', 'd'])
-    expect(head.forwarded).toEqual({ for: 'a', host: 'h', proto: 'p' })
+    expect(head.forwarded).toEqual({ for: 'a', host: 'h', proto: 'p', forwarded: null })
   })
 })
 
