@@ -13,10 +13,10 @@ import type { GuardReport } from './observe/candidate/guard/guard-counts.ts'
 import { getRawLogDestination, type Log } from './observe/log.ts'
 import { CandidateGuard } from './runtime/candidate-guard.ts'
 import { createOverrides, type Overrides } from './runtime/overrides.ts'
-import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
+import type { ReloadOutcome, ReloadRejection, ReloadTrigger } from './runtime/reload/reload-history.ts'
 import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
 import { preflightReload } from './runtime/reload/reload-preflight.ts'
-import { type HowToApply, type LoadedConfig, Reloader, type ReloadRejection } from './runtime/reload/reloader.ts'
+import { type HowToApply, type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
 import type { NotServingReason } from './runtime/report/status-report.ts'
 import { SharedShifts } from './runtime/shift/shared-shifts.ts'
 import { logShift } from './runtime/shift/shift-log.ts'
@@ -114,8 +114,8 @@ class GatewayRuntime {
       load: () => loadInThread(file, environment, this.#reloader.config.clients),
       preflight: (next, provenance) => preflightReload(this.#reloader.config, next, provenance, file),
       apply: (config, how) => this.#applyConfig(config, how),
-      onOutcome: (trigger, outcome) => {
-        logReload(log, recordAdminEvent, trigger, outcome)
+      onOutcome: (trigger, outcome, by) => {
+        logReload(log, recordAdminEvent, trigger, outcome, by)
         this.#auditLog.reopen()
       },
     })

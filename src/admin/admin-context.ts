@@ -3,6 +3,7 @@ import type { Overrides } from '../runtime/overrides.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/report/status-report.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
+import type { OrderHistory } from './commands/order-history.ts'
 import type { ResolveCommand } from './findings/finding.ts'
 import type { RateHistory } from './rate-history.ts'
 
@@ -24,6 +25,8 @@ export interface AdminContext {
   workers(): readonly WorkerStatus[]
   /** Completes the commands of findings, so that they run on this machine. */
   readonly resolveCommand: ResolveCommand
+  /** The last orders of operators. */
+  readonly orders: OrderHistory
   /** The traffic of the last fifteen minutes. */
   readonly history: RateHistory
   /** Runs a command in every process that serves clients. */

@@ -15,6 +15,7 @@ import { getContractReport } from './api/contract-report.ts'
 import { getOverview, getRecentErrors } from './api/overview.ts'
 import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
+import { OrderHistory } from './commands/order-history.ts'
 import { registerCommands } from './commands/routes.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
 import { isActionPath } from './guard.ts'
@@ -39,7 +40,7 @@ export interface AdminServer {
 }
 
 /** The context before the listener is open. */
-export type AdminContextInit = Omit<AdminContext, 'history' | 'resolveCommand'>
+export type AdminContextInit = Omit<AdminContext, 'history' | 'orders' | 'resolveCommand'>
 
 /**
  * Opens the operator's listener, at the configured address unless a target is given. Rejects when it cannot listen
@@ -48,7 +49,8 @@ export type AdminContextInit = Omit<AdminContext, 'history' | 'resolveCommand'>
 export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
   const history = new RateHistory(async () => (await init.report()).requestMetrics)
   let resolver: ResolveCommand = (found) => found
-  const context: AdminContext = { ...init, history, resolveCommand: (found) => resolver(found) }
+  const orders = new OrderHistory()
+  const context: AdminContext = { ...init, history, orders, resolveCommand: (found) => resolver(found) }
   const { admin } = context.reloader.config
   const sessions = new SessionStore()
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */

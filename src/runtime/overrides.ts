@@ -11,6 +11,10 @@ import { type ShiftNews, Shifts, type ShiftsView } from './shifts.ts'
 /** A state that an operator has set for a while, whatever the configuration says. */
 export interface Override<State = OperationConfig['state']> {
   readonly state: State
+  /** The operator who set it: a name, else an address. */
+  readonly by: string
+  /** When it was set, in milliseconds since the epoch. */
+  readonly since: number
   /** Milliseconds since the epoch. */
   readonly until: number
 }
@@ -119,7 +123,7 @@ export class TtlOverrides<Key extends string, State> {
   }
 
   /** Sets an override, in place of the one before. Throws when there is no room for it. */
-  set(key: Key, state: State, ttlMs: number): Override<State> {
+  set(key: Key, state: State, ttlMs: number, by: string, since = epochMs()): Override<State> {
     if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} orders already`)
     this.remove(key)
     const timer = new CoalescedTimer(() => {
@@ -127,7 +131,7 @@ export class TtlOverrides<Key extends string, State> {
       this.#onExpiry(key)
     })
     timer.set(ttlMs)
-    const override = { state, until: epochMs() + ttlMs }
+    const override = { state, by, since, until: epochMs() + ttlMs }
     this.#entries.set(key, { override, timer })
     return override
   }
@@ -138,7 +142,9 @@ export class TtlOverrides<Key extends string, State> {
    */
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
-    if (before !== null) this.set(key, before.state, Math.max(1, before.until - epochMs()))
+    if (before === null) return
+    const { state, until, by, since } = before
+    this.set(key, state, Math.max(1, until - epochMs()), by, since)
   }
 
   /** Removes an override before it expires. */

@@ -62,6 +62,8 @@ describe('/status', () => {
       latencyMs: null,
       drainUntil: null,
       readyUntil: null,
+      orderedBy: null,
+      orderedAt: null,
       certificate: null,
     }
     expect(body).toEqual({
@@ -80,6 +82,7 @@ describe('/status', () => {
         hash: live.gateway.config.hash,
         loadedAt: expect.stringMatching(/^\d{4}-.*Z$/),
         loadedBy: 'start',
+        orderedBy: null,
         fileDiffers: false,
         differingFiles: [],
         lastRefusal: null,

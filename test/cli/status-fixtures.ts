@@ -22,6 +22,8 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   certificate: null,
   drainUntil: null,
   readyUntil: null,
+  orderedBy: null,
+  orderedAt: null,
   ...more,
 })
 
@@ -52,6 +54,7 @@ export const healthyStatus = {
     hash: '3f1c0a9be2d4',
     loadedAt: '2026-11-21T02:00:07.512Z',
     loadedBy: 'file',
+    orderedBy: null,
     fileDiffers: false,
     differingFiles: [],
     lastRefusal: null,
@@ -85,6 +88,7 @@ export const toOverview = (status: object, operations: readonly object[] = []) =
   at: '2026-11-21T02:05:00.000Z',
   status,
   operations,
+  orders: [],
   reloads: [],
   refusals: [],
   drift: [],

@@ -11,12 +11,12 @@ test('an override holds for its time, and its end is reported once', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
 
-  const set = overrides.set(id, 'refuse', 60_000)
+  const set = overrides.set(id, 'refuse', 60_000, 'anna')
   vi.advanceTimersByTime(59_999)
   const held = overrides.get(id)
   vi.advanceTimersByTime(2)
 
-  expect(set).toEqual({ state: 'refuse', until: 1_060_000 })
+  expect(set).toEqual({ state: 'refuse', by: 'anna', since: 1_000_000, until: 1_060_000 })
   expect([held, overrides.get(id)]).toEqual([set, null])
   expect(onExpiry).toHaveBeenCalledOnce()
 })
@@ -24,9 +24,9 @@ test('an override holds for its time, and its end is reported once', () => {
 test('a later override replaces an earlier one, and its time', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
-  overrides.set(id, 'refuse', 60_000)
+  overrides.set(id, 'refuse', 60_000, 'anna')
 
-  overrides.set(id, 'serve', 120_000)
+  overrides.set(id, 'serve', 120_000, 'anna')
   vi.advanceTimersByTime(60_001)
 
   expect(overrides.get(id)).toMatchObject({ state: 'serve' })
@@ -35,9 +35,9 @@ test('a later override replaces an earlier one, and its time', () => {
 
 test('one that is restored, because the next was rejected, holds for the time that it had left', () => {
   const overrides = new TtlOverrides(() => {})
-  const before = overrides.set(id, 'refuse', 60_000)
+  const before = overrides.set(id, 'refuse', 60_000, 'anna')
   vi.advanceTimersByTime(20_000)
-  overrides.set(id, 'serve', 120_000)
+  overrides.set(id, 'serve', 120_000, 'anna')
 
   overrides.restore(id, before)
   const again = overrides.get(id)
@@ -49,8 +49,8 @@ test('one that is restored, because the next was rejected, holds for the time th
 test('one that is removed, or cleared with all, leaves no timer', () => {
   const onExpiry = vi.fn()
   const overrides = new TtlOverrides(onExpiry)
-  overrides.set(id, 'refuse', 60_000)
-  overrides.set('leads.pipeline', 'refuse', 60_000)
+  overrides.set(id, 'refuse', 60_000, 'anna')
+  overrides.set('leads.pipeline', 'refuse', 60_000, 'anna')
 
   overrides.remove(id)
   overrides.clear()
@@ -65,8 +65,8 @@ test('each kind is notified of its own expiry alone', () => {
   const [onOperation, onEndpoint] = [vi.fn(), vi.fn()]
   const overrides = new Overrides(onOperation, onEndpoint)
 
-  overrides.operations.set(id, 'refuse', 60_000)
-  overrides.endpoints.set(toEndpointKey('risk', 'http://a:8080/v2'), 'drain', 30_000)
+  overrides.operations.set(id, 'refuse', 60_000, 'anna')
+  overrides.endpoints.set(toEndpointKey('risk', 'http://a:8080/v2'), 'drain', 30_000, 'anna')
   vi.advanceTimersByTime(90_000)
 
   expect(onOperation.mock.calls).toEqual([[id]])
@@ -80,9 +80,9 @@ describe('an override of an endpoint', () => {
     const { endpoints } = new Overrides()
     const byFile = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
 
-    endpoints.set(key, 'ready', 60_000)
+    endpoints.set(key, 'ready', 60_000, 'anna')
     const ready = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
-    endpoints.set(key, 'drain', 60_000)
+    endpoints.set(key, 'drain', 60_000, 'anna')
     const drained = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
 
     expect([byFile, ready, drained]).toEqual([
@@ -95,7 +95,7 @@ describe('an override of an endpoint', () => {
   test('is for the endpoint of one group, not for its namesake in another', () => {
     const { endpoints } = new Overrides()
 
-    endpoints.set(key, 'drain', 60_000)
+    endpoints.set(key, 'drain', 60_000, 'anna')
 
     expect(endpoints.get(toEndpointKey('market', 'http://a:8080'))).toBeNull()
   })
@@ -103,13 +103,14 @@ describe('an override of an endpoint', () => {
   test('is one of at most a thousand: a further one finds no room, one in the place of another does', () => {
     const overrides = new Overrides()
     const { endpoints } = overrides
-    for (let port = 1; port <= 1000; port++) endpoints.set(toEndpointKey('risk', `http://a:${port}`), 'drain', 60_000)
+    for (let port = 1; port <= 1000; port++)
+      endpoints.set(toEndpointKey('risk', `http://a:${port}`), 'drain', 60_000, 'anna')
 
     const [other, again] = [toEndpointKey('risk', 'http://a:1001'), toEndpointKey('risk', 'http://a:7')]
 
     expect([endpoints.hasRoomFor(other), endpoints.hasRoomFor(again)]).toEqual([false, true])
-    expect(() => endpoints.set(other, 'drain', 60_000)).toThrow('1000')
-    expect(endpoints.set(again, 'ready', 60_000)).toMatchObject({ state: 'ready' })
+    expect(() => endpoints.set(other, 'drain', 60_000, 'anna')).toThrow('1000')
+    expect(endpoints.set(again, 'ready', 60_000, 'anna')).toMatchObject({ state: 'ready' })
     overrides.clear()
     expect(vi.getTimerCount()).toBe(0)
   })

@@ -8,6 +8,7 @@ import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import { workersNotAnswering } from '../commands/workers-not-answering.ts'
 import { formatTime } from '../format-time.ts'
+import { orderMembers, orderStatus } from './order-status.ts'
 
 /** Decodes how the contract is learnt. */
 export const learningShape = asObject({
@@ -15,6 +16,7 @@ export const learningShape = asObject({
   enums: asBoolean,
   /** Null: as long as the file says so. */
   until: asNullable(asText),
+  ...orderMembers,
 })
 
 /** How the contract is learnt. */
@@ -29,6 +31,7 @@ export const learningStatus = (config: Config, { learning }: OverridesView): Lea
     by: orderedAt === null ? 'file' : 'operator',
     enums,
     until: until === null ? null : formatTime(until),
+    ...orderStatus(orderedAt === null ? null : learning.get('contract')),
   }
 }
 

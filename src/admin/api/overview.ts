@@ -17,6 +17,7 @@ import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
 import { changeShape, problemShape } from './config-responses.ts'
 import { driftRowShape, driftRowViews } from './contract-report.ts'
+import { orderMembers } from './order-status.ts'
 import { comparisonShape, comparisonViews } from './shadow-report.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 
@@ -46,12 +47,15 @@ const operationShape = asObject({
   failing: asBoolean,
   /** The end of an operator's override; null: the configuration's state holds. */
   until: asNullable(asText),
+  ...orderMembers,
 })
 
 /** Decodes the result of a reload. */
 const reloadShape = asObject({
   at: asText,
   trigger: asText,
+  /** The operators who asked for it, by name or else by address; null: none did. */
+  by: asNullable(asText),
   result: asWord<'applied' | 'unchanged' | 'refused'>(),
   /** The hash of the configuration that has run since. */
   hash: asText,
@@ -60,6 +64,15 @@ const reloadShape = asObject({
   problems: asList(problemShape),
   /** Whether it waits until its new endpoints are reached. */
   held: asBoolean,
+})
+
+/** Decodes an order that an operator gave. */
+const orderShape = asObject({
+  at: asText,
+  /** The operator's name, else the address. */
+  by: asText,
+  /** What was done, as a sentence. */
+  text: asText,
 })
 
 /** Decodes a recent error. Nothing in it is what the client wrote, but for the request's id. */
@@ -99,6 +112,8 @@ export const overviewShape = asObject({
   at: asText,
   /** Newest first. */
   reloads: asList(reloadShape),
+  /** The last 20 since the start, newest first. */
+  orders: asList(orderShape),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: asList(recentErrorShape),
   /** The ten worst ways in which messages broke the contract. */
@@ -123,6 +138,9 @@ export type OperationView = Decoded<typeof operationShape>
 /** The result of a reload. */
 export type ReloadView = Decoded<typeof reloadShape>
 
+/** An order that an operator gave. */
+export type OrderView = Decoded<typeof orderShape>
+
 /** The response of /refused. */
 export type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
 
@@ -136,6 +154,7 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     status,
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
     reloads: history.last.map(toReloadView),
+    orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
     refusals: toRecentErrorViews(report, config),
     drift: driftRowViews(report.drift).slice(0, maxRowViews),
     comparisons: comparisonViews(report, maxRowViews),
@@ -154,6 +173,8 @@ export const getRecentErrors = async ({ report, reloader }: AdminContext): Promi
 const toRecentErrorViews = ({ recentErrors }: StatusReport, { listen }: Config): RecentErrorsResponse['refusals'] =>
   recentErrors.last.map((entry) => toRecentErrorView(entry, listen))
 
+const notOrdered = { state: 'serve' as const, until: null, orderedBy: null, orderedAt: null }
+
 const toOperationView = (
   { id, group, method, path }: Operation,
   { operations }: Status,
@@ -161,10 +182,10 @@ const toOperationView = (
   { history, reloader: { config } }: AdminContext,
 ): OperationView => {
   const { requestMetrics } = report
-  const { state, until } = operations[id] ?? { state: 'serve' as const, until: null }
+  const { state, until, orderedBy, orderedAt } = operations[id] ?? notOrdered
   const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
   return {
-    ...{ id, group, method, path, state, until },
+    ...{ id, group, method, path, state, until, orderedBy, orderedAt },
     failing:
       pace !== null && pace.perSecond > 0 ? everyRequestFails(pace) : groupOutage(group, { report, config }) !== null,
     pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
@@ -189,9 +210,9 @@ const toHistoryView = (history: RateHistory, id: OperationId): OperationView['hi
   }
 }
 
-const toReloadView = ({ at, trigger, outcome }: ReloadEntry): ReloadView => {
+const toReloadView = ({ at, trigger, by, outcome }: ReloadEntry): ReloadView => {
   const { result } = outcome
-  const common = { at: formatTime(at), trigger, result }
+  const common = { at: formatTime(at), trigger, by, result }
   if (outcome.result === 'refused') {
     const { hash, problems, held } = outcome
     return { ...common, hash, groups: [], changes: [], problems, held: held !== null }

@@ -6,7 +6,7 @@ import { formatTime } from '../format-time.ts'
 
 /** The members that say who did something, why and when. */
 const noteMembers = {
-  /** The session or address of an operator; null: no operator did. */
+  /** The name of an operator, else the address; null: no operator did. */
   by: asNullable(asText),
   reason: asNullable(asText),
   since: asText,

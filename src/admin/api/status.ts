@@ -28,6 +28,7 @@ import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 import { problemShape } from './config-responses.ts'
 import { learningShape, learningStatus } from './contract-learning.ts'
 import { contractShape, contractStatus } from './contract-report.ts'
+import { orderMembers, orderStatus } from './order-status.ts'
 import {
   cacheShape,
   cacheStatus,
@@ -101,6 +102,8 @@ export const statusShape = asObject({
     hash: asText,
     loadedAt: asText,
     loadedBy: asWord<ReloadTrigger>(),
+    /** The operators who had it loaded, by name or else by address; null: none did. */
+    orderedBy: asNullable(asText),
     fileDiffers: asBoolean,
     /** Those of the file and of what it refers to that say something else than what runs. */
     differingFiles: asNullable(asList(asText)),
@@ -129,7 +132,7 @@ export const statusShape = asObject({
   /** Null: the contract is not learnt just now. */
   learning: asNullable(learningShape),
   /** Operations out of service, or in service by an override. */
-  operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText) })),
+  operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...orderMembers })),
   /** Earlier snapshots that still finish requests. */
   retiring: asNumber,
   /** Null: there is no audit log, or another process writes it. */
@@ -150,7 +153,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
   const { reloader, overrides, droppedLines } = context
   const drifted = await findDriftedFiles(reloader)
   const notReady = getNotReadyReason(context)
-  const { loadedAt, loadedBy, refusal, nextTryAt } = reloader.state
+  const { loadedAt, loadedBy, orderedBy, refusal, nextTryAt } = reloader.state
   const inputs = collectFindingInputs(context, report, drifted)
   return {
     version: version(),
@@ -168,6 +171,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
       hash: reloader.config.hash,
       loadedAt: formatTime(loadedAt),
       loadedBy,
+      orderedBy,
       fileDiffers: inputs.file.differing.length > 0,
       differingFiles: inputs.file.differing,
       lastRefusal: refusal === null ? null : { at: formatTime(refusal.at), problems: refusal.problems },
@@ -220,5 +224,7 @@ const operationEntry = ({ config }: Reloader, overrides: Overrides, id: (typeof 
   const override = overrides.operations.get(id)
   const state = override?.state ?? config.operations[id].state
   if (override === null && state === 'serve') return []
-  return [[id, { state, until: override === null ? null : formatTime(override.until) }] as const]
+  return [
+    [id, { state, until: override === null ? null : formatTime(override.until), ...orderStatus(override) }] as const,
+  ]
 }

@@ -20,6 +20,7 @@ import { type EndpointCertificate, firstToExpire } from '../../upstream/endpoint
 import { emptyEndpointCounts } from '../../upstream/health/endpoint-health.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
 import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { orderMembers, orderStatus } from './order-status.ts'
 import { shiftShape, shiftStatus } from './shift-status.ts'
 
 /** The certificate that an endpoint has presented; of several addresses, the first to expire. */
@@ -49,6 +50,7 @@ const endpointShape = asObject({
   /** The end of an operator's override: drained, or ready. */
   drainUntil: asNullable(asText),
   readyUntil: asNullable(asText),
+  ...orderMembers,
 })
 
 const breakerShape = asObject({
@@ -194,6 +196,7 @@ const endpointStatus = (
     certificate: certificate && certificateStatus(certificate),
     drainUntil: override?.state === 'drain' ? formatTime(override.until) : null,
     readyUntil: override?.state === 'ready' ? formatTime(override.until) : null,
+    ...orderStatus(override),
   }
 }
 

@@ -24,6 +24,15 @@ export const durationArgument = (usage: string, byDefault: string): Argument<num
 /** How long an override of a state holds, in milliseconds. */
 export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
+interface OverrideOrder<Key, State> {
+  readonly key: Key
+  readonly state: State
+  /** Null: the override before is removed. */
+  readonly ttlMs: number | null
+  /** The operator's name, else the address. */
+  readonly by: string
+}
+
 /**
  * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
  * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
@@ -32,10 +41,10 @@ export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 export const applyOverride = async <Key extends string, State>(
   { reloader, draining }: AdminContext,
   overrides: TtlOverrides<Key, State>,
-  { key, state, ttlMs }: { readonly key: Key; readonly state: State; readonly ttlMs: number | null },
+  { key, state, ttlMs, by }: OverrideOrder<Key, State>,
 ): Promise<{ readonly until: string | null } | AdminError> => {
   const before = overrides.get(key)
-  const set = ttlMs === null ? null : overrides.set(key, state, ttlMs)
+  const set = ttlMs === null ? null : overrides.set(key, state, ttlMs, by)
   if (set === null) overrides.remove(key)
   try {
     await reloader.reapply()

@@ -47,7 +47,7 @@ export interface Command<Values extends object = object, Plan extends object = o
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   /** Describes what its page asks before it is run. */
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /** Runs it. The result is the JSON response. `by`: the operator's session, or else the address. */
+  /** Runs it. The result is the JSON response. `by`: the operator's name, or else the address. */
   run(context: AdminContext, plan: Plan, by: string): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null

@@ -67,7 +67,7 @@ const stateCommand = (state: EndpointOverrideState) =>
       const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints) : null
       return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
     },
-    async run(context, { group, url, ttlMs }) {
+    async run(context, { group, url, ttlMs }, by) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
       // which is rejected leaves every drain as it was.
       if (state === 'ready') {
@@ -78,6 +78,7 @@ const stateCommand = (state: EndpointOverrideState) =>
         key: toEndpointKey(group, url),
         state,
         ttlMs,
+        by,
       })
       return isAdminError(applied) ? applied : { group, url, state, until: applied.until }
     },

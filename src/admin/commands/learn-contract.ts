@@ -75,9 +75,9 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
           ttlName: 'for',
           button: 'Learn it',
         },
-  async run(context, { ttlMs, enums }) {
+  async run(context, { ttlMs, enums }, by) {
     const state: OrderedLearning = { enums, orderedAt: epochMs() }
-    const applied = await applyOverride(context, context.overrides.learning, { key: 'contract', state, ttlMs })
+    const applied = await applyOverride(context, context.overrides.learning, { key: 'contract', state, ttlMs, by })
     if (isAdminError(applied)) return applied
     const mode = getLearningMode(context.reloader.config, context.overrides.learning)
     return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }

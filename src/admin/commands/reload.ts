@@ -63,7 +63,7 @@ const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, Reloa
       button: force ? 'Reload by force' : 'Reload',
     }
   },
-  run: async ({ reloader }, { force }) => toReloadResult(await reloader.reload('request', force)),
+  run: async ({ reloader }, { force }, by) => toReloadResult(await reloader.reload('request', force, by)),
   event: null,
   successText: (result) => appliedText(result),
   cliText: (_, { from, to }) =>
@@ -128,8 +128,8 @@ const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof ro
         : { button: 'Roll back' }),
     }
   },
-  async run({ reloader }, { force }) {
-    const outcome = await reloader.rollback(force)
+  async run({ reloader }, { force }, by) {
+    const outcome = await reloader.rollback(force, by)
     if (outcome === null) return nothingToRollBack(reloader)
     return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
   },

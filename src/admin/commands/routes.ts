@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { epochMs } from '../../clock.ts'
 import type { InstanceConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
 import { formatDuration } from '../../units.ts'
@@ -104,18 +105,19 @@ const runCommand = async (
     return isAdminError(plan) ? plan : command.run(context, plan, by).catch(toAdminError)
   }
   const result = await (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
-  const fields = eventFields(command, result)
-  if (fields === null || command.event === null) return result
+  const done = eventFields(command, result)
+  // A key is what a client wrote: it stands on no page.
+  if (!isAdminError(result) && command.page !== null)
+    context.orders.add({ at: epochMs(), by, text: command.successText(result) })
+  if (done === null || command.event === null) return result
+  const fields = { ...done, by }
   log.info(fields, command.event)
   context.audit.recordAdminEvent(command.event, fields)
   return result
 }
 
-/** Names the operator in logs and records: by the session, else by the address. */
-const getCaller = (request: FastifyRequest): string => {
-  const { session } = getPrincipal(request)
-  return session === null ? request.ip : `session ${session}`
-}
+/** Names the operator in logs and records: by the name in the file, else by the address. */
+const getCaller = (request: FastifyRequest): string => getPrincipal(request).operator?.name ?? request.ip
 
 /** Collects the fields of the event of a command that was run; null: nothing was done. */
 const eventFields = (command: Command, result: object): CommandEventFields | null => {

@@ -9,7 +9,7 @@ import { comparisonSection } from './sections/comparison.ts'
 import { contractSection } from './sections/contract.ts'
 import { findingsSection } from './sections/findings.ts'
 import { operationsSection } from './sections/operations.ts'
-import { recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
+import { ordersSection, recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
 import {
   cacheSection,
   certificatesSection,
@@ -33,6 +33,7 @@ export const pageSections = {
   contract: contractSection,
   refusals: recentErrorsSection,
   reloads: reloadsSection,
+  orders: ordersSection,
   limits: limitsSection,
   cache: cacheSection,
   idempotency: idempotencySection,
@@ -47,6 +48,7 @@ export type SectionName = keyof typeof pageSections
 
 // Sections of a line or two stand beside one another.
 const gridSections: readonly SectionName[] = [
+  'orders',
   'limits',
   'cache',
   'idempotency',
@@ -66,6 +68,7 @@ const anchorTexts: Readonly<Record<Exclude<SectionName, 'summary'>, string>> = {
   contract: 'Contract',
   refusals: 'Refused',
   reloads: 'Reloads',
+  orders: 'Orders',
   idempotency: 'Idempotency',
   limits: 'Limits',
   cache: 'Cache',

@@ -121,20 +121,22 @@ const renderOfMost = (value: number | null, most: number | null, format: (value:
 /** Lists the operations that are refused, or whose state an operator has changed for a while. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
-  ...Object.entries(operations).map(([id, { state, until: end }]): TableRow => {
+  ...Object.entries(operations).map(([id, { state, until: end, orderedBy }]): TableRow => {
     const stateText = state === 'refuse' ? 'REFUSED' : state === 'serve' ? 'served' : state
     return [
       id,
-      end === null ? `${stateText} by the file` : `${stateText} by an operator until ${formatTimeLeft(end, at)}`,
+      end === null
+        ? `${stateText} by the file`
+        : `${stateText} by ${orderedBy ?? 'an operator'} until ${formatTimeLeft(end, at)}`,
     ]
   }),
 ]
 
 /** Renders that the contract is learnt, and until when. */
-export const renderLearning = ({ by, enums, until }: LearningStatus, at: number): string => {
+export const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
   const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
   const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
-  return `${what}, ${by === 'file' ? 'as the file says' : `by an operator${end}`}: contract draft prints it`
+  return `${what}, ${by === 'file' ? 'as the file says' : `by ${orderedBy ?? 'an operator'}${end}`}: contract draft prints it`
 }
 
 /** Lists how many messages of each operation keep the contract; what needs an operator is in capitals. */

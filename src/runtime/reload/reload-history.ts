@@ -46,6 +46,8 @@ export interface ReloadEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly trigger: ReloadTrigger
+  /** The operators who asked for it, by name or else by address. Null: no operator did. */
+  readonly by: string | null
   readonly outcome: ReloadOutcome
 }
 
@@ -56,28 +58,68 @@ export interface ReloadCount {
   readonly count: number
 }
 
+/** The last reload or rollback that was rejected. */
+export interface ReloadRejection {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly trigger: ReloadTrigger
+  readonly problems: readonly ConfigProblem[]
+  /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
+  readonly isFileSound: boolean
+}
+
 const maxEntries = 20
 
 /** The last reloads, and the counts of all. */
 export class ReloadHistory {
   #last: readonly ReloadEntry[] = []
   readonly #counts = new Map<string, ReloadCount>()
+  /** Who has asked for the next reload. */
+  readonly #requesters = new Set<string>()
+  #requestedBy: string | null = null
 
   /** The newest first. */
   get last(): readonly ReloadEntry[] {
     return this.#last
   }
 
+  /** The operators who asked for what is under way. Null: none did. */
+  get requestedBy(): string | null {
+    return this.#requestedBy
+  }
+
   get counts(): readonly ReloadCount[] {
     return [...this.#counts.values()]
   }
 
+  /** Notes an operator who asks for the next reload, perhaps with others. Null: the file or a signal does. */
+  addRequester(by: string | null): void {
+    if (by !== null) this.#requesters.add(by)
+  }
+
+  /** Begins the reload that all of them have asked for. */
+  beginReload(): void {
+    this.begin(this.#requesters.size === 0 ? null : [...this.#requesters].join(', '))
+    this.#requesters.clear()
+  }
+
+  /** Begins what one operator has asked for; null: none has. */
+  begin(by: string | null): void {
+    this.#requestedBy = by
+  }
+
+  /** Returns why the configuration is the one that it is from now on. */
+  toCause(loadedBy: ReloadTrigger) {
+    return { loadedAt: epochMs(), loadedBy, orderedBy: this.#requestedBy }
+  }
+
+  /** Adds what came of the reload that is under way. */
   add(trigger: ReloadTrigger, outcome: ReloadOutcome): void {
     const { result } = outcome
     const key = `${trigger} ${result}`
     this.#counts.set(key, { trigger, result, count: (this.#counts.get(key)?.count ?? 0) + 1 })
     // An edit that is held back is tried twice a minute, perhaps for days.
     if (outcome.result === 'refused' && outcome.held?.known) return
-    this.#last = [{ at: epochMs(), trigger, outcome }, ...this.#last].slice(0, maxEntries)
+    this.#last = [{ at: epochMs(), trigger, by: this.#requestedBy, outcome }, ...this.#last].slice(0, maxEntries)
   }
 }

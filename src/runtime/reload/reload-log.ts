@@ -17,18 +17,20 @@ export const logReload = (
   recordAdminEvent: RecordAdminEvent,
   trigger: ReloadTrigger,
   outcome: ReloadOutcome,
+  operator: string | null = null,
 ): void => {
   const { result } = outcome
-  if (result === 'refused') recordAdminEvent('reload', { trigger, result, config: outcome.hash })
+  const by = operator === null ? {} : { by: operator }
+  if (result === 'refused') recordAdminEvent('reload', { trigger, ...by, result, config: outcome.hash })
   else {
     const off = outcome.switchedOff.length > 0 ? { switchedOff: outcome.switchedOff.join(', ') } : {}
     const { from, to: config, forced } = outcome
-    recordAdminEvent('reload', { trigger, result, from, config, forced, ...off })
+    recordAdminEvent('reload', { trigger, ...by, result, from, config, forced, ...off })
   }
-  if (outcome.result === 'unchanged') return log.info({ trigger, config: outcome.to }, 'configuration unchanged')
-  if (outcome.result === 'refused') return logRejection(log, trigger, outcome)
+  if (outcome.result === 'unchanged') return log.info({ trigger, ...by, config: outcome.to }, 'configuration unchanged')
+  if (outcome.result === 'refused') return logRejection(log, { trigger, ...by }, outcome)
   const { from, to, changes, warnings, forced, switchedOff } = outcome
-  const how = { trigger, ...(forced ? { forced } : {}), ...(switchedOff.length > 0 ? { switchedOff } : {}) }
+  const how = { trigger, ...by, ...(forced ? { forced } : {}), ...(switchedOff.length > 0 ? { switchedOff } : {}) }
   log.info({ ...how, from, to, groups: changedGroups(changes), changes }, 'configuration applied')
   logWarnings(log, warnings)
 }
@@ -40,12 +42,12 @@ export const logWarnings = (log: Log, warnings: readonly ConfigProblem[]): void 
 
 const logRejection = (
   log: Log,
-  trigger: ReloadTrigger,
+  cause: { readonly trigger: ReloadTrigger; readonly by?: string },
   { hash, problems, held }: ReloadOutcome & { result: 'refused' },
 ): void => {
   // The same every half minute, perhaps for days: the log has its reasons already.
   if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
-  const fields = { trigger, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
+  const fields = { ...cause, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
   log.error(fields, 'configuration refused: what ran before runs on')
   for (const problem of problems.slice(0, maxLoggedProblems)) log.error(problem, 'configuration problem')
 }

@@ -10,7 +10,13 @@ import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
 import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
-import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
+import {
+  ReloadHistory,
+  type ReloadOutcome,
+  type ReloadRejection,
+  type ReloadTrigger,
+  type UnforcedRollback,
+} from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
 import { withCurrentCredentials } from './rollback-credentials.ts'
 
@@ -34,8 +40,8 @@ interface ReloaderOptions {
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
   /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
   apply(config: Config, how: HowToApply): Promise<void>
-  /** Called after every reload, whatever came of it. */
-  onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome): void
+  /** Called after every reload, whatever came of it. `by`: the operators who asked for it; null: none did. */
+  onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome, by: string | null): void
 }
 
 /** A configuration with what was reported about it. */
@@ -43,16 +49,6 @@ export interface AppliedConfig extends ReportedConfig {
   readonly warnings: readonly ConfigProblem[]
   /** The files that it was read from. */
   readonly sources: LoadResult['sources']
-}
-
-/** The last reload or rollback that was rejected. */
-export interface ReloadRejection {
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly trigger: ReloadTrigger
-  readonly problems: readonly ConfigProblem[]
-  /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
-  readonly isFileSound: boolean
 }
 
 /**
@@ -73,8 +69,7 @@ export class Reloader {
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
   #previous: AppliedConfig | null = null
-  #loadedAt = epochMs()
-  #loadedBy: ReloadTrigger = 'start'
+  #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
   #sources: LoadResult['sources']
   /** The hash of the file's configuration. Null: it cannot run. */
   #fileHash: string | null
@@ -152,8 +147,7 @@ export class Reloader {
    */
   get state() {
     return {
-      loadedAt: this.#loadedAt,
-      loadedBy: this.#loadedBy,
+      ...this.#loaded,
       fileDiffers: this.#fileHash !== this.config.hash,
       refusal: this.#lastRejection,
       /** When the edit that is held back is tried again. Null: none is. */
@@ -161,10 +155,12 @@ export class Reloader {
     }
   }
 
-  /** Reads the file again and puts it into effect; with `force`, without a preflight. */
-  reload(trigger: ReloadTrigger, force = false): Promise<ReloadOutcome> {
+  /** Reads the file again and puts it into effect; with `force`, without a preflight. `by`: the operator who asks. */
+  reload(trigger: ReloadTrigger, force = false, by: string | null = null): Promise<ReloadOutcome> {
     this.#forced ||= force
+    this.history.addRequester(by)
     this.#nextReload ??= this.#queue.run(() => {
+      this.history.beginReload()
       const forced = this.#forced
       this.#nextReload = null
       this.#forced = false
@@ -178,8 +174,9 @@ export class Reloader {
    * Puts the previous configuration back into effect; one that would switch a protection off, with `force` alone. Null:
    * there is none. The file is not read until it changes, or on request.
    */
-  rollback(force = false): Promise<ReloadOutcome | UnforcedRollback | null> {
+  rollback(force = false, by: string | null = null): Promise<ReloadOutcome | UnforcedRollback | null> {
     return this.#queue.run(async () => {
+      this.history.begin(by)
       this.#deferred.cancel()
       const { previous } = this
       if (previous === null) return null
@@ -202,7 +199,10 @@ export class Reloader {
 
   #retryDeferred(): void {
     // Everything that was put into effect since has ended the wait.
-    void this.#queue.run(async () => (this.#deferred.isDue ? this.#reload('preflight') : null))
+    void this.#queue.run(async () => {
+      this.history.begin(null)
+      return this.#deferred.isDue ? this.#reload('preflight') : null
+    })
   }
 
   async #reload(trigger: ReloadTrigger, forced = false): Promise<ReloadOutcome> {
@@ -262,8 +262,7 @@ export class Reloader {
     if (!same) {
       // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
       if (this.#previous === null || !this.#differsOnlyInCredentials(previous)) this.#previous = previous
-      this.#loadedAt = epochMs()
-      this.#loadedBy = trigger
+      this.#loaded = this.history.toCause(trigger)
     }
     return this.#record(trigger, {
       result: same ? 'unchanged' : 'applied',
@@ -294,7 +293,7 @@ export class Reloader {
 
   #record(trigger: ReloadTrigger, outcome: ReloadOutcome): ReloadOutcome {
     this.history.add(trigger, outcome)
-    this.#options.onOutcome(trigger, outcome)
+    this.#options.onOutcome(trigger, outcome, this.history.requestedBy)
     return outcome
   }
 }

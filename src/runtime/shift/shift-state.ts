@@ -13,7 +13,7 @@ export interface ShiftState {
    * the clients that the file names, and copies.
    */
   readonly isStopped: boolean
-  /** The session or address of the operator who said so. Null: no operator did. */
+  /** The name of the operator who said so, else the address. Null: no operator did. */
   readonly by: string | null
   /** Why, in words. Null: none were given. */
   readonly reason: string | null

@@ -51,7 +51,13 @@ describe('the contract', () => {
     await send(live)
 
     expect([status, body]).toEqual([200, { learning: true, enums: true, until: expect.stringMatching(/Z$/) }])
-    expect(during).toEqual({ by: 'operator', enums: true, until: body.until })
+    expect(during).toEqual({
+      by: 'operator',
+      enums: true,
+      until: body.until,
+      orderedBy: '127.0.0.1',
+      orderedAt: expect.stringMatching(/Z$/),
+    })
     expect(ended).toBeDefined()
     expect(await learning(live)).toBe(null)
     expect(await seen(live)).toBe(1)
@@ -81,7 +87,13 @@ describe('the contract', () => {
 
     expect(status).toBe(200)
     await untilSeen(live, 2)
-    expect(await learning(live)).toEqual({ by: 'file', enums: false, until: null })
+    expect(await learning(live)).toEqual({
+      by: 'file',
+      enums: false,
+      until: null,
+      orderedBy: null,
+      orderedAt: null,
+    })
   })
 
   test('is learnt by an operator across a reload of a file that says nothing of it', async () => {

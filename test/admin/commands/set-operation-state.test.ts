@@ -26,7 +26,14 @@ describe('an operation', () => {
     expect(await refused.json()).toMatchObject({ code: 'refused-by-operator' })
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600)
-    expect(await operations(live)).toEqual({ 'market.insights': { state: 'refuse', until: body.until } })
+    expect(await operations(live)).toEqual({
+      'market.insights': {
+        state: 'refuse',
+        until: body.until,
+        orderedBy: '127.0.0.1',
+        orderedAt: expect.stringMatching(/Z$/),
+      },
+    })
     expect(live.lines).toContainEqual(
       expect.objectContaining({ msg: 'admin request', method: 'POST', url: '/operations/refuse', status: 200 }),
     )
@@ -62,7 +69,14 @@ describe('an operation', () => {
     const { body } = await command(live, 'serve', { operation: 'market.insights', ttl: '1h' })
 
     expect([before, (await sendRequest(live)).status]).toEqual([503, 200])
-    expect(await operations(live)).toEqual({ 'market.insights': { state: 'serve', until: body.until } })
+    expect(await operations(live)).toEqual({
+      'market.insights': {
+        state: 'serve',
+        until: body.until,
+        orderedBy: '127.0.0.1',
+        orderedAt: expect.stringMatching(/Z$/),
+      },
+    })
   })
 
   test('stays out of service across a reload', async () => {

@@ -665,7 +665,7 @@ describe('the audit log', () => {
 const noOverride = { get: () => null, all: [] }
 
 test('an endpoint that an operator drains is a notice, with what ends that', () => {
-  const override = { state: 'drain', until: at + 60_000 } as const
+  const override = { state: 'drain', by: 'anna', since: at, until: at + 60_000 } as const
   const endpoints = { get: () => null, all: [[`risk ${risk}`, override] as const] }
 
   expect(
@@ -701,7 +701,7 @@ test('an operation whose upstream answers with errors of its own is named, with 
 })
 
 test('an operation that an operator refuses is named with the end of that', () => {
-  const override = { state: 'refuse', until: at + 60_000 } as const
+  const override = { state: 'refuse', by: 'anna', since: at, until: at + 60_000 } as const
   const operations = { get: (id: string) => (id === 'inventory.sync' ? override : null), all: [] }
 
   expect(

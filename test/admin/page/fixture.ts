@@ -27,6 +27,8 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   certificate: null,
   drainUntil: null,
   readyUntil: null,
+  orderedBy: null,
+  orderedAt: null,
   ...more,
 })
 
@@ -76,6 +78,7 @@ export const fixture: Overview = {
       hash: '3f1c0a9be2d4',
       loadedAt: before(8040),
       loadedBy: 'file',
+      orderedBy: null,
       fileDiffers: true,
       differingFiles: ['/etc/lender-gateway/contract.yaml'],
       lastRefusal: null,
@@ -129,7 +132,13 @@ export const fixture: Overview = {
             latencyMs: null,
             lastProbe: { at: before(2), latencyMs: 0.4, reason: 'connection refused', ok: false },
           }),
-          endpoint('http://risk-b.internal:8080', { drainUntil: before(-700), state: 'draining', inFlight: 3 }),
+          endpoint('http://risk-b.internal:8080', {
+            drainUntil: before(-700),
+            orderedBy: 'oncall-anna',
+            orderedAt: before(200),
+            state: 'draining',
+            inFlight: 3,
+          }),
         ],
         {
           breaker: {
@@ -251,7 +260,9 @@ export const fixture: Overview = {
         ]),
       ),
     },
-    operations: { 'inventory.sync': { state: 'refuse', until: before(-650) } },
+    operations: {
+      'inventory.sync': { state: 'refuse', until: before(-650), orderedBy: 'oncall-anna', orderedAt: before(250) },
+    },
     retiring: 1,
     audit: {
       file: '/var/log/lender-gateway/audit.log',
@@ -296,6 +307,8 @@ export const fixture: Overview = {
     ...{ id, group, method, path },
     state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
     until: id === 'inventory.sync' ? before(-650) : null,
+    orderedBy: id === 'inventory.sync' ? 'oncall-anna' : null,
+    orderedAt: id === 'inventory.sync' ? before(250) : null,
     failing: group === 'risk',
     pace: {
       inFlight: index,
@@ -316,10 +329,15 @@ export const fixture: Overview = {
       ),
     },
   })),
+  orders: [
+    { at: before(250), by: 'oncall-anna', text: 'inventory.sync is refused until 02:25:00.' },
+    { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
+  ],
   reloads: [
     {
       at: before(130),
       trigger: 'file',
+      by: null,
       result: 'refused',
       hash: '3f1c0a9be2d4',
       groups: [],
@@ -341,6 +359,7 @@ export const fixture: Overview = {
     {
       at: before(8040),
       trigger: 'file',
+      by: null,
       result: 'applied',
       hash: '3f1c0a9be2d4',
       groups: ['market'],

@@ -145,7 +145,7 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
 
   expect(upstreams).toContain('■ down connection refused 02:07:47 (6 min)')
   expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2×')
-  expect(upstreams).toContain('○ draining by order until 02:25:47')
+  expect(upstreams).toContain('○ draining by oncall-anna until 02:25:47')
   expect(upstreams).toContain(
     'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
   )
@@ -278,11 +278,11 @@ test('how the contract is kept stands in a section, which leads to learning one 
 
 test('until when the contract is learnt has the form of all times of the page', () => {
   const until = `${fixture.at.slice(0, 10)}T23:59:58.000Z`
-  const learning = { by: 'operator', enums: false, until } as const
+  const learning = { by: 'operator', enums: false, until, orderedBy: 'oncall-anna', orderedAt: until } as const
 
   const section = pageSections.contract({ ...fixture, status: { ...fixture.status, learning } })
 
-  expect(visibleText(section.toString())).toContain('Learning by an operator until 23:59:58 .')
+  expect(visibleText(section.toString())).toContain('Learning by oncall-anna until 23:59:58 .')
 })
 
 test('a contract that nothing breaks is said to be so', () => {

@@ -26,7 +26,7 @@ test('the stream begins with the whole page, and has a change with the next tick
   const body = JSON.stringify({ group: 'risk', url: 'http://127.0.0.1:1' })
   await fetchAdmin(`${admin}/endpoints/drain`, 'POST', { body })
   const ticksBefore = client.received().split('event: tick').length
-  const received = await client.until((all) => /by order until/.test(all))
+  const received = await client.until((all) => /by 127.0.0.1 until/.test(all))
 
   expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\nCache-Control: no-store\r\n/)
   for (const name of ['summary', 'findings', 'operations', 'upstreams', 'refusals', 'records'])

@@ -27,7 +27,7 @@ describe('explain --live', () => {
     expect({ code, err, drainResponse: drainResponse.status }).toEqual({ code: 0, err: '', drainResponse: 200 })
     expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
     expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
-    expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by an operator until .* left$`, 'm'))
+    expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by 127.0.0.1 until .* left$`, 'm'))
     expect(below(out)).toMatch(new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed$`, 'm'))
     expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
     expect(below(out)).toMatch(
@@ -60,8 +60,8 @@ describe('explain --live', () => {
     const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
 
     expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
-    expect(refused.out).toMatch(/^market\.insights +REFUSED by an operator until /m)
-    expect(served.out).toMatch(/^leads\.pipeline +served by an operator until /m)
+    expect(refused.out).toMatch(/^market\.insights +REFUSED by 127.0.0.1 until /m)
+    expect(served.out).toMatch(/^leads\.pipeline +served by 127.0.0.1 until /m)
     expect(offline.out).not.toContain('just now')
   })
 

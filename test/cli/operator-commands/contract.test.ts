@@ -36,7 +36,7 @@ test('the contract is learnt, shown to be, stopped and printed as a file', { tim
     err: '',
     out: expect.stringMatching(/^the contract is learnt anew until .*Z\n$/),
   })
-  const shown = /the contract is learnt, with enumerations, by an operator until .*: contract draft prints it/
+  const shown = /the contract is learnt, with enumerations, by 127.0.0.1 until .*: contract draft prints it/
   for (const { out } of [report, status, explained]) expect(out).toMatch(shown)
   expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learnt any more; the draft stays\n' })
   expect(again).toMatchObject({ code: 1, err: expect.stringContaining('it does not learn just now') })

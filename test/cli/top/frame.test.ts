@@ -14,6 +14,8 @@ const operations = allOperations.map(({ id, group, method, path }, n) => ({
   ...{ id, group, method, path, failing: false },
   state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
   until: null,
+  orderedBy: null,
+  orderedAt: null,
   pace: {
     inFlight: n,
     perSecond: n === 0 ? 1234.5 : n / 4,
@@ -53,6 +55,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   },
   operations,
   at: new Date(at).toISOString(),
+  orders: [],
   reloads: [],
   drift: [],
   comparisons: [],

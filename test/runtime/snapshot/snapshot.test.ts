@@ -317,7 +317,7 @@ describe('a configuration', () => {
   test('is overridden, as long as the override holds', async () => {
     const endpoints = new EndpointRegistry()
     const overrides = new Overrides()
-    overrides.operations.set('market.insights', 'refuse', 60_000)
+    overrides.operations.set('market.insights', 'refuse', 60_000, 'anna')
 
     const snapshot = buildSnapshot(
       { ...inputOf(testConfig({ upstream })), overrides: overrides },

@@ -22,8 +22,8 @@ export const contractSection = ({ at, status: { contract, learning }, drift }: O
         commandLinks('contract', learning),
       )
 
-const learningParagraph = (at: string, { by, enums, until }: LearningStatus): Html =>
-  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : 'an operator'}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
+const learningParagraph = (at: string, { by, orderedBy, enums, until }: LearningStatus): Html =>
+  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : (orderedBy ?? 'an operator')}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
 
 type ContractOperation = ContractStatus['operations'][string]
 

@@ -86,8 +86,8 @@ export const operationState = (
       (worstFinding(findings, `upstreams.${group}`) === 'critical' ? 'warning' : null),
   })
 
-const stateCell = (at: string, { goes, until }: OperationRow): Html =>
-  html`${stateBadge(goes)}${until !== null && html` <span class="age">by order until ${timeHtml(at, until)}</span>`}`
+const stateCell = (at: string, { goes, until, orderedBy }: OperationRow): Html =>
+  html`${stateBadge(goes)}${until !== null && html` <span class="age">by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}</span>`}`
 
 /** Renders a rate of errors, which stands out unless it is zero. */
 export const errorRateHtml = (perSecond: number): Html | string =>

@@ -1,6 +1,6 @@
 import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../config/problem.ts'
-import type { Overview, RecentErrorView, ReloadView } from '../../api/overview.ts'
+import type { OrderView, Overview, RecentErrorView, ReloadView } from '../../api/overview.ts'
 import { type BadgeTone, badge, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
 import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
@@ -77,7 +77,10 @@ const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
         bodies: [{ rows: reloads }],
         columns: [
           { title: 'When', cell: (reload) => timeHtml(at, reload.at) },
-          { title: 'By', cell: ({ trigger }) => trigger },
+          {
+            title: 'By',
+            cell: ({ trigger, by }) => (by === null ? trigger : html`${by} <span class="age">${trigger}</span>`),
+          },
           {
             title: 'Result',
             cell: ({ result, held }) => badge(badgeTones[result], held ? 'held back' : result),
@@ -86,6 +89,19 @@ const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
           { title: 'What', kind: 'wide', cell: reloadDetails },
         ],
       })
+
+/** Renders who has ordered what, the newest first. */
+export const ordersSection = ({ at, orders }: Overview): Html =>
+  htmlSection(
+    'orders',
+    'Orders',
+    orders.length === 0
+      ? html`<p>None since the start.</p>`
+      : foldedList('orders-more', orders, (order) => orderItem(at, order), 'order'),
+  )
+
+const orderItem = (at: string, order: OrderView): Html =>
+  html`<li>${timeHtml(at, order.at)} <b>${order.by}</b>: ${order.text}</li>`
 
 const reloadDetails = ({ at, changes, problems }: ReloadView): HtmlValue => [
   foldedList(`reload-${at}-changes`, changes, changeItem, 'change'),
