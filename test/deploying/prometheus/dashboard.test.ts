@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { metricFamilies } from '../../../src/admin/metrics/route.ts'
 import { examples, read } from '../files.ts'
-import { chosen, dashboard, expressions, runbooks } from './dashboard.ts'
+import { chosen, dashboard, expressions, marks, runbooks } from './dashboard.ts'
 
 /** The dashboard that is shipped, as far as it can be judged without Grafana and Prometheus. */
 
@@ -78,10 +78,8 @@ test('it has the panels that people search for', () => {
 })
 
 test('reloads and takebacks are marked, by metrics that there are', () => {
-  const marks = dashboard.annotations.list.flatMap(({ name, expr }) => (expr === undefined ? [] : [{ name, expr }]))
-
   expect(marks.map(({ name }) => name)).toEqual(['Reloads', 'Reloads refused or held back', 'Takebacks'])
-  expect(marks.flatMap(({ expr }) => mentioned(expr)).filter((name) => !names.includes(name))).toEqual([])
+  expect(marks.flatMap(({ expression }) => mentioned(expression)).filter((name) => !names.includes(name))).toEqual([])
 })
 
 test('every link leads to a heading of the docs, wherever they are read', () => {

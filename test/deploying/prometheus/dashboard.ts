@@ -47,11 +47,17 @@ export const expressions = (window: string) =>
     targets.map(({ expr }) => ({ title, expression: chosen(expr, window) })),
   )
 
+/** Lists the expressions of what is marked in every panel, as Prometheus gets them. */
+export const marks = dashboard.annotations.list.flatMap(({ name, expr }) =>
+  expr === undefined ? [] : [{ name, expression: chosen(expr, '1m') }],
+)
+
 /** Puts into an expression what Grafana would. */
-export const chosen = (expression: string, window: string): string =>
-  expression
+export function chosen(expression: string, window: string): string {
+  return expression
     .replaceAll('$__rate_interval', window)
     .replaceAll('$job', '.*')
     .replaceAll('$instance', '.*')
     .replaceAll('$operation', '.+')
     .replaceAll('$client', '.+')
+}

@@ -7,7 +7,7 @@ import { expiryWarningDays } from '../../../src/shared/expiry-warning.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
 import { type Case, cases } from './cases.ts'
-import { runbooks } from './dashboard.ts'
+import { expressions, marks, runbooks } from './dashboard.ts'
 
 const promtool = await needProgram('promtool')
 
@@ -88,6 +88,28 @@ describe.skipIf(promtool.missing)('promtool', () => {
     const { code, output } = await run('check', 'config', '--syntax-only', join(folder, 'prometheus.yml'))
 
     expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('is valid') })
+  })
+
+  test('takes every expression of the dashboard, and of its marks', async () => {
+    const all = [...expressions('1m'), ...marks].map(({ expression: expr }, n) => ({ record: `job:panel:${n}`, expr }))
+    const folder = scratch({ 'panels.json': JSON.stringify({ groups: [{ name: 'dashboard', rules: all }] }) })
+
+    expect(await run('check', 'rules', join(folder, 'panels.json'))).toMatchObject({ code: 0 })
+    expect(all.length).toBeGreaterThan(80)
+  })
+
+  test('has a mark for a takeback when it happens, and not for as long as it lasts', async () => {
+    const expr = marks.find(({ name }) => name === 'Takebacks')?.expression ?? ''
+    const labels = '{job="lender-gateway", instance="a:9901", group="risk"}'
+    const takenBack = `lender_gateway_candidate_taken_back${labels}`
+    const exp_samples = [{ labels: takenBack, value: 1 }]
+    const tests = [
+      { expr, eval_time: '4m', exp_samples: [] },
+      { expr, eval_time: '5m', exp_samples },
+      { expr, eval_time: '7m', exp_samples: [] },
+    ]
+
+    expect(await evaluate([{ series: { [takenBack]: '0x4 1x10' }, tests }])).toMatchObject({ code: 0 })
   })
 
   test('sees that a rule which is broken is broken', async () => {
