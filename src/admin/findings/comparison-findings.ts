@@ -1,8 +1,9 @@
+import type { DifferenceRow } from '../../observe/candidate/comparison-report.ts'
 import { type Group, groups } from '../../operations.ts'
 import { formatShare } from '../../units.ts'
 import { describeMore, describePlace } from '../api/describe-comparison.ts'
 import { sumComparison } from '../api/upstream-status.ts'
-import { createFinding, type Finding } from './finding.ts'
+import { createFinding, type Finding, unknownPlaces } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // Of fewer a share says little.
@@ -22,9 +23,15 @@ const differingAnswers = (group: Group, { config, report }: FindingInputs): Find
   if (recent.compared < minCompared || recent.equal >= minEqual * recent.compared) return null
   const differing = recent.compared - recent.equal
   const rows = comparison.rows.filter((row) => row.recent > 0)
-  const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)
-  const cause = `${formatShare(differing, recent.compared)} of the answers of the candidate differ from those of the primary (${differing} of ${recent.compared} compared in the last 5 minutes): ${places.join(', ')}${describeMore(rows.length - maxPlaces)}`
+  const cause = `${formatShare(differing, recent.compared)} of the answers of the candidate differ from those of the primary (${differing} of ${recent.compared} compared in the last 5 minutes): ${placesPhrase(rows, comparison.others > 0)}`
   const since = Math.min(...rows.map(({ firstAt }) => firstAt))
   const options = { since: Number.isFinite(since) ? since : null, command: `lender-gateway shift report ${group}` }
   return createFinding('warning', `upstreams.${group}.candidate`, cause, options)
+}
+
+/** Names how the answers differ, the worst first. `hasOthers`: also in ways that have no row. */
+const placesPhrase = (rows: readonly DifferenceRow[], hasOthers: boolean): string => {
+  if (rows.length === 0) return unknownPlaces
+  const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)
+  return `${places.join(', ')}${describeMore(hasOthers ? null : rows.length - maxPlaces)}`
 }

@@ -3,7 +3,7 @@ import type { DriftReport, DriftRow, RecentDrift } from '../../observe/contract/
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatShare } from '../../units.ts'
 import { formatTimeOfDay } from '../format-time.ts'
-import { createFinding, type Finding, type Severity } from './finding.ts'
+import { createFinding, type Finding, type Severity, unknownPlaces } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // As for failures at an endpoint: fewer in five minutes may be a hiccup.
@@ -63,7 +63,7 @@ const placesPhrase = ({ rows }: DriftReport, { operation, direction, endpoint, b
   const ofEndpoint = direction === 'response' ? own.filter(({ example }) => example.endpoint === endpoint) : own
   const shown = ofEndpoint.length > 0 ? ofEndpoint : own
   const [last] = shown.toSorted((a, b) => b.lastAt - a.lastAt)
-  if (last === undefined) return 'where is not known, since the table is full'
+  if (last === undefined) return unknownPlaces
   const places = shown.slice(0, maxPlaces).map(placeText).join(', ')
   const more = shown.length - maxPlaces
   const who = direction === 'request' ? `; the last one of ${last.example.client}` : ''

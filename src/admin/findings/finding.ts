@@ -108,6 +108,9 @@ export const wherePhrase = ({ where }: { readonly where: string | null }): strin
 export const joinWithAnd = (names: readonly string[]): string =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
+/** What a finding says instead of places that are not known. */
+export const unknownPlaces = 'where is not known, since the table is full'
+
 /** Merges equal findings about several groups (`upstreams.GROUP`) into one. */
 export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
   groupByKey(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {

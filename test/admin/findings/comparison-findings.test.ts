@@ -92,6 +92,17 @@ test('a candidate that was mended is none any more after five minutes', () => {
   expect(findingsOf(counts)).toEqual([])
 })
 
+test('when the table is full, further ways are many, and places may be unknown', () => {
+  const counts = createCounts()
+  for (let n = 0; n < 201; n++) compare(counts, 0, 1, `m${String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26))}`)
+  const full = findingsOf(counts)[0]?.cause
+  vi.advanceTimersByTime(310_000)
+  compare(counts, 0, 20, 'grade')
+
+  expect(full).toMatch(/ in 1, and there are many more ways$/)
+  expect(findingsOf(counts)[0]?.cause).toMatch(/ in the last 5 minutes\): where is not known, since the table is full$/)
+})
+
 test('three places are named', () => {
   const counts = createCounts()
   for (const name of ['a', 'b', 'c', 'd', 'e']) compare(counts, 0, 10, name)
