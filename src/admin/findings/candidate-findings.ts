@@ -99,7 +99,7 @@ const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: F
   const causes = getUpstreamErrors(group, seen)
   return [
     ...endpoints.flatMap((each) => endpointFindings(group, each, causes, seen)),
-    ...clientErrorFindings(group, seen),
+    ...clientErrorFindings(group, seen, describeSide(group, 'candidate')),
   ]
 }
 

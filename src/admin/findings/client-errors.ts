@@ -15,15 +15,19 @@ const minCertainty = 5
 /**
  * Finds the endpoints that answer far more of their requests with a 4xx than the others of their group. That is no
  * failure, and ejects none of them: each such response may be the client's fault. But clients do not choose the
- * endpoint, so all have the same share of those.
+ * endpoint, so all have the same share of those. `name`: the upstream's, as a sentence has it.
  */
-export const clientErrorFindings = (group: Group, { report }: FindingInputs): readonly Finding[] => {
+export const clientErrorFindings = (
+  group: Group,
+  { report }: FindingInputs,
+  name: string = group,
+): readonly Finding[] => {
   const active = report.upstreams[group].endpoints.filter(({ state }) => state.name !== 'draining')
   return active.flatMap((each) => {
     const own = each.recentResponses
     const others = sumResponses(active.filter((other) => other !== each))
     if (!isOutlier(own, others)) return []
-    const cause = `${each.url} answers ${percent(own)} of its requests with a 4xx, the other endpoints of ${group} ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`
+    const cause = `${each.url} answers ${percent(own)} of its requests with a 4xx, the other endpoints of ${name} ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`
     const command = `lender-gateway endpoint drain ${group} ${each.url}`
     return [createFinding('warning', `upstreams.${group}`, cause, { command })]
   })

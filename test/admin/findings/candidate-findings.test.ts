@@ -80,6 +80,14 @@ test('an expired certificate is a warning, though the gateway verifies it', () =
   ])
 })
 
+test('an endpoint that answers more with a 4xx is compared with the others of the candidate', () => {
+  const answering = (clientErrors: number) => ({ recentResponses: { requests: 100, clientErrors } })
+
+  expect(found([answering(96), { url: `${next}1`, ...answering(2) }])).toEqual([
+    ['warning', about, expect.stringContaining('with a 4xx, the other endpoints of the candidate of risk 2 % (')],
+  ])
+})
+
 test('it is slow by its own timeouts', () => {
   expect(found([{ latencyMs: 600 }])).toEqual([
     ['warning', about, expect.stringContaining('is given up after 1s (timeouts.headers)')],
