@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
-import type { Operation } from '../../operations.ts'
+import { type Operation, sides } from '../../operations.ts'
 import { listSides } from '../../sides.ts'
 import type { OpenApiNode } from './openapi-node.ts'
 import { hasRate } from './possible-failures.ts'
@@ -122,4 +122,11 @@ const baseFields = (config: Config): readonly ResponseField[] => {
 const layerFields = (operation: Operation, config: Config): readonly ResponseField[] => [
   ...(config.tracing?.serverTiming ? [serverTiming] : []),
   ...(hasRate(operation, config) ? [rateLimitPolicy, rateLimit] : []),
+  ...sideFields(operation, config),
 ]
+
+/** Lists the field that names the side, where the file asks for one. It is left out while the group has no sides. */
+const sideFields = ({ group }: Operation, { upstreams }: Config): readonly ResponseField[] => {
+  const expose = upstreams[group].candidate?.expose ?? null
+  return expose === null ? [] : [field(expose, 'Side', 'Which upstream has served the request.', { enum: sides })]
+}

@@ -190,6 +190,20 @@ test.each(cases)('$status for $what fits its description', async ({ status, code
   expect(deviations(response, documentOf(all), operationOf(request))).toEqual([])
 })
 
+test.each([200, 502])('%i of a group whose responses name the side fits its description', async (status) => {
+  const { url } =
+    status === 200 ? await httpUpstream((_, response) => response.end('{}')) : { url: 'http://127.0.0.1:1' }
+  const candidate = { endpoints: [url], share: '100%', expose: 'X-Upstream-Side' }
+  const settings = { upstreams: { market: { endpoints: [url], candidate } } }
+  const { port } = await bootGateway(settings)
+
+  const { response } = parseResponse(await exchangeRaw(port, get()), 'GET') ?? { response: null }
+
+  expect(response?.status).toBe(status)
+  expect(response && headerValues(response, 'x-upstream-side')).toHaveLength(1)
+  expect(response && deviations(response, documentOf(settings), operationOf(get()))).toEqual([])
+})
+
 /** Writes a contract in which a score takes a number, and gives one. */
 const writeContract = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'contract-'))
