@@ -147,6 +147,15 @@ export const createLineRewriter = ({
   }
 }
 
+/** Parses a line of any format; finds a member by its name in pino's lines. Throws when the line is no JSON object. */
+export const parseLogLine = (line: string): ((name: string) => unknown) => {
+  const members: Readonly<Record<string, unknown>> = JSON.parse(line)
+  if ('msg' in members) return (name) => members[name]
+  if ('message' in members) return (name) => members[fieldNameIn('ecs', name)]
+  const all = { ...members, ...Object(members.Attributes) }
+  return (name) => all[fieldNameIn('otel', name)]
+}
+
 const toJson = (value: unknown): string => (typeof value === 'number' ? String(value) : JSON.stringify(value))
 
 /** Renders each element as text: a store of documents takes values of one type for one name, and these have several. */

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
 import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from '../../observe/audit/chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../observe/audit/chain-verifier.ts'
+import { parseLogLine } from '../../observe/log-format.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 
 interface AuditVerifyInputs {
@@ -115,9 +116,10 @@ const readCheckpoints = async (checkpointOrFile: string): Promise<readonly Check
 
 const parseCheckpoint = (line: string): Checkpoint | null => {
   try {
-    const { msg, chain, count, hash } = JSON.parse(line)
-    const isOne = msg === 'audit checkpoint' && typeof chain === 'string' && typeof hash === 'string'
-    return isOne && Number.isSafeInteger(count) ? { chain, count, hash } : null
+    const field = parseLogLine(line)
+    const [chain, count, hash] = [field('chain'), field('count'), field('hash')]
+    if (field('msg') !== 'audit checkpoint' || typeof chain !== 'string' || typeof hash !== 'string') return null
+    return typeof count === 'number' && Number.isSafeInteger(count) ? { chain, count, hash } : null
   } catch {
     return null
   }

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { verifyAuditLog } from '../../../src/cli/commands/audit-verify.ts'
 import { nextLinePrefix } from '../../../src/observe/audit/chain.ts'
+import { createLineRewriter } from '../../../src/observe/log-format.ts'
+import { testConfig } from '../../helpers/gateway.ts'
 import { sample } from '../../observe/audit/sample-audit-log.ts'
 import { runCommand } from '../scripted-admin.ts'
 
@@ -76,6 +78,19 @@ test('a malformed checkpoint is not taken for one', async () => {
   })
   writeFileSync(log, line({ chain: link.chain, count: link.count, hash: link.mac }))
   expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
+})
+
+test.each(['ecs', 'otel'] as const)('checkpoints are read from a log by %s as well', async (format) => {
+  const { link } = first
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const log = join(folder, 'gateway.log')
+  const rewrite = createLineRewriter(testConfig({ log: { format } }))
+  const line = { level: 30, time: 0, chain: link.chain, count: link.count, hash: link.mac, msg: 'audit checkpoint' }
+  writeFileSync(log, rewrite?.(JSON.stringify(line)) ?? '')
+
+  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
+  expect(await verifies({ 'audit.log': first.text.slice(0, -400) }, [log])).toMatchObject({ code: 1 })
 })
 
 test.each([
