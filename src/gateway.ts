@@ -20,7 +20,7 @@ import { type HowToApply, type LoadedConfig, Reloader } from './runtime/reload/r
 import type { NotServingReason } from './runtime/report/status-report.ts'
 import { SharedShifts } from './runtime/shift/shared-shifts.ts'
 import { logShift } from './runtime/shift/shift-log.ts'
-import type { PreparedShifts } from './runtime/shifts.ts'
+import type { PreparedShifts, ShiftsView } from './runtime/shifts.ts'
 import type { SnapshotInput } from './runtime/snapshot/build-snapshot.ts'
 import { createDataPlane } from './runtime/snapshot/data-plane.ts'
 import { SandboxOnDemand } from './sandbox/sandbox-on-demand.ts'
@@ -87,6 +87,8 @@ class GatewayRuntime {
   readonly #overrides: Overrides
   readonly #guard: CandidateGuard
   readonly #sharedShifts: SharedShifts
+  /** As the processes that serve have them: an order, a step or what Redis says comes into effect a little later. */
+  #shiftsInEffect: ShiftsView
   readonly #reloader: Reloader
   readonly #configWatcher: FileWatcher
   readonly #sandbox = new SandboxOnDemand()
@@ -106,7 +108,12 @@ class GatewayRuntime {
       reapply: (isUrgent) => this.#reloader.reapply(isUrgent),
       isClosing: () => this.#draining,
     })
-    this.#guard = new CandidateGuard({ shifts: this.#overrides.shifts, config: () => this.#reloader.config })
+    this.#shiftsInEffect = this.#overrides.shifts
+    this.#guard = new CandidateGuard({
+      shifts: this.#overrides.shifts,
+      shiftsInEffect: () => this.#shiftsInEffect,
+      config: () => this.#reloader.config,
+    })
     this.#sharedShifts = new SharedShifts(this.#overrides.shifts, (level, event, fields) => log[level](fields, event))
     this.#reloader = new Reloader({
       file,
@@ -250,6 +257,7 @@ class GatewayRuntime {
 
   #commitShifts(shifts: PreparedShifts): void {
     shifts.commit()
+    this.#shiftsInEffect = shifts.view
     const { log } = this.#options
     for (const group of shifts.takenUp) {
       const state = shifts.view.get(group)

@@ -5,15 +5,17 @@ import { judgeCandidate } from '../observe/candidate/guard/guard-judge.ts'
 import { GuardWindow } from '../observe/candidate/guard/guard-window.ts'
 import { describeVerdict } from '../observe/candidate/guard/guard-words.ts'
 import { type Group, groups } from '../operations.ts'
-import { guardEra } from './pipeline/candidate-layers.ts'
-import type { Shifts } from './shifts.ts'
+import { guardEra } from './shift/shift-state.ts'
+import type { Shifts, ShiftsView } from './shifts.ts'
 
 /** Takes what one process has counted. */
 export type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
 
 /** What a guard acts on. */
 export interface CandidateGuardOptions {
-  readonly shifts: Pick<Shifts, 'get' | 'takeBack'>
+  readonly shifts: Pick<Shifts, 'takeBack'>
+  /** Returns the shifts that are in effect: what processes count, they count under these. */
+  shiftsInEffect(): Pick<ShiftsView, 'get'>
   /** Returns the configuration that runs. */
   config(): Pick<Config, 'upstreams'>
 }
@@ -67,7 +69,7 @@ export class CandidateGuard {
     const isKnown = known?.windowMs === rules.window
     const window = isKnown ? known.window : new GuardWindow(rules.window)
     if (!isKnown) this.#windows.set(group, { windowMs: rules.window, window })
-    window.begin(guardEra(this.#options.shifts.get(group)))
+    window.begin(guardEra(this.#options.shiftsInEffect().get(group)))
     return window
   }
 

@@ -1,8 +1,8 @@
 /** When the guard acts, on a clock that is not real. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { CandidateGuard } from '../../src/runtime/candidate-guard.ts'
-import { guardEra } from '../../src/runtime/pipeline/candidate-layers.ts'
 import { listShiftPlans } from '../../src/runtime/shift/shift-plan.ts'
+import { guardEra } from '../../src/runtime/shift/shift-state.ts'
 import { Shifts } from '../../src/runtime/shifts.ts'
 import { testConfig } from '../helpers/gateway.ts'
 import { reportOf, type SideEvents } from '../observe/candidate/guard/side-events.ts'
@@ -21,14 +21,24 @@ const bad: readonly SideEvents[] = [
 ]
 
 /** Opens the guard of a candidate of `market`, whose shift is real. */
-const open = (own: object) => {
+const open = (candidate: object) => {
   const settings = {
-    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://b'], ...own } } },
+    upstreams: { market: { endpoints: ['http://a'], candidate: { endpoints: ['http://b'], ...candidate } } },
   }
   let config = testConfig(settings)
-  const shifts = new Shifts()
-  shifts.prepare(listShiftPlans(config)).commit()
-  const guard = new CandidateGuard({ shifts, config: () => config })
+  const shifts = new Shifts(() => apply())
+  let inEffect = shifts.prepare({}).view
+  /** Puts what holds into effect, as a gateway does. */
+  const apply = (): void => {
+    if (!own.isApplied) return
+    const prepared = shifts.prepare(listShiftPlans(config))
+    prepared.commit()
+    inEffect = prepared.view
+  }
+  const own = { isApplied: true }
+  apply()
+  const shiftsInEffect = vi.fn(() => inEffect)
+  const guard = new CandidateGuard({ shifts, shiftsInEffect, config: () => config })
   opened.push(() => {
     guard.close()
     shifts.clear()
@@ -36,13 +46,17 @@ const open = (own: object) => {
   return {
     shifts,
     guard,
-    /** Reports what a worker has counted, with the share that holds now. */
-    report: (events: readonly SideEvents[], source = 'one', era = guardEra(shifts.get('market'))) =>
+    shiftsInEffect,
+    apply,
+    /** Has nothing come into effect, as while a worker hangs. */
+    hang: () => Object.assign(own, { isApplied: false }),
+    /** Reports what a worker has counted, with the share that is in effect. */
+    report: (events: readonly SideEvents[], source = 'one', era = guardEra(inEffect.get('market'))) =>
       guard.add(source, [reportOf(events, era)]),
     state: () => shifts.get('market'),
     edit(more: object) {
       config = testConfig({ ...settings, ...more })
-      shifts.prepare(listShiftPlans(config)).commit()
+      apply()
     },
   }
 }
@@ -60,15 +74,14 @@ test('what all processes report together is judged within a second', () => {
 })
 
 test('nothing is judged while nothing is reported, and no timer is left', () => {
-  const { report, shifts } = open({ share: '50%' })
-  const looked = vi.spyOn(shifts, 'get')
+  const { report, shiftsInEffect } = open({ share: '50%' })
 
   report([{ answered: 1 }])
   vi.advanceTimersByTime(1000)
-  looked.mockClear()
+  shiftsInEffect.mockClear()
   vi.advanceTimersByTime(60_000)
 
-  expect(looked).not.toHaveBeenCalled()
+  expect(shiftsInEffect).not.toHaveBeenCalled()
   expect(vi.getTimerCount()).toBe(0)
 })
 
@@ -98,14 +111,38 @@ test('a step begins anew: what was counted before is no evidence, also when it c
   expect(state()).toMatchObject({ share: 0, isStopped: true })
 })
 
+test('what another gateway says of the same share changes nothing for what is counted here', () => {
+  const { report, state, shifts } = open({ share: '50%' })
+  const own = shifts.toKeep('market')
+  if (own === null) throw new Error('market has a candidate')
+
+  shifts.takeUp('market', own.digest, { record: { ...own.record, since: own.record.since - 300 }, ageMs: 0 })
+  report(bad)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+})
+
+test('a step that is not in effect yet is not guarded yet, and the one before it is', () => {
+  const { report, state, hang } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
+
+  hang()
+  vi.advanceTimersByTime(10_000)
+  report(bad)
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ isStopped: true, step: { reached: 2 } })
+})
+
 test('taken back, the steps go no further; resumed, they begin at the first, and are judged by what comes then', () => {
-  const { report, state, shifts } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
+  const { report, state, shifts, apply } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
   report(bad)
   vi.advanceTimersByTime(1000)
   vi.advanceTimersByTime(60_000)
   expect(state()).toMatchObject({ share: 0, step: { reached: 1, nextAt: null } })
 
   shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null })
+  apply()
   report([{ answered: 1 }])
   vi.advanceTimersByTime(1000)
   expect(state()).toMatchObject({ share: 0.1, isStopped: false, step: { reached: 1 } })

@@ -17,7 +17,6 @@ import { defaultIpv6Prefix } from '../../shared/exchange/request-owner.ts'
 import { formatDuration, formatMultiple } from '../../units.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { CandidateUse } from '../shift/candidate-use.ts'
-import type { ShiftState } from '../shift/shift-state.ts'
 import { keyFieldOf } from './idempotency-layer.ts'
 
 /** Creates the layer that decides the side of each exchange of a group. */
@@ -36,13 +35,6 @@ export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
 /** Describes when the candidate is taken back, as the file would write it. */
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
   `errors: ${formatMultiple(errors)}, latency: ${formatMultiple(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
-
-/**
- * Names how much goes to a candidate, and since when. What was counted while it was another share is no evidence for
- * this one.
- */
-export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null): string =>
-  shift === null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
 
 /** Creates what the guard of a group counts with. `counts` left out: nothing is reported. */
 export const createGuardOptions = (

@@ -15,7 +15,6 @@ import {
   createGuardOptions,
   createRetryAllowance,
   createSend,
-  guardEra,
   withoutExposedField,
 } from '../pipeline/candidate-layers.ts'
 import { composeLayers } from '../pipeline/layer-stack.ts'
@@ -29,6 +28,7 @@ import { acquireAddressLimiter } from '../resources/rate-limits.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { nullTracerLease, type TracerRegistry } from '../resources/tracer-registry.ts'
 import { type CandidateUse, findCandidateUse } from '../shift/candidate-use.ts'
+import { guardEra } from '../shift/shift-state.ts'
 import { carryOver } from './carry-over.ts'
 import { openShadow } from './open-shadow.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
