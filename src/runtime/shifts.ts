@@ -1,15 +1,17 @@
+import { LRUCache } from 'lru-cache'
 import { CoalescedTimer, epochMs, now } from '../clock.ts'
 import { type Group, groups } from '../operations.ts'
 import {
   changedKeys,
   type FindKeptShift,
   hasSameEffect,
+  isKnownStop,
   type KeptShift,
   mergeRecords,
-  type OwnChanges,
   type ShiftToKeep,
   takeUpKept,
 } from './shift/kept-shift.ts'
+import { createEntry, effectiveRecord, type ShiftEntry, toState } from './shift/shift-entry.ts'
 import { applyOrder, type ShiftOrder, type ShiftWords } from './shift/shift-order.ts'
 import type { ShiftPlan, ShiftPlans } from './shift/shift-plan.ts'
 import {
@@ -30,9 +32,11 @@ export interface ShiftsView {
   readonly all: readonly (readonly [Group, ShiftState])[]
 }
 
-/** A change that can be undone, because it could not be put into effect. What has come since stays. */
+/** A change that is put into effect. Until it is confirmed, other gateways do not learn of it, except of an abort. */
 export interface ShiftChange {
-  readonly state: ShiftState
+  /** Notes that it is in effect. Returns how it stands then: something may have gone before it. */
+  confirm(): ShiftState
+  /** Undoes it, because it could not be put into effect. What has come since stays. */
   undo(): void
 }
 
@@ -46,18 +50,6 @@ export interface PreparedShifts {
   /** The groups that stand otherwise than they would begin, by what is kept elsewhere. */
   readonly takenUp: readonly Group[]
   commit(): void
-}
-
-interface ShiftEntry {
-  readonly plan: ShiftPlan
-  readonly timer: CoalescedTimer
-  record: ShiftRecord
-  /** When the record was true: monotonic, and by the wall clock. */
-  at: number
-  epoch: number
-  /** Another one with each change, but not as time goes by. */
-  revision: number
-  readonly changes: OwnChanges
 }
 
 // Node's timers end at 2^31 ms.
@@ -76,7 +68,7 @@ export class Shifts implements ShiftsView {
   readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
   readonly #entries = new Map<Group, ShiftEntry>()
   /** What was stopped and then replaced in the file, by group and digest: a rollback does not set it going again. */
-  readonly #stopped = new Map<string, ShiftRecord>()
+  readonly #stopped = new LRUCache<string, ShiftRecord>({ max: maxStopped })
 
   /** `onNews` is called when something has come about that no operator said, and is to be put into effect. */
   constructor(onNews: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {}) {
@@ -94,9 +86,27 @@ export class Shifts implements ShiftsView {
     return [...this.#entries].map(([group, entry]) => [group, toState(entry)])
   }
 
-  /** Carries an operator's order out. Throws when the group has no candidate. */
+  /**
+   * Carries an operator's order out. An abort holds at once, the others hold for this gateway until they are confirmed.
+   * Throws when the group has no candidate.
+   */
   order(group: Group, order: ShiftOrder, words: ShiftWords): ShiftChange {
-    return this.#change(group, (record, plan, epoch) => applyOrder(record, plan, order, words, epoch))
+    const entry = this.#settled(group)
+    const { plan, epoch } = entry
+    const change = (record: ShiftRecord): ShiftRecord => applyOrder(record, plan, order, words, epoch)
+    if (order.kind === 'abort') return this.#change(group, entry, change)
+    const pending = { change, knownStop: entry.record.stop, at: epoch }
+    entry.pending = pending
+    const isPending = (): boolean => this.#entries.get(group) === entry && entry.pending === pending
+    return {
+      confirm: () => {
+        if (isPending()) this.#change(group, this.#settled(group), change)
+        return toState(entry)
+      },
+      undo: () => {
+        if (isPending()) entry.pending = null
+      },
+    }
   }
 
   /** Returns how it would stand after an order. Null: the group has no candidate. */
@@ -104,7 +114,7 @@ export class Shifts implements ShiftsView {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
     const [{ plan }, epoch] = [entry, epochMs()]
-    const { record } = advance(entry.record, plan, now() - entry.at, epoch)
+    const { record } = advance(effectiveRecord(entry), plan, now() - entry.at, epoch)
     return toShiftState(applyOrder(record, plan, order, { by: null, reason: null }, epoch), plan, epoch)
   }
 
@@ -115,8 +125,9 @@ export class Shifts implements ShiftsView {
   takeBack(group: Group, reason: string): boolean {
     if (this.get(group)?.isStopped !== false) return false
     const stop = { cause: 'guard', by: null, reason } as const
-    const { state } = this.#change(group, (record, _, since) => withStop(record, { ...stop, since }))
-    this.#onNews(group, 'taken back', state)
+    const entry = this.#settled(group)
+    this.#change(group, entry, (record) => withStop(record, { ...stop, since: entry.epoch }))
+    this.#onNews(group, 'taken back', toState(entry))
     return true
   }
 
@@ -136,21 +147,7 @@ export class Shifts implements ShiftsView {
         const record = takeUpKept(findKept(group, plan), plan, epoch, stopped)
         if (!isHeld(record) && !hasSameEffect(record, stopped ?? beginRecord(plan, epoch), plan, epoch))
           takenUp.push(group)
-        const timer = new CoalescedTimer(() => this.#onDue(group))
-        return [
-          [
-            group,
-            {
-              plan,
-              timer,
-              record,
-              at,
-              epoch,
-              revision: 0,
-              changes: { keys: new Set(), knownStop: null, at: 0 },
-            } satisfies ShiftEntry,
-          ] as const,
-        ]
+        return [[group, createEntry(plan, record, new CoalescedTimer(() => this.#onDue(group)), at, epoch)] as const]
       }),
     )
     const kept = (group: Group): ShiftState | null => (plans[group] === undefined ? null : this.get(group))
@@ -177,7 +174,10 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** Returns the record of a group, to be kept elsewhere. Null: the group has no candidate. */
+  /**
+   * Returns the record of a group, to be kept elsewhere: without an order that is not in effect yet. Null: the group
+   * has no candidate.
+   */
   toKeep(group: Group): ShiftToKeep | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -200,13 +200,16 @@ export class Shifts implements ShiftsView {
     const entry = this.#entries.get(group)
     if (entry === undefined || entry.plan.digest !== digest) return
     this.#settle(group, entry)
-    const { plan, epoch, record, changes } = entry
+    const { plan, epoch, record, pending, changes } = entry
     const current = takeUpKept(kept, plan, epoch)
     entry.record = mergeRecords(current, record, changes)
     // What is kept elsewhere does not know of it.
     if (changes.keys.size > 0 || current.step !== kept?.record.step) entry.revision++
+    const { stop } = entry.record
+    if (pending !== null && stop !== null && !isKnownStop(stop, pending)) entry.pending = null
     this.#arm(entry)
-    if (!hasSameEffect(entry.record, record, plan, epoch)) this.#onNews(group, 'taken up', toState(entry))
+    if (entry.pending !== pending || !hasSameEffect(entry.record, record, plan, epoch))
+      this.#onNews(group, 'taken up', toState(entry))
   }
 
   /** Forgets everything, so that no timer is left. */
@@ -218,32 +221,38 @@ export class Shifts implements ShiftsView {
     timer.clear()
     this.#entries.delete(group)
     if (record.stop === null) return
-    const key = stoppedKey(group, plan)
-    this.#stopped.delete(key)
-    this.#stopped.set(key, { ...record, order: null, pause: null })
-    for (const oldest of this.#stopped.keys()) if (this.#stopped.size > maxStopped) this.#stopped.delete(oldest)
+    this.#stopped.set(stoppedKey(group, plan), { ...record, order: null, pause: null })
   }
 
-  #change(group: Group, change: (record: ShiftRecord, plan: ShiftPlan, epoch: number) => ShiftRecord): ShiftChange {
+  /** Brings the record of a group up to now. Throws when it has no candidate. */
+  #settled(group: Group): ShiftEntry {
     const entry = this.#entries.get(group)
     if (entry === undefined) throw new Error(`${group} has no candidate`)
     this.#settle(group, entry)
+    return entry
+  }
+
+  /** Changes a record that is up to now, in place of an order that is pending. */
+  #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord): ShiftChange {
     const before = entry.record
-    const changed = change(before, entry.plan, entry.epoch)
-    entry.record = changed
-    this.#arm(entry)
-    for (const key of changedKeys(before, changed)) entry.changes.keys.add(key)
-    Object.assign(entry.changes, { knownStop: before.stop, at: entry.epoch })
-    this.#noteChange(entry)
+    const changed = change(before)
+    Object.assign(entry, { record: changed, pending: null })
     const undo = (): void => {
       // What has come since knows of this change already.
       if (this.#entries.get(group) !== entry || entry.record !== changed) return
       entry.record = before
       this.#settle(group, entry)
-      this.#arm(entry)
-      this.#noteChange(entry)
+      this.#noteReplaced(entry, changed)
     }
-    return { state: toState(entry), undo }
+    this.#noteReplaced(entry, before)
+    return { confirm: () => toState(entry), undo }
+  }
+
+  #noteReplaced(entry: ShiftEntry, before: ShiftRecord): void {
+    this.#arm(entry)
+    for (const key of changedKeys(before, entry.record)) entry.changes.keys.add(key)
+    entry.changes = { ...entry.changes, knownStop: before.stop, at: entry.epoch }
+    this.#noteChange(entry)
   }
 
   #onDue(group: Group): void {
@@ -274,7 +283,5 @@ export class Shifts implements ShiftsView {
     entry.timer.set(left === null ? null : Math.min(Math.max(1, Math.ceil(left - (now() - entry.at))), maxTimerMs))
   }
 }
-
-const toState = ({ record, plan, epoch }: ShiftEntry): ShiftState => toShiftState(record, plan, epoch)
 
 const stoppedKey = (group: Group, { digest }: ShiftPlan): string => `${group} ${digest}`

@@ -141,7 +141,7 @@ test('taken back, the steps go no further; resumed, they begin at the first, and
   vi.advanceTimersByTime(60_000)
   expect(state()).toMatchObject({ share: 0, step: { reached: 1, nextAt: null } })
 
-  shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null })
+  shifts.order('market', { kind: 'resume' }, { by: 'operator', reason: null }).confirm()
   apply()
   report([{ answered: 1 }])
   vi.advanceTimersByTime(1000)

@@ -51,7 +51,7 @@ describe('the file', () => {
 
   test('with another candidate forgets what was said of the one before, and leaves no timer', () => {
     const { shifts, share } = open(stepped())
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
 
     shifts.prepare({ risk: plan({ digest: 'b' }) }).commit()
     const other = share()
@@ -65,7 +65,7 @@ describe('the file', () => {
   test('that is read again with the same candidate changes nothing', () => {
     const { shifts } = open(stepped())
     vi.advanceTimersByTime(16 * minute)
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
     const before = shifts.get('risk')
     vi.advanceTimersByTime(minute)
 
@@ -76,7 +76,7 @@ describe('the file', () => {
 
   test('says how it will stand with the plans of the next file, and changes nothing yet', () => {
     const { shifts, share } = open(plan())
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
 
     const same = shifts.prepare({ risk: plan() }).view
     const other = shifts.prepare({ risk: plan({ digest: 'b', share: 0.2 }), market: stepped() }).view
@@ -152,10 +152,10 @@ describe('steps', () => {
     const { shifts, share } = open(stepped())
     vi.advanceTimersByTime(10 * minute)
 
-    shifts.order('risk', { kind: 'pause', ttlMs: null }, words)
+    shifts.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
     vi.advanceTimersByTime(600 * minute)
     const paused = shifts.get('risk')
-    shifts.order('risk', { kind: 'resume' }, words)
+    shifts.order('risk', { kind: 'resume' }, words).confirm()
     vi.advanceTimersByTime(5 * minute - 1)
     const before = share()
     vi.advanceTimersByTime(1)
@@ -167,7 +167,7 @@ describe('steps', () => {
   test('go on when a pause has ended', () => {
     const { shifts, news, share } = open(stepped())
 
-    shifts.order('risk', { kind: 'pause', ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'pause', ttlMs: 60 * minute }, words).confirm()
     vi.advanceTimersByTime(60 * minute)
     const ended = shifts.get('risk')?.paused
     vi.advanceTimersByTime(15 * minute)
@@ -182,7 +182,7 @@ describe('an order', () => {
   test('goes before the file, and says what holds when it ends', () => {
     const { shifts, news, share } = open(plan())
 
-    const { state } = shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words)
+    const state = shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words).confirm()
     vi.advanceTimersByTime(60 * minute - 1)
     const held = share()
     vi.advanceTimersByTime(1)
@@ -197,9 +197,9 @@ describe('an order', () => {
 
   test('replaces another one, and its time', () => {
     const { shifts, news, share } = open(plan())
-    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 10 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 10 * minute }, words).confirm()
 
-    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words).confirm()
     vi.advanceTimersByTime(59 * minute)
 
     expect(share()).toBe(0.1)
@@ -209,7 +209,7 @@ describe('an order', () => {
   test('that ends leaves its clients where they are while there are steps, which go on from there', () => {
     const { shifts, share } = open(stepped())
 
-    const { state } = shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words)
+    const state = shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words).confirm()
     vi.advanceTimersByTime(60 * minute)
     const ended = shifts.get('risk')
     vi.advanceTimersByTime(15 * minute)
@@ -223,7 +223,7 @@ describe('an order', () => {
     const { shifts, share } = open(stepped())
     vi.advanceTimersByTime(31 * minute)
 
-    shifts.order('risk', { kind: 'to', share: 0.01, ttlMs: 5 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.01, ttlMs: 5 * minute }, words).confirm()
     vi.advanceTimersByTime(5 * minute)
     const ended = share()
     vi.advanceTimersByTime(15 * minute - 1)
@@ -236,7 +236,7 @@ describe('an order', () => {
   test('does not hold up a start that the file has set', () => {
     const { shifts, share } = open(stepped({ steps: steps(start + 10 * minute) }))
 
-    shifts.order('risk', { kind: 'to', share: 0.001, ttlMs: 20 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.001, ttlMs: 20 * minute }, words).confirm()
     vi.advanceTimersByTime(20 * minute)
 
     expect(share()).toBe(0.01)
@@ -244,7 +244,7 @@ describe('an order', () => {
 
   test('that is undone leaves what held before, with the time that it has left', () => {
     const { shifts, share } = open(plan())
-    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.25, ttlMs: 60 * minute }, words).confirm()
     vi.advanceTimersByTime(20 * minute)
 
     shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 120 * minute }, words).undo()
@@ -277,7 +277,7 @@ describe('an order', () => {
 describe('a takeback', () => {
   test('goes before the file, the steps and an order, and is told once', () => {
     const { shifts, news } = open(stepped())
-    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
 
     const first = shifts.takeBack('risk', 'it fails')
     const again = shifts.takeBack('risk', 'it still fails')
@@ -304,7 +304,7 @@ describe('a takeback', () => {
     const { shifts, news } = open(stepped())
     shifts.takeBack('risk', 'it fails')
 
-    const { state } = shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words)
+    const state = shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words).confirm()
     vi.advanceTimersByTime(60 * minute)
 
     expect(state).toMatchObject({ share: 0.1, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
@@ -315,7 +315,7 @@ describe('a takeback', () => {
   test('can come again while an order holds that came after the first', () => {
     const { shifts } = open(plan())
     shifts.takeBack('risk', 'it fails')
-    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words)
+    shifts.order('risk', { kind: 'to', share: 0.1, ttlMs: 60 * minute }, words).confirm()
 
     expect(shifts.takeBack('risk', 'it fails again')).toBe(true)
     expect(shifts.get('risk')).toMatchObject({ share: 0, reason: 'it fails again' })
@@ -326,7 +326,7 @@ describe('a takeback', () => {
     const before = share()
     shifts.takeBack('risk', 'it fails')
 
-    shifts.order('risk', { kind: 'resume' }, words)
+    shifts.order('risk', { kind: 'resume' }, words).confirm()
     const resumed = share()
     vi.advanceTimersByTime(15 * minute)
 
@@ -362,7 +362,7 @@ describe('an abort', () => {
   test('sets the share to 0 without an end, in the name of the operator', () => {
     const { shifts } = open(stepped())
 
-    shifts.order('risk', { kind: 'abort' }, words)
+    shifts.order('risk', { kind: 'abort' }, words).confirm()
     vi.advanceTimersByTime(24 * 60 * minute)
 
     expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'operator', isStopped: true, ...words, until: null })
@@ -370,7 +370,7 @@ describe('an abort', () => {
 
   test('leaves nothing to take back', () => {
     const { shifts, news } = open(plan())
-    shifts.order('risk', { kind: 'abort' }, words)
+    shifts.order('risk', { kind: 'abort' }, words).confirm()
 
     expect(shifts.takeBack('risk', 'it fails')).toBe(false)
     expect(news).toEqual([])
@@ -395,15 +395,15 @@ describe('no client goes back', () => {
         ([more, ttlMs]): Event =>
           ({ shifts, share }) => {
             const to = (share() ?? 0) + more * (1 - (share() ?? 0))
-            shifts.order('risk', { kind: 'to', share: to, ttlMs }, words)
+            shifts.order('risk', { kind: 'to', share: to, ttlMs }, words).confirm()
           },
       ),
       fc.option(fc.integer({ min: 1, max: 30 * minute })).map(
         (ttlMs): Event =>
           ({ shifts }) =>
-            void shifts.order('risk', { kind: 'pause', ttlMs }, words),
+            void shifts.order('risk', { kind: 'pause', ttlMs }, words).confirm(),
       ),
-      fc.constant<Event>(({ shifts }) => void shifts.order('risk', { kind: 'resume' }, words)),
+      fc.constant<Event>(({ shifts }) => void shifts.order('risk', { kind: 'resume' }, words).confirm()),
       fc.constant<Event>(({ shifts }) => shifts.prepare({ risk: stepped(), market: plan() }).commit()),
       fc.constant(goOn),
     )
@@ -447,10 +447,92 @@ describe('no client goes back', () => {
   })
 })
 
+describe('an order that is not in effect yet', () => {
+  const half = { kind: 'to', share: 0.5, ttlMs: 60 * minute } as const
+
+  const keep = ({ shifts }: ReturnType<typeof open>) => {
+    const own = shifts.toKeep('risk')
+    if (own === null) throw new Error('risk has a candidate')
+    shifts.markKept('risk', own)
+    return own
+  }
+
+  /** Keeps what is to be kept, unless it was, and says what another gateway has made of it. */
+  const takeUp = (opened: ReturnType<typeof open>, changes: object, own = keep(opened)): void => {
+    opened.shifts.takeUp('risk', own.digest, { record: { ...own.record, ...changes }, ageMs: 0 })
+  }
+  const pause = { leftMs: null, by: 'another', reason: null, since: start }
+  const stop = { cause: 'guard', by: null, reason: 'it fails', since: start } as const
+
+  test('holds here, and is kept elsewhere when it is confirmed', () => {
+    const { shifts, share } = open(plan())
+
+    const order = shifts.order('risk', half, words)
+    const before = [share(), shifts.toKeep('risk')?.record.order, shifts.toKeep('risk')?.revision]
+    const { until } = order.confirm()
+
+    expect(before).toEqual([0.5, null, 0])
+    expect(until).toBe(start + 60 * minute)
+    expect(shifts.toKeep('risk')).toMatchObject({ record: { order: { share: 0.5 } }, revision: 1 })
+  })
+
+  test('is kept elsewhere at once where it is an abort, and undone there too', () => {
+    const opened = open(plan())
+    const { shifts, share } = opened
+
+    const abort = shifts.order('risk', { kind: 'abort' }, words)
+    const kept = keep(opened)
+    abort.undo()
+    takeUp(opened, { pause }, kept)
+
+    expect(kept.record.stop).toMatchObject({ cause: 'operator' })
+    expect([share(), shifts.toKeep('risk')?.record.stop]).toEqual([0.05, null])
+  })
+
+  test('is undone whatever another gateway has said meanwhile, which stays', () => {
+    const opened = open(stepped())
+    const { shifts } = opened
+
+    const order = shifts.order('risk', half, words)
+    takeUp(opened, { pause, step: 1 })
+    const meanwhile = shifts.get('risk')
+    order.undo()
+
+    expect(meanwhile).toMatchObject({ share: 0.5, paused: { by: 'another' } })
+    expect(shifts.get('risk')).toMatchObject({ share: 0.05, paused: { by: 'another' } })
+    expect(shifts.toKeep('risk')?.record.order).toBeNull()
+  })
+
+  test('comes after a takeback of another gateway that it did not know', () => {
+    const opened = open(plan())
+    const { shifts, news } = opened
+
+    const order = shifts.order('risk', half, words)
+    takeUp(opened, { stop })
+    const confirmed = order.confirm()
+
+    expect(confirmed).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
+    expect(shifts.toKeep('risk')?.record.order).toBeNull()
+    expect(news).toEqual(['risk taken up 0'])
+  })
+
+  test('goes before a takeback that it knew', () => {
+    const opened = open(plan())
+    const { shifts, share } = opened
+    takeUp(opened, { stop })
+
+    const order = shifts.order('risk', half, words)
+    takeUp(opened, { floor: 0.1 })
+    order.confirm()
+
+    expect([share(), shifts.toKeep('risk')?.record.floor]).toEqual([0.5, 0.1])
+  })
+})
+
 test('of two orders at once the later holds, and undoing the earlier does not end it', () => {
   const { shifts, share } = open(plan())
   const earlier = shifts.order('risk', { kind: 'to', share: 0.2, ttlMs: 60 * minute }, words)
-  shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words)
+  shifts.order('risk', { kind: 'to', share: 0.3, ttlMs: 60 * minute }, words).confirm()
 
   earlier.undo()
 

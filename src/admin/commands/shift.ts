@@ -80,7 +80,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
     const failure = await putIntoEffect(context, change, order.kind === 'abort')
     if (failure !== null) return failure
     const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
-    return { group, order: text, by, reason, shift: shiftStatus(change.state) }
+    return { group, order: text, by, reason, shift: shiftStatus(change.confirm()) }
   },
   event: 'shift order',
   fields: ({ shift: { share, cause, until, paused }, ...rest }) => ({

@@ -58,13 +58,16 @@ export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (
   return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'order'))
 }
 
-/** What operators and the guard have changed of a record since it was kept elsewhere. */
-export interface OwnChanges {
+/** The stop that was known at a change. */
+export interface KnownStop {
+  readonly knownStop: ShiftStop | null
+  /** The time of the change, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** What operators and the guard have changed of a record since it was kept elsewhere, and what the last one knew. */
+export interface OwnChanges extends KnownStop {
   readonly keys: Set<keyof ShiftRecord>
-  /** The stop that held at the last change. */
-  knownStop: ShiftStop | null
-  /** The time of the last change, in milliseconds since the epoch. */
-  at: number
 }
 
 /**
@@ -73,7 +76,7 @@ export interface OwnChanges {
  * as they were put.
  */
 export const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
-  const isNews = kept.stop !== null && !isKnown(kept.stop, last)
+  const isNews = kept.stop !== null && !isKnownStop(kept.stop, last)
   if (isNews)
     for (const key of recordKeys) if (!(key === 'pause' || (isStopKey(key) && own.stop !== null))) keys.delete(key)
   const put = isNews ? { ...own, order: null } : own
@@ -81,7 +84,7 @@ export const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...las
 }
 
 /** Tells whether a stop was known at a change. Where Redis was not read, what it had until then counts as known. */
-const isKnown = (stop: ShiftStop, { knownStop, at }: Omit<OwnChanges, 'keys'>): boolean =>
+export const isKnownStop = (stop: ShiftStop, { knownStop, at }: KnownStop): boolean =>
   knownStop?.cause === 'redis' ? stop.since <= at : isSameStop(stop, knownStop)
 
 const isStopKey = (key: keyof ShiftRecord): boolean => key === 'stop' || key === 'order'

@@ -24,7 +24,7 @@ const plan = (candidate: object, orders: readonly ShiftOrder[], wishes: object) 
   const shifts = new Shifts()
   opened.push(shifts)
   shifts.prepare(listShiftPlans(config)).commit()
-  for (const order of orders) shifts.order('risk', order, { by: null, reason: null })
+  for (const order of orders) shifts.order('risk', order, { by: null, reason: null }).confirm()
   const down = endpoint({ url: next, state: { name: 'down', since: null, reason: 'answered 503' } })
   const { report } = findingInputs({
     settings,

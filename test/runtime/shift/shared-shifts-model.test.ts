@@ -143,13 +143,13 @@ const happen = async (gateways: readonly FakeGateway[], { name, at, ms = 1 }: Ev
     case 'back':
       return void shifts.takeBack('risk', 'it fails')
     case 'to':
-      return void shifts.order('risk', { kind: 'to', share: (ms % 100) / 100, ttlMs: ms }, words)
+      return void shifts.order('risk', { kind: 'to', share: (ms % 100) / 100, ttlMs: ms }, words).confirm()
     case 'pause':
-      return void shifts.order('risk', { kind: 'pause', ttlMs: null }, words)
+      return void shifts.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
     case 'abort':
-      return void shifts.order('risk', { kind: 'abort' }, words)
+      return void shifts.order('risk', { kind: 'abort' }, words).confirm()
     case 'resume':
-      return void shifts.order('risk', { kind: 'resume' }, words)
+      return void shifts.order('risk', { kind: 'resume' }, words).confirm()
     case 'cut':
       cut.isCut = true
       return

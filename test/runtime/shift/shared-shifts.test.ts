@@ -46,7 +46,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     }
     onTestFinished(stop)
     await apply(config)
-    const order = (what: ShiftOrder) => shifts.order('risk', what, words)
+    const order = (what: ShiftOrder) => shifts.order('risk', what, words).confirm()
     return { shifts, keeper, news, events, apply, stop, order, risk: () => shifts.get('risk') }
   }
   type Started = Awaited<ReturnType<typeof start>>

@@ -1,0 +1,44 @@
+import type { CoalescedTimer } from '../../clock.ts'
+import type { KnownStop, OwnChanges } from './kept-shift.ts'
+import type { ShiftPlan } from './shift-plan.ts'
+import type { ShiftRecord } from './shift-record.ts'
+import { type ShiftState, toShiftState } from './shift-state.ts'
+
+/** How the shift of one group stands at this gateway. */
+export interface ShiftEntry {
+  readonly plan: ShiftPlan
+  readonly timer: CoalescedTimer
+  /** Without the order that is pending. */
+  record: ShiftRecord
+  /** Null: no order waits to be in effect. */
+  pending: PendingOrder | null
+  /** When the record was true: monotonic, and by the wall clock. */
+  at: number
+  epoch: number
+  /** Another one with each change, but not as time goes by. */
+  revision: number
+  changes: OwnChanges
+}
+
+/** An order that is being put into effect, as a change of whatever record holds then. */
+export interface PendingOrder extends KnownStop {
+  change(record: ShiftRecord): ShiftRecord
+}
+
+/** Creates the entry of a plan that begins, or goes on, with a record. */
+export const createEntry = (
+  plan: ShiftPlan,
+  record: ShiftRecord,
+  timer: CoalescedTimer,
+  at: number,
+  epoch: number,
+): ShiftEntry => {
+  const changes = { keys: new Set<keyof ShiftRecord>(), knownStop: null, at: 0 }
+  return { plan, timer, record, pending: null, at, epoch, revision: 0, changes }
+}
+
+/** Returns the record with the order that is pending. */
+export const effectiveRecord = ({ record, pending }: ShiftEntry): ShiftRecord => pending?.change(record) ?? record
+
+/** Renders how an entry stands, with the order that is pending. */
+export const toState = (entry: ShiftEntry): ShiftState => toShiftState(effectiveRecord(entry), entry.plan, entry.epoch)
