@@ -60,6 +60,8 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
     return cliError(`${url} refuses the token of ${token.from}${hint}`)
   }
   const detailText = problemDetail(body)
+  if (status === 403 && getMember(body, 'code') === 'insufficient-scope')
+    return cliError(`${url} knows the token of ${token?.from ?? 'this command'}, which is not for ${path}${detailText}`)
   if (status === 421) return cliError(`${url} does not answer to that name (421)${detailText}`)
   if (status === 404)
     return cliError(`${url} has no ${path} (404): is that the admin listener, and not the public one?`)

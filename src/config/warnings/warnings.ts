@@ -10,6 +10,7 @@ import { isLoopbackHost } from '../loopback.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { workerCount } from '../worker-count.ts'
+import { adminWarnings } from './admin-warnings.ts'
 import { authWarnings } from './auth-warnings.ts'
 import { cacheWarnings } from './cache-warnings.ts'
 import { candidateClientWarnings } from './candidate-client-warnings.ts'
@@ -204,6 +205,7 @@ const warningRules: readonly WarningRule[] = [
   ...idempotencyWarnings,
   redundantPreflight,
   unusedRedis,
+  ...adminWarnings,
   ...authWarnings,
   unloggedCheckpoints,
   ...cacheWarnings,

@@ -197,6 +197,15 @@ describe('a rejection names what to do', () => {
   })
 })
 
+test('a token of another scope is said to be known, whose it is, and which scope it takes', async () => {
+  const detail = 'auditor has the scope read: that is to read, and to give no orders; this takes the scope operate'
+  const admin = await scriptedAdmin(jsonResponse({ code: 'insufficient-scope', detail }, 403))
+
+  expect(await failureOf(adminTarget(admin.port, { token: known }))).toBe(
+    `${admin.url} knows the token of LENDER_GATEWAY_ADMIN_TOKEN, which is not for /status: ${detail}`,
+  )
+})
+
 const openssl = await needProgram('openssl')
 
 describe.skipIf(openssl.missing)('over TLS', () => {

@@ -1,0 +1,39 @@
+import type { Config } from '../config.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import type { WarningRule } from '../rules/rule.ts'
+
+/** Warns of tokens for /metrics alone where nothing is counted: there is nothing that they open. */
+const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
+  if (metrics !== null) return null
+  return [
+    admin.metricsToken !== null && unusedScraper(['admin', 'metricsToken']),
+    ...admin.tokens.map(
+      ({ scope }, index) => scope === 'metrics' && unusedScraper(['admin', 'tokens', index, 'scope']),
+    ),
+  ]
+}
+
+const unusedScraper = (path: KeyPath): ConfigIssue => ({
+  path,
+  message: 'this token opens nothing: nothing is counted',
+  expected: 'metrics that are on, or no token for them',
+  found: 'metrics: none',
+  hint: 'remove metrics: none, or the token',
+})
+
+/** Warns of tokens of which none is for orders: the kill switch then takes an edit of the file. */
+const noOrders: WarningRule = ({ config: { admin } }) =>
+  hasTokens(admin) &&
+  admin.token === null &&
+  admin.tokens.every(({ scope }) => scope !== 'operate') && {
+    path: ['admin', 'tokens'],
+    message: 'no operator may give an order: no token has the scope operate',
+    expected: 'one of the scope operate, or admin.token',
+    found: 'metrics and read alone',
+    hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
+  }
+
+const hasTokens = ({ tokens, metricsToken }: Config['admin']): boolean => tokens.length > 0 || metricsToken !== null
+
+/** The warnings of the admin listener: tokens that are good for nothing, and orders that no token gives. */
+export const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]
