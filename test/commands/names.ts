@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
 import { readOptions as benchOptions } from '../bench/options.ts'
-import { at, documentsOf, manifestOf, manifests, read, root } from '../deploying/files.ts'
+import { at, documentsOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'
 import { readOptions as soakOptions } from '../soak/options.ts'
 
 type Look = (...names: readonly string[]) => boolean
@@ -13,7 +13,20 @@ const packageFile: { readonly version: string; readonly scripts: Readonly<Record
 )
 const file: Look = (path) => existsSync(join(root, path ?? ''))
 const everyManifest = JSON.stringify(manifests)
-const configMap = String(at(manifestOf('ConfigMap'), 'data', 'gateway.yaml'))
+const kubernetesConfigs = kubernetesConfig() + kubernetesConfig('production')
+// Those that the gateways mount stand in the Deployment and its patch.
+const secrets = [
+  ...`${everyManifest}${JSON.stringify(documentsOf(read('config/examples/kubernetes/overlays/production/deployment-patch.yaml')))}`.matchAll(
+    /"secret":\{"(?:secretN|n)ame":"([\w-]+)"/g,
+  ),
+].map(([, name = '']) => name)
+// Those of the clusters' own pods and of the overlays.
+const namespaces = new Set([
+  ...[...everyManifest.matchAll(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g)].map(([, name = '']) => name),
+  ...['demo', 'production'].map((overlay) =>
+    at(documentsOf(read(`config/examples/kubernetes/overlays/${overlay}/kustomization.yaml`))[0], 'namespace'),
+  ),
+])
 const compose = documentsOf(read('config/examples/compose/compose.yaml'))[0]
 
 /** Says whether the command line has a command with these options; what stands for a value is passed over. */
@@ -57,15 +70,15 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   // Kubernetes
   [/\b(deployment|configmap)\/([\w-]+)/g, (kind = '', name) => nameOf(kind) === name],
   [/\bcreate (configmap) ([\w-]+)/g, (kind = '', name) => nameOf(kind) === name],
-  [/ secret (?:generic )?([\w-]+)/g, (name) => everyManifest.includes(`{"secret":{"name":"${name}"}}`)],
-  [/--from-literal=([\w-]+)=/g, (key) => configMap.includes(`file:${key}`)],
-  [/jsonpath='\{\.data\.([\w-]+)\}'/g, (key) => configMap.includes(`file:${key}`)],
-  [/--from-file=(metrics-token)/g, (key) => configMap.includes(`file:${key}`)],
-  [/--from-file=(gateway\.yaml)/g, (key) => String(key) in (at(manifestOf('ConfigMap'), 'data') as object)],
-  [/--namespace ([a-z][\w-]*)/g, (name) => everyManifest.includes(`"kubernetes.io/metadata.name":"${name}"`)],
+  [/ secret (?:generic )?([\w-]+)/g, (name) => secrets.includes(name ?? '')],
+  [/--from-literal=([\w-]+)=/g, (key) => kubernetesConfigs.includes(`file:${key}`)],
+  [/jsonpath='\{\.data\.([\w-]+)\}'/g, (key) => kubernetesConfigs.includes(`file:${key}`)],
+  [/--from-file=(metrics-token)/g, (key) => kubernetesConfigs.includes(`file:${key}`)],
+  [/--from-file=(users\.acl)/g, (key) => everyManifest.includes(`/etc/redis/${key}`)],
+  [/(?:--namespace[ =]|create namespace )([a-z][\w-]*)/g, (name) => namespaces.has(name ?? '')],
   [/ -l ([\w./-]+)=([\w-]+)/g, (label, value) => everyManifest.includes(`"matchLabels":{"${label}":"${value}"}`)],
   [/(?:port-forward \S+ |-L )(\d+)/g, (port) => everyManifest.includes(`"containerPort":${port}`)],
-  [/(?:apply -f )([\w-]+\.yaml)/g, (name) => file(`config/examples/kubernetes/${name}`)],
+  [/(?:apply|diff) -k ([\w/.-]+)/g, (folder) => file(`${folder}/kustomization.yaml`)],
   // systemd
   [/(?:systemctl|journalctl).* (lender-gateway)(?: |$)/g, (name) => file(`config/examples/systemd/${name}.service`)],
   // Docker
@@ -74,7 +87,9 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
 ]
 
 const nameOf = (kind: string): unknown =>
-  at(manifestOf(kind === 'deployment' ? 'Deployment' : 'ConfigMap'), 'metadata', 'name')
+  kind === 'deployment'
+    ? at(manifestOf('Deployment'), 'metadata', 'name')
+    : at(documentsOf(read('config/examples/kubernetes/base/kustomization.yaml'))[0], 'configMapGenerator', 0, 'name')
 
 /** Lists what a command names, and whether each is there. */
 export const namesIn = (text: string): readonly { readonly name: string; readonly isThere: boolean }[] =>

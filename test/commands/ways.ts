@@ -30,6 +30,12 @@ export const rules: readonly Rule[] = [
     heading: /^(systemd|Restarts under systemd)$/,
     way: { how: 'elsewhere', test: upgrade },
   },
+  {
+    page: 'docs/deploying.md',
+    heading: /^Kubernetes$/,
+    text: /^(?!kubectl)/,
+    way: { how: 'elsewhere', test: 'test/deploying/kubernetes-secrets.test.ts' },
+  },
   { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: { how: 'elsewhere', test: upgrade } },
   {
     page: 'docs/contract.md',

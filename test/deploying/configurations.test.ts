@@ -3,14 +3,16 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { groups } from '../../src/operations.ts'
-import { configurations, getWarnings, load, metricsTokenBeside, textOf, tokenBeside } from './configurations.ts'
+import { configurations, getWarnings, load, secretsBeside, textOf, tokenBeside } from './configurations.ts'
 import { scratch } from './files.ts'
+
+const serveSandbox = ['the image', 'kubernetes, demo']
 
 describe.each(configurations)('$name', ({ name }) => {
   test('has no problem, and no warning but the one of the sandbox', () => {
     const warned = getWarnings(name).map(({ path }) => path)
 
-    expect(warned).toEqual(name === 'the image' ? ['allowSandbox'] : [])
+    expect(warned).toEqual(serveSandbox.includes(name) ? ['allowSandbox'] : [])
   })
 
   test('listens on the port that everything around it names, for machines elsewhere', () => {
@@ -18,7 +20,7 @@ describe.each(configurations)('$name', ({ name }) => {
   })
 })
 
-test.each(configurations.filter(({ name }) => name !== 'the image'))(
+test.each(configurations.filter(({ name }) => !serveSandbox.includes(name)))(
   '$name sends every group to an upstream of its own, and none to the sandbox',
   ({ name }) => {
     const { upstreams, allowSandbox } = load(name).config
@@ -51,11 +53,11 @@ test("the unit's configuration reads the token from systemd's copy, and from the
 
 test('a ConfigMap and a Secret in one projected volume are read through its symbolic links', () => {
   const folder = scratch({})
-  const secrets = { 'admin-token': tokenBeside, 'metrics-token': metricsTokenBeside }
-  const contents = scratch({ 'gateway.yaml': textOf('kubernetes'), ...secrets })
+  const contents = scratch({ 'gateway.yaml': textOf('kubernetes, production'), ...secretsBeside })
   cpSync(contents, join(folder, '..2026'), { recursive: true })
   symlinkSync('..2026', join(folder, '..data'))
-  for (const name of ['gateway.yaml', ...Object.keys(secrets)]) symlinkSync(join('..data', name), join(folder, name))
+  for (const name of ['gateway.yaml', ...Object.keys(secretsBeside)])
+    symlinkSync(join('..data', name), join(folder, name))
 
   const result = loadConfig(join(folder, 'gateway.yaml'), {})
 

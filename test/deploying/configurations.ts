@@ -2,12 +2,14 @@ import { join } from 'node:path'
 import type { Environment } from '../../src/config/environment.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { type ConfigProblem, formatProblems } from '../../src/config/problem.ts'
-import { at, examples, manifestOf, read, scratch } from './files.ts'
+import { examples, kubernetesConfig, read, scratch } from './files.ts'
 
 /** Lists every configuration that is shipped for running the gateway, as text. */
 export const configurations = [
   { name: 'the image', text: read('config/image.yaml') },
-  { name: 'kubernetes', text: String(at(manifestOf('ConfigMap'), 'data', 'gateway.yaml')) },
+  { name: 'kubernetes', text: kubernetesConfig() },
+  { name: 'kubernetes, demo', text: kubernetesConfig('demo') },
+  { name: 'kubernetes, production', text: kubernetesConfig('production') },
   { name: 'systemd', text: read(`${examples}/systemd/gateway.yaml`) },
   { name: 'compose', text: read(`${examples}/compose/gateway/gateway.yaml`) },
 ] as const
@@ -23,13 +25,19 @@ export const tokenBeside = 'k'.repeat(64)
 /** What Prometheus has, beside that of Kubernetes. */
 export const metricsTokenBeside = 'm'.repeat(64)
 
+/** The files of the Secrets, which lie beside that of Kubernetes. */
+export const secretsBeside = {
+  'admin-token': `${tokenBeside}\n`,
+  'metrics-token': metricsTokenBeside,
+  'redis-limits': 'l'.repeat(64),
+  'redis-idempotency': 'i'.repeat(64),
+  'idempotency-key': Buffer.alloc(32, 7).toString('base64'),
+  'audit-key': 'a'.repeat(64),
+} as const
+
 /** Loads one as `serve` does, from a folder with the token beside it; throws with its problems when it has any. */
 export const load = (name: Name, environment: Environment = {}) => {
-  const folder = scratch({
-    'gateway.yaml': textOf(name),
-    'admin-token': `${tokenBeside}\n`,
-    'metrics-token': metricsTokenBeside,
-  })
+  const folder = scratch({ 'gateway.yaml': textOf(name), ...secretsBeside })
   const result = loadConfig(join(folder, 'gateway.yaml'), environment)
   if (!result.ok) throw new Error(formatProblems(result.problems))
   return result

@@ -33,12 +33,20 @@ export const documentsOf = (text: string): readonly Tree[] =>
     return document.toJS()
   })
 
-/** Lists the Kubernetes manifests: each file with its one document. */
+const kubernetes = `${examples}/kubernetes`
+
+/** Reads the configuration of the gateways in Kubernetes: the base, or the overlay that is named. */
+export const kubernetesConfig = (overlay: 'base' | 'demo' | 'production' = 'base'): string =>
+  read(`${kubernetes}/${overlay === 'base' ? overlay : `overlays/${overlay}`}/gateway.yaml`)
+
+/** Lists the Kubernetes manifests, each file with its documents: those of the base first, no patches. */
 export const manifests: readonly { readonly file: string; readonly manifest: Tree }[] = readdirSync(
-  join(root, examples, 'kubernetes'),
+  join(root, kubernetes),
+  { recursive: true, encoding: 'utf8' },
 )
+  .filter((file) => file.endsWith('.yaml') && !/(\/kustomization|\/gateway|-patch)\.yaml$/.test(file))
   .sort()
-  .flatMap((file) => documentsOf(read(`${examples}/kubernetes/${file}`)).map((manifest) => ({ file, manifest })))
+  .flatMap((file) => documentsOf(read(`${kubernetes}/${file}`)).map((manifest) => ({ file, manifest })))
 
 /** Walks into a tree; throws where there is no such key. */
 export const at = (tree: unknown, ...path: readonly (string | number)[]): unknown =>
@@ -48,7 +56,7 @@ export const at = (tree: unknown, ...path: readonly (string | number)[]): unknow
     return (value as Readonly<Record<string | number, unknown>>)[key]
   }, tree)
 
-/** Finds the manifest of a kind. */
+/** Finds the manifest of a kind, that of the base where there are several. */
 export const manifestOf = (kind: string): Tree => {
   const found = manifests.find(({ manifest }) => manifest.kind === kind)
   if (found === undefined) throw new Error(`no manifest of kind ${kind}`)

@@ -79,6 +79,8 @@ test('it is labelled and tagged with the version of the package', () => {
   expect(only(final, 'LABEL')).toMatch(`base.name="docker.io/library/${only(final, 'FROM')}"`)
   expect(at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'image')).toBe(tag)
   expect(at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway', 'image')).toBe(tag)
+  const production = documentsOf(read(`${examples}/kubernetes/overlays/production/kustomization.yaml`))[0]
+  expect(at(production, 'images', 0, 'newTag')).toBe(version)
 })
 
 test('packages are installed as locked, without those of development and without running a script of theirs', () => {

@@ -1,10 +1,32 @@
-import { Deployment } from 'kubernetes-models/apps/v1'
+import { Certificate } from '@kubernetes-models/cert-manager/cert-manager.io/v1/Certificate'
+import { Gateway } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/Gateway'
+import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute'
+import { PodMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PodMonitor'
+import { PrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule'
+import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import { ConfigMap, Service } from 'kubernetes-models/v1'
+import { ConfigMap, Namespace, PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
 import type { Tree } from './files.ts'
 
-const models = [ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, Service]
+const models = [
+  Certificate,
+  ConfigMap,
+  Deployment,
+  Gateway,
+  HTTPRoute,
+  HorizontalPodAutoscaler,
+  Namespace,
+  NetworkPolicy,
+  PersistentVolumeClaim,
+  PodDisruptionBudget,
+  PodMonitor,
+  PrometheusRule,
+  Secret,
+  Service,
+  StatefulSet,
+]
 
 /**
  * Checks a manifest against the Kubernetes schema of its kind, as `kubectl apply --validate=strict` does: also an

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import { at, manifestOf, manifests, type Tree } from './files.ts'
 import { problemsOf } from './kubernetes-schema.ts'
 
-test.each(manifests)('$file is valid, with no field that Kubernetes does not know', ({ manifest }) => {
+test.each(manifests)('$file: $manifest.kind is valid, with no field that Kubernetes does not know', ({ manifest }) => {
   expect(problemsOf(manifest)).toEqual([])
 })
 
 /** Distinguishes a map, whose keys are free, from an object with fields. */
 const isMap = (tree: object, path: string): boolean =>
-  /\/(data|labels|matchLabels|selector|requests|limits)$/.test(path) &&
+  /\/(data|labels|annotations|matchLabels|selector|requests|limits)$/.test(path) &&
   Object.values(tree).every((value) => typeof value === 'string')
 
 /** Makes a copy for each field, at any depth, with that field misspelt. */
@@ -24,12 +24,12 @@ const misspellings = (tree: unknown, path = ''): readonly { readonly path: strin
   ])
 }
 
-test.each(manifests)('a misspelt field of $file is a problem, whichever it is', ({ manifest }) => {
+test.each(manifests)('a misspelt field of $file: $manifest.kind is a problem, whichever it is', ({ manifest }) => {
   const misspelt = misspellings(manifest)
 
   const passed = misspelt.filter(({ copy }) => problemsOf(copy as Tree).length === 0)
 
-  expect(misspelt.length).toBeGreaterThan(5)
+  expect(misspelt.length).toBeGreaterThan(3)
   expect(passed.map(({ path }) => path)).toEqual([])
 })
 

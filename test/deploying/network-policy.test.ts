@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { load, metricsTokenBeside, tokenBeside } from './configurations.ts'
 import { at, documentsOf, examples, manifestOf, read, type Tree } from './files.ts'
-import { admits } from './network-policy.ts'
+import { admits, allows } from './network-policy.ts'
 
 const text = read(`${examples}/prometheus/prometheus-kubernetes.yml`)
 const template = at(manifestOf('Deployment'), 'spec', 'template')
@@ -25,6 +25,24 @@ describe('the network policy', () => {
     ['Prometheus', 'public', 'monitoring', 'prometheus'],
   ])('keeps %s from the %s port', (_, port, namespace, name) => {
     expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(false)
+  })
+
+  const dns = { namespace: namespaced('kube-system'), pod: { 'k8s-app': 'kube-dns' } }
+
+  test('lets the gateways reach the name server and every upstream of their file', () => {
+    const { upstreams } = load('kubernetes').config
+    const origins = Object.values(upstreams).map(({ endpoints }) => new URL(endpoints[0]?.origin ?? ''))
+
+    expect(allows(dns, 53)).toBe(true)
+    for (const { hostname, port } of origins)
+      expect(allows({ namespace: namespaced(hostname.split('.')[1] ?? ''), pod: {} }, Number(port))).toBe(true)
+  })
+
+  test('keeps them from everything else', () => {
+    expect(allows(dns, 443)).toBe(false)
+    expect(allows({ namespace: namespaced('lending'), pod: {} }, 5432)).toBe(false)
+    expect(allows({ namespace: namespaced('monitoring'), pod: named('prometheus') }, 8080)).toBe(false)
+    expect(allows({ namespace: {}, pod: named('lender-gateway') }, 9901)).toBe(false)
   })
 })
 

@@ -1,6 +1,6 @@
 import { at, manifestOf, type Tree } from './files.ts'
 
-/** A pod that wants to connect: its own labels, and those of its namespace. */
+/** A pod at the other end: its own labels, and those of its namespace; none: it is in that of the gateways. */
 export interface Peer {
   readonly namespace: Tree
   readonly pod: Tree
@@ -20,6 +20,24 @@ export const admits = ({ namespace, pod }: Peer, portName: string): boolean =>
           // A peer without a namespace selector is one of the gateways' own namespace.
           namespaceSelector !== undefined &&
           matches(namespaceSelector, namespace) &&
+          (podSelector === undefined || matches(podSelector, pod)),
+      ),
+  )
+
+/** Says whether it lets the gateways connect to a port of a pod elsewhere, by the same rules. */
+export const allows = (
+  { namespace, pod }: Peer,
+  portNumber: number,
+  policy: Tree = manifestOf('NetworkPolicy'),
+): boolean =>
+  list(at(policy, 'spec', 'egress')).some(
+    (rule) =>
+      list(at(rule, 'ports')).some(({ port }) => port === portNumber) &&
+      list(at(rule, 'to')).some(
+        ({ namespaceSelector, podSelector }) =>
+          (namespaceSelector === undefined
+            ? Object.keys(namespace).length === 0
+            : matches(namespaceSelector, namespace)) &&
           (podSelector === undefined || matches(podSelector, pod)),
       ),
   )

@@ -13,7 +13,7 @@ import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openServer, steadyLoad } from '../helpers/steady-load.ts'
 import { blocksBelow, textsOf } from './documented-steps.ts'
-import { at, manifestOf, read, root, scratch } from './files.ts'
+import { kubernetesConfig, read, root, scratch } from './files.ts'
 import { type StandIn, standIn } from './systemd-stand-in.ts'
 
 const run = promisify(execFile)
@@ -138,9 +138,7 @@ const page = 'docs/upgrading.md'
 
 describe.skipIf(openssl.missing)('the commands for Kubernetes', () => {
   test('check the ConfigMap that runs with the new version, and roll out and back', { timeout: 60_000 }, async () => {
-    const folder = realpathSync(
-      scratch({ 'gateway.yaml': String(at(manifestOf('ConfigMap'), 'data', 'gateway.yaml')) }),
-    )
+    const folder = realpathSync(scratch({ 'gateway.yaml': kubernetesConfig('production') }))
     const { path, noted } = standInsFor(
       folder,
       `"kubectl get configmap/"*) cat ${folder}/gateway.yaml ;;

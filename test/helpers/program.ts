@@ -32,6 +32,7 @@ const packages: Readonly<Record<string, string>> = {
   nghttp: 'nghttp2-client',
   perf: 'linux-perf',
   prlimit: 'util-linux',
+  kubectl: 'kubernetes-client',
   promtool: 'prometheus',
   'redis-cli': 'redis-tools',
   script: 'bsdutils',

@@ -1,0 +1,182 @@
+/** The manifests of Kubernetes as `kubectl apply -k` would send them, rendered by a real kustomize. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { madeManifests } from '../../scripts/manifests.ts'
+import { load, secretsBeside } from './configurations.ts'
+import { at, examples, kubernetesConfig, manifestOf, read, root, scratch, type Tree } from './files.ts'
+import { problemsOf } from './kubernetes-schema.ts'
+import { needKubectl, render } from './kustomize.ts'
+import { allows } from './network-policy.ts'
+
+const run = promisify(execFile)
+const kubectl = await needKubectl()
+const overlays = ['demo', 'production'] as const
+
+test.each(madeManifests())('$file is as npm run manifests writes it', ({ file, text }) => {
+  expect(read(`${examples}/${file}`) === text, 'npm run manifests writes it').toBe(true)
+})
+
+describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
+  const documents = new Map<string, readonly Tree[]>()
+  const rendered = async (overlay: string): Promise<readonly Tree[]> => {
+    const found = documents.get(overlay) ?? (await render(kubectl, `overlays/${overlay}`))
+    documents.set(overlay, found)
+    return found
+  }
+  const named = async (overlay: string, kind: string, name = 'lender-gateway'): Promise<Tree> => {
+    const found = (await rendered(overlay)).find((each) => each.kind === kind && at(each, 'metadata', 'name') === name)
+    if (found === undefined) throw new Error(`no ${kind} ${name} in ${overlay}`)
+    return found
+  }
+
+  test.each(overlays)('%s: every document is valid, with no field that Kubernetes does not know', async (overlay) => {
+    const all = await rendered(overlay)
+
+    expect(all.flatMap((document) => problemsOf(document).map((problem) => `${document.kind}: ${problem}`))).toEqual([])
+    expect(all.length).toBeGreaterThan(7)
+  })
+
+  test.each(overlays)(
+    '%s: the ConfigMap has a name without a suffix, and the file that check takes',
+    async (overlay) => {
+      const text = String(at(await named(overlay, 'ConfigMap'), 'data', 'gateway.yaml'))
+      const file = join(scratch({ 'gateway.yaml': text, ...secretsBeside }), 'gateway.yaml')
+
+      const { stdout } = await run(process.execPath, [join(root, 'src/main.ts'), 'check', file])
+
+      expect(text).toBe(kubernetesConfig(overlay))
+      expect(stdout).toMatch(/gateway\.yaml: good /)
+    },
+  )
+
+  test.each(overlays)('%s: all of one namespace, and every selector takes pods that are there', async (overlay) => {
+    const all = (await rendered(overlay)).filter(({ kind }) => kind !== 'Namespace')
+    const pods = all.flatMap((each) =>
+      ['Deployment', 'StatefulSet'].includes(String(each.kind))
+        ? [at(each, 'spec', 'template', 'metadata', 'labels')]
+        : [],
+    )
+    const selectors = all.flatMap((each) =>
+      ['selector', 'podSelector'].flatMap((key) => {
+        const selector = (each.spec as Tree | undefined)?.[key] as Tree | undefined
+        return selector === undefined ? [] : [selector.matchLabels ?? selector]
+      }),
+    )
+
+    expect(new Set(all.map((each) => at(each, 'metadata', 'namespace'))).size).toBe(1)
+    for (const selector of selectors) expect(pods).toContainEqual(selector)
+    expect(selectors.length).toBeGreaterThan(3)
+  })
+
+  test('the demo needs no Secret that it does not bring, and one pod', async () => {
+    const demo = await rendered('demo')
+    const brought = demo.flatMap((each) => (each.kind === 'Secret' ? [at(each, 'metadata', 'name')] : []))
+
+    expect(brought).toEqual(['lender-gateway-admin', 'lender-gateway-metrics'])
+    expect(at(await named('demo', 'Deployment'), 'spec', 'replicas')).toBe(1)
+  })
+
+  test('in production no manifest has a Secret, and each that a pod mounts is made by the page', async () => {
+    const production = await rendered('production')
+    const mounted = [
+      ...JSON.stringify(production).matchAll(/"secret":\{"(?:secretN|n)ame":"([\w-]+)"|"secretName":"([\w-]+)"/g),
+    ]
+      .map(([, one, other]) => one ?? other)
+      .filter((name) => name !== at(manifestOf('Certificate'), 'spec', 'secretName')) // by cert-manager
+
+    expect(production.map(({ kind }) => kind)).not.toContain('Secret')
+    expect(new Set(mounted).size).toBe(5)
+    for (const name of mounted) expect(read('docs/deploying.md')).toContain(`create secret generic ${name} `)
+  })
+
+  test('in production each file that the configuration names is a key of those Secrets', () => {
+    const files = [...kubernetesConfig('production').matchAll(/file:([\w-]+)/g)].map(([, name = '']) => name)
+
+    expect(new Set(files)).toEqual(new Set(Object.keys(secretsBeside)))
+    for (const name of files) expect(read('docs/deploying.md')).toContain(`--from-literal=${name}=`)
+  })
+
+  test('in production the autoscaler alone says how many pods there are, three at least', async () => {
+    const { spec } = await named('production', 'HorizontalPodAutoscaler')
+    const deployment = await named('production', 'Deployment')
+
+    expect(deployment.spec).not.toHaveProperty('replicas')
+    expect(spec).toMatchObject({ scaleTargetRef: { kind: 'Deployment', name: 'lender-gateway' }, minReplicas: 3 })
+    expect(at(deployment, 'spec', 'minReadySeconds')).toBeGreaterThan(0)
+  })
+
+  test('in production pods are spread over zones, then nodes', async () => {
+    const spread = at(await named('production', 'Deployment'), 'spec', 'template', 'spec', 'topologySpreadConstraints')
+
+    expect((spread as readonly Tree[]).map(({ topologyKey }) => topologyKey)).toEqual([
+      'topology.kubernetes.io/zone',
+      'kubernetes.io/hostname',
+    ])
+  })
+
+  test('in production one host name leads from the certificate to the Service', async () => {
+    const certificate = await named('production', 'Certificate')
+    const gateway = await named('production', 'Gateway')
+    const route = await named('production', 'HTTPRoute')
+    const service = await named('production', 'Service')
+    const [host] = load('kubernetes, production').config.listen.hosts
+
+    expect(at(certificate, 'spec', 'dnsNames')).toEqual([host])
+    expect(at(gateway, 'spec', 'listeners')).toEqual([
+      expect.objectContaining({
+        hostname: host,
+        tls: { mode: 'Terminate', certificateRefs: [{ name: at(certificate, 'spec', 'secretName') }] },
+      }),
+    ])
+    expect(at(route, 'spec')).toMatchObject({
+      hostnames: [host],
+      parentRefs: [{ name: at(gateway, 'metadata', 'name') }],
+    })
+    expect(at(route, 'spec', 'rules', 0, 'backendRefs')).toEqual([
+      { name: at(service, 'metadata', 'name'), port: at(service, 'spec', 'ports', 0, 'port') },
+    ])
+  })
+
+  test('in production Prometheus asks the admin port, with the token of the Secret, as the job of the alerts', async () => {
+    const { spec } = await named('production', 'PodMonitor')
+    const label = String(at(spec, 'jobLabel'))
+
+    expect(at(spec, 'podMetricsEndpoints', 0)).toMatchObject({
+      port: 'admin',
+      authorization: { credentials: { name: 'lender-gateway-metrics', key: 'metrics-token' } },
+    })
+    expect(at(await named('production', 'Deployment'), 'spec', 'template', 'metadata', 'labels', label)).toBe(
+      'lender-gateway',
+    )
+    expect(JSON.stringify(await named('production', 'PrometheusRule'))).toContain('{job=\\"lender-gateway\\"}')
+  })
+
+  test('in production the gateways reach Redis, no other pod does, and Redis reaches nothing', async () => {
+    const ours = await named('production', 'NetworkPolicy')
+    const theirs = await named('production', 'NetworkPolicy', 'lender-redis')
+    const redis = { namespace: {}, pod: { 'app.kubernetes.io/name': 'lender-redis' } }
+    const { limits, idempotency } = load('kubernetes, production').config
+
+    expect(allows(redis, 6379, ours)).toBe(true)
+    expect(allows(redis, 6379)).toBe(false) // by the base
+    expect(at(theirs, 'spec', 'ingress', 0, 'from')).toEqual([
+      { podSelector: { matchLabels: at(ours, 'spec', 'podSelector', 'matchLabels') } },
+    ])
+    expect(theirs.spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] })
+    expect(theirs.spec).not.toHaveProperty('egress')
+    expect(JSON.stringify([limits.redis, idempotency?.redis])).toContain('lender-redis')
+  })
+
+  test('in production each pod writes an audit log of its own to a volume that all may write to', async () => {
+    const container = at(await named('production', 'Deployment'), 'spec', 'template', 'spec', 'containers', 0)
+    const { audit } = load('kubernetes, production', { HOSTNAME: 'lender-gateway-7d9f' }).config
+
+    expect(at(container, 'volumeMounts', 0)).toEqual({ name: 'audit', mountPath: '/var/log/lender-gateway' })
+    expect(audit?.file).toBe('/var/log/lender-gateway/lender-gateway-7d9f.log')
+    expect(
+      at(await named('production', 'PersistentVolumeClaim', 'lender-gateway-audit'), 'spec', 'accessModes'),
+    ).toEqual(['ReadWriteMany'])
+  })
+})
