@@ -25,12 +25,12 @@ export interface Haproxy {
 /**
  * Starts HAProxy on a free loopback port, with the lines of a `backend` section of which there is one. It keeps
  * connections alive on both sides and reuses them as it does by default, but tries nothing twice: no request that fails
- * is hidden. Throws with what HAProxy said when it does not start.
+ * is hidden. With `tcp` it passes connections on as they are. Throws with what HAProxy said when it does not start.
  */
-export const startHaproxy = async (path: string, backend: string): Promise<Haproxy> => {
+export const startHaproxy = async (path: string, backend: string, mode: 'http' | 'tcp' = 'http'): Promise<Haproxy> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(path, await freePort(), backend)
+      return await startOnce(path, await freePort(), backend, mode)
     } catch (error) {
       // The port may have been taken since it was found free.
       if (attempt === 3) throw error
@@ -38,11 +38,11 @@ export const startHaproxy = async (path: string, backend: string): Promise<Hapro
   }
 }
 
-const startOnce = async (path: string, port: number, backend: string): Promise<Haproxy> => {
+const startOnce = async (path: string, port: number, backend: string, mode: 'http' | 'tcp'): Promise<Haproxy> => {
   const directory = await mkdtemp(join(tmpdir(), 'haproxy-'))
   const configFile = join(directory, 'haproxy.cfg')
   const socket = join(directory, 'stats.sock')
-  await writeFile(configFile, config(port, socket, backend))
+  await writeFile(configFile, config(port, socket, backend, mode))
   const child = spawn(path, ['-db', '-f', configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
   const log: string[] = []
   let rest = ''
@@ -118,16 +118,16 @@ const end = async (child: ChildProcess): Promise<void> => {
   clearTimeout(timer)
 }
 
-const config = (port: number, socket: string, backend: string): string => `
+const config = (port: number, socket: string, backend: string, mode: 'http' | 'tcp'): string => `
 global
     stats socket ${socket} mode 600 level user
     log stdout format raw local0
 defaults
-    mode http
+    mode ${mode}
     log global
     # Only what went wrong: the state at the end, the status, the server, the request.
     option dontlog-normal
-    log-format "request %ts %ST %s %{+Q}r"
+    ${mode === 'http' ? 'log-format "request %ts %ST %s %{+Q}r"' : ''}
     retries 0
     no option redispatch
     timeout connect 5s

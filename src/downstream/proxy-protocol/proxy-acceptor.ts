@@ -88,7 +88,9 @@ export const createProxyAcceptor = ({
 
   return {
     accept(socket) {
-      const sender = normalizeAddress(socket.remoteAddress ?? '')
+      // Reset already, as HAProxy ends its checks: which address it had is not known any more, and there is no one to serve.
+      if (socket.remoteAddress === undefined) return void socket.destroy()
+      const sender = normalizeAddress(socket.remoteAddress)
       if (!isSender(sender)) return onConnection(socket)
       awaited.add(socket)
       onAwaited(socket)

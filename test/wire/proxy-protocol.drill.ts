@@ -1,0 +1,114 @@
+/** Serves clients behind a real HAProxy that passes TCP on: two workers know each by the PROXY protocol. */
+import { request } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startHaproxy } from '../helpers/haproxy.ts'
+import { get as http2Get, listenHttp2, missing, requestHttp2 } from '../helpers/http2.ts'
+import { needProgram } from '../helpers/program.ts'
+import { startWorkerGateway, type WorkerGateway } from '../workers/worker-gateway.ts'
+
+const haproxy = await needProgram('haproxy')
+
+// HAProxy connects to the gateway from 127.0.0.1.
+const proxyProtocol = { from: ['127.0.0.1'] }
+const clients = ['127.0.0.5', '127.0.0.6', '127.0.0.7', '127.0.0.8']
+
+/** Asks once, on a connection of its own that comes from `client`. Returns the status. */
+type Ask = (port: number, client: string) => Promise<number>
+
+const dial = (port: number, client: string): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: client }, () => resolve(socket))
+    socket.once('error', reject)
+  })
+
+const get = (port: number, socket: Socket): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const outgoing = request({ port, path: '/market/insights', createConnection: () => socket }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0))
+    })
+    outgoing.on('error', reject).end()
+  })
+
+const dialTls = async (port: number, client: string, ALPNProtocols: string[]) => {
+  const socket = connectTls({ socket: await dial(port, client), rejectUnauthorized: false, ALPNProtocols })
+  await new Promise((resolve, reject) => socket.once('secureConnect', resolve as () => void).once('error', reject))
+  return socket
+}
+
+const kinds: readonly (readonly [string, boolean, Ask])[] = [
+  ['HTTP/1', false, async (port, client) => get(port, await dial(port, client))],
+  ['HTTP/1 over TLS', true, async (port, client) => get(port, await dialTls(port, client, ['http/1.1']))],
+  [
+    'HTTP/2',
+    true,
+    async (port, client) => {
+      const socket = await dialTls(port, client, ['h2'])
+      const session = connectHttp2('https://localhost', { createConnection: () => socket })
+      const head = Object.fromEntries(http2Get().flatMap((each, i, all) => (i % 2 ? [] : [[each, all[i + 1]]])))
+      const { status } = await requestHttp2(session, head)
+      session.close()
+      return status
+    },
+  ],
+]
+
+describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known by their own addresses', () => {
+  let gateways: Readonly<Record<'plain' | 'tls', WorkerGateway>>
+  beforeAll(async () => {
+    const [plain, tls] = await Promise.all([
+      startWorkerGateway({ listen: { proxyProtocol } }),
+      startWorkerGateway({ listen: { ...listenHttp2(), proxyProtocol } }),
+    ])
+    gateways = { plain, tls }
+  })
+  afterAll(() => Promise.all([gateways.plain.stop(), gateways.tls.stop()]))
+
+  describe.each([
+    'send-proxy check-send-proxy',
+    'send-proxy-v2 check-send-proxy',
+    'send-proxy-v2 check-send-proxy proxy-v2-options crc32c,unique-id,authority',
+  ])('with %s', (options) => {
+    test.each(kinds)('on %s', async (_, secure, ask) => {
+      const gateway = gateways[secure ? 'tls' : 'plain']
+      const server = `server a 127.0.0.1:${gateway.port} check inter 50ms ${options}`
+      const balancer = await startHaproxy(haproxy.path ?? '', `backend gateways\n    ${server}\n`, 'tcp')
+      onTestFinished(() => balancer.stop())
+      const isUp = async () => (await balancer.row('a')).check_status
+      await expect.poll(isUp).toBe('L4OK')
+      const before = gateway.lines.length
+      const exchanges = () => gateway.lines.slice(before).filter(({ msg }) => msg === 'exchange')
+
+      const statuses = await Promise.all([...clients, ...clients].map((client) => ask(balancer.port, client)))
+
+      expect(new Set(statuses)).toEqual(new Set([200]))
+      await expect.poll(() => exchanges().length).toBe(8)
+      expect(
+        exchanges()
+          .map(({ client }) => client)
+          .sort(),
+      ).toEqual([...clients, ...clients].sort())
+      expect(await isUp()).toBe('L4OK')
+    })
+  })
+
+  test('and a client that goes past it with a header of its own is refused, by either worker', async () => {
+    const answers = await Promise.all(
+      [...clients, ...clients].map(async (client) => {
+        const socket = await dial(gateways.plain.port, client)
+        socket.write('PROXY TCP4 6.6.6.6 6.6.6.6 1 2\r\nGET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+        let text = ''
+        for await (const chunk of socket.setEncoding('latin1')) text += chunk
+        return text.slice(0, 12)
+      }),
+    )
+
+    expect(new Set(answers)).toEqual(new Set(['HTTP/1.1 400']))
+    await expect
+      .poll(() => gateways.plain.lines.filter(({ reason }) => reason === 'proxy-header').map(({ client }) => client))
+      .toHaveLength(8)
+    expect(JSON.stringify(gateways.plain.lines)).not.toContain('6.6.6.6')
+  })
+})
