@@ -22,7 +22,7 @@ export const serveInProcess = async (dataPlane: DataPlane, log: Log, bindTarget?
 export const serveAsWorker = async (
   dataPlane: DataPlane,
   log: Log,
-  workerOptions: Required<Pick<DownstreamServerOptions, 'pseudonym' | 'ticketSecret' | 'worker'>>,
+  workerOptions: Required<Pick<DownstreamServerOptions, 'pseudonym' | 'ticketSecret' | 'worker' | 'countElsewhere'>>,
 ): Promise<WorkerServer> => {
   const server = await openListener(dataPlane, log, { bindTarget: 'elsewhere', ...workerOptions })
   return { ...toProxyServer(dataPlane, server), adoptConnection: (socket) => server.adoptConnection(socket) }

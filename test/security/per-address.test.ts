@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { proxyV1 } from '../helpers/proxy-protocol.ts'
 import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { startWorkerGateway } from '../workers/worker-gateway.ts'
@@ -12,7 +13,7 @@ afterEach(() => void vi.useRealTimers())
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 
 /** Connects from an address of the loopback, asks, and returns whether there was a response; the connection stays. */
-const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =>
+const ask = (port: number, localAddress = '127.0.0.1', bytes = get): Promise<Socket | null> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress })
     onTestFinished(() => void socket.destroy())
@@ -23,7 +24,7 @@ const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =
       text += more
       if (isWholeResponse(text)) resolve(socket)
     })
-    socket.write(get)
+    socket.write(bytes)
   })
 
 const boot = async (listen: Record<string, unknown>): Promise<TestGateway> => {
@@ -97,6 +98,28 @@ describe('of one address', () => {
 
     expect(held).not.toContain(null)
     expect([fourth, again !== null, anew]).toEqual([null, true, true])
+  })
+})
+
+test('workers count together by the address in the PROXY protocol header', async () => {
+  const upstream = await httpUpstream()
+  const gateway = await startWorkerGateway({
+    upstream: upstream.url,
+    listen: { maxConnectionsPerAddress: 3, proxyProtocol: { from: ['127.0.0.1'] } },
+  })
+  onTestFinished(() => gateway.stop())
+  const askFor = (client: string) => ask(gateway.port, '127.0.0.1', proxyV1(client).toString() + get)
+  const held = [await askFor('192.0.2.1'), await askFor('192.0.2.1'), await askFor('192.0.2.1')]
+
+  const others = [await askFor('192.0.2.1'), await askFor('192.0.2.2'), await ask(gateway.port, '127.0.0.2')]
+  held[0]?.destroy()
+
+  expect(held).not.toContain(null)
+  expect(others.map((each) => each !== null)).toEqual([false, true, true])
+  expect(await vi.waitUntil(() => askFor('192.0.2.1'), { timeout: 10_000 })).not.toBeNull()
+  expect(await askFor('192.0.2.1')).toBeNull()
+  expect(await gateway.line(({ msg }) => msg === 'connections turned away')).toMatchObject({
+    setting: 'maxConnectionsPerAddress',
   })
 })
 

@@ -6,7 +6,7 @@ import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts
 import { type BindTarget, listenAt } from '../../shared/bind-target.ts'
 import { applyLimits, createHttp1Server, probeHalfClosed } from '../http1/http1-server.ts'
 import { getProxyHeader, hasReceivedNothing, inheritProxyHeader } from '../proxy-protocol/proxied-connections.ts'
-import { createProxyAcceptor } from '../proxy-protocol/proxy-acceptor.ts'
+import { type CountConnection, createProxyAcceptor } from '../proxy-protocol/proxy-acceptor.ts'
 import { registerRoutes } from '../request/fastify-routes.ts'
 import { createRequestHandler } from '../request/request-handler.ts'
 import { randomId } from '../request/request-id.ts'
@@ -44,6 +44,11 @@ export interface DownstreamServerOptions {
    * The secret of the keys of session tickets: processes that share it resume each other's sessions. Default: random.
    */
   readonly ticketSecret?: string
+  /**
+   * Counts a connection by the address in its PROXY protocol header, where another process counts for all; false: the
+   * address has as many as it may have. Default: all connections are counted here.
+   */
+  readonly countElsewhere?: CountConnection | undefined
   /** The number of this worker, for the log. */
   readonly worker?: number
 }
@@ -56,6 +61,7 @@ export const openDownstreamServer = async (
     bindTarget,
     pseudonym = createPseudonym(),
     ticketSecret = createTicketSecret(),
+    countElsewhere,
     worker,
   }: DownstreamServerOptions = {},
 ): Promise<DownstreamServer> => {
@@ -81,7 +87,7 @@ export const openDownstreamServer = async (
   // deadline.
   const sockets = new Set<Socket>()
   const addressLimit = new PerAddressConnectionLimit()
-  addressLimit.applyConfig(listen)
+  if (countElsewhere === undefined) addressLimit.applyConfig(listen)
   const workerField = worker === undefined ? {} : { worker }
   const { rejectedConnections: counts } = currentSnapshot.value.processLoad
   const rejectedConnections = createRejectedConnectionLog(log, 'maxConnections', counts, workerField)
@@ -148,6 +154,7 @@ export const openDownstreamServer = async (
       for (const take of takeConnection) take.call(listeningServer, socket)
     },
     onAwaited: remember,
+    countElsewhere,
     onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
   })
   /** Puts the acceptor before all else that a connection meets, or takes it out of the way. */
@@ -167,7 +174,7 @@ export const openDownstreamServer = async (
     address: listeningServer.address() as AddressInfo,
     applyConfig(nextListen) {
       applyLimits(server, listeningServer, nextListen)
-      addressLimit.applyConfig(nextListen)
+      if (countElsewhere === undefined) addressLimit.applyConfig(nextListen)
       proxyAcceptor.applyConfig(nextListen)
       applyProxyProtocol(nextListen)
       tlsAcceptor?.applyConfig(nextListen)

@@ -17,12 +17,17 @@ export interface ProxyAcceptor {
   isAwaited(socket: Socket): boolean
 }
 
+/** Counts a connection by an address. Resolves to false when the address has as many as it may have. */
+export type CountConnection = (socket: Socket, address: string) => Promise<boolean>
+
 export interface ProxyAcceptorOptions {
   readonly listen: ListenConfig
   /** Called with a connection at once, or when its header has been read. What follows it has not been read. */
   onConnection(socket: Socket): void
   /** Called with a connection whose header has to come first. */
   onAwaited(socket: Socket): void
+  /** Counts a connection by the address in its header, where another process counts; undefined: none does. */
+  readonly countElsewhere: CountConnection | undefined
   /** Called when a header has not come, or is none; the connection is closed. `sender` is the other end of it. */
   onFailure(sender: string, failure: GatewayError): void
 }
@@ -36,11 +41,20 @@ export const createProxyAcceptor = ({
   listen,
   onConnection,
   onAwaited,
+  countElsewhere,
   onFailure,
 }: ProxyAcceptorOptions): ProxyAcceptor => {
   let isSender = compileSenders(listen)
   let timeoutMs = listen.timeouts.headers
+  let isLimited = listen.maxConnectionsPerAddress !== null
   const awaited = new WeakSet<Socket>()
+
+  const passOn = (socket: Socket): void => {
+    awaited.delete(socket)
+    // The end has gone by: the next reader would wait for it.
+    if (socket.readableEnded) socket.destroy()
+    if (!socket.destroyed) onConnection(socket)
+  }
 
   /** Reads the header, and not a byte more than it has. */
   const readHeader = (socket: Socket, sender: string): void => {
@@ -70,12 +84,12 @@ export const createProxyAcceptor = ({
       setProxyHeader(socket, header)
       const rest = received.subarray(header.length)
       if (rest.length > 0) socket.unshift(rest)
-      // In a turn of its own: only then has the stream forgotten that it was read by `readable`.
-      process.nextTick(() => {
-        // The end has gone by: the next reader would wait for it.
-        if (socket.readableEnded) socket.destroy()
-        if (!socket.destroyed) onConnection(socket)
-      })
+      const { address } = header
+      if (countElsewhere === undefined || !isLimited || address === null)
+        // In a turn of its own: only then has the stream forgotten that it was read by `readable`.
+        return process.nextTick(() => passOn(socket))
+      awaited.add(socket)
+      void countElsewhere(socket, address).then((isAdmitted) => (isAdmitted ? passOn(socket) : socket.destroy()))
     }
     const timer = new CoalescedTimer(() =>
       fail(new GatewayError('request-timeout', { reason: 'proxy-header-too-slow' })),
@@ -88,7 +102,7 @@ export const createProxyAcceptor = ({
 
   return {
     accept(socket) {
-      // Reset already, as HAProxy ends its checks: which address it had is not known any more, and there is no one to serve.
+      // Reset already, as HAProxy ends its checks: its address is not known any more.
       if (socket.remoteAddress === undefined) return void socket.destroy()
       const sender = normalizeAddress(socket.remoteAddress)
       if (!isSender(sender)) return onConnection(socket)
@@ -99,6 +113,7 @@ export const createProxyAcceptor = ({
     applyConfig(next) {
       isSender = compileSenders(next)
       timeoutMs = next.timeouts.headers
+      isLimited = next.maxConnectionsPerAddress !== null
     },
     isAwaited: (socket) => awaited.has(socket),
   }

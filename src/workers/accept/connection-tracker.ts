@@ -34,14 +34,22 @@ export class ConnectionTracker<Worker extends object> {
     return true
   }
 
+  /**
+   * Counts a connection that a worker has, from the address in its PROXY protocol header. Returns the key that it is
+   * counted by. Null: it is not counted. False: the address has as many as it may have.
+   */
+  acquireFor(worker: Worker, address: string): string | null | false {
+    const addressKey = this.#perAddress.acquire(address)
+    if (typeof addressKey === 'string') this.#increment(worker, addressKey)
+    return addressKey
+  }
+
   /** Assigns a connection to a worker. Returns the key that it is counted by. Null: it is not counted. */
   assign(worker: Worker, socket: Socket): string | null {
     const addressKey = this.#unassigned.get(socket)
     if (addressKey === undefined) return null
     this.#unassigned.delete(socket)
-    const counts = this.#byWorker.get(worker) ?? new Map<string, number>()
-    counts.set(addressKey, (counts.get(addressKey) ?? 0) + 1)
-    this.#byWorker.set(worker, counts)
+    this.#increment(worker, addressKey)
     return addressKey
   }
 
@@ -60,6 +68,12 @@ export class ConnectionTracker<Worker extends object> {
     for (const [addressKey, count] of this.#byWorker.get(worker) ?? [])
       for (let n = 0; n < count; n++) this.#perAddress.release(addressKey)
     this.#byWorker.delete(worker)
+  }
+
+  #increment(worker: Worker, addressKey: string): void {
+    const counts = this.#byWorker.get(worker) ?? new Map<string, number>()
+    counts.set(addressKey, (counts.get(addressKey) ?? 0) + 1)
+    this.#byWorker.set(worker, counts)
   }
 
   #decrement(worker: Worker, addressKey: string): boolean {

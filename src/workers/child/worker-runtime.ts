@@ -66,7 +66,16 @@ export const startWorkerRuntime = async (
     onInvalidated: (targets) => send({ type: 'invalidated', targets }),
     onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })
-  const server = await serveAsWorker(dataPlane, log, { pseudonym, ticketSecret, worker })
+  const pendingAddresses = new PendingBatches<string | null | false>()
+  const countRemotely = async (socket: Socket, address: string): Promise<boolean> => {
+    const [addressKey] =
+      (await pendingAddresses.wait((batch) => send({ type: 'countConnection', batch, address }))) ?? []
+    // It may have closed meanwhile.
+    if (typeof addressKey === 'string') reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
+    return addressKey !== false
+  }
+  const serverOptions = { pseudonym, ticketSecret, worker, countElsewhere: countRemotely }
+  const server = await serveAsWorker(dataPlane, log, serverOptions)
   if (init.draining) server.drain()
   const prepared = new Map<number, Promise<PreparedSnapshot>>()
 
@@ -147,6 +156,8 @@ export const startWorkerRuntime = async (
       case 'auditState':
         auditSink.primaryFailing = notification.failing
         return
+      case 'counted':
+        return pendingAddresses.resolve(notification.batch, [notification.addressKey])
       case 'outcomes':
         return pendingCounts.resolve(notification.batch, notification.outcomes)
       case 'remembered':

@@ -101,6 +101,8 @@ export type WorkerNotification =
   | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly ConsumeResult[] | null }
   /** The replies to a batch of calls of the store of keys. */
   | { readonly type: 'remembered'; readonly batch: number; readonly replies: readonly IdempotencyReply[] | null }
+  /** The key that a connection is counted by. Null: by none. False: its address may have no more. */
+  | { readonly type: 'counted'; readonly batch: number; readonly addressKey: string | null | false }
   /**
    * A client's connection comes with it. The worker sends `addressKey` back when the connection has ended. Null: it is
    * not counted.
@@ -120,6 +122,8 @@ export type MessageToPrimary =
   | { readonly type: 'adopted' }
   /** Connections that were counted by these keys have ended. */
   | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
+  /** Count a connection by the address in its PROXY protocol header: the reply is `counted`. */
+  | { readonly type: 'countConnection'; readonly batch: number; readonly address: string }
   /** Write these lines of the audit log; so many were lost. */
   | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
   /** These have become invalid, and other workers may have stored them. */

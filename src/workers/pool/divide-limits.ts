@@ -3,7 +3,7 @@ import { byGroup, byOperation } from '../../operations.ts'
 
 /**
  * Divides the limits that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so
- * that each worker has at least one of everything. The primary alone counts the connections of an address. Each worker
+ * that each worker has at least one of everything. The primary counts the connections of an address. Each worker
  * divides the limits of clients itself, since there may be thousands. The hash stays: it names what the file says.
  */
 export const perWorkerConfig = (config: Config, workers: number): Config => {
@@ -32,7 +32,7 @@ export const perWorkerConfig = (config: Config, workers: number): Config => {
   })
   return {
     ...config,
-    listen: { ...listen, maxConnections: divideOptional(listen.maxConnections), maxConnectionsPerAddress: null },
+    listen: { ...listen, maxConnections: divideOptional(listen.maxConnections) },
     limits: { ...limits, concurrency: divideOptional(limits.concurrency) },
     cache: { ...cache, maxBytes: divide(cache.maxBytes) },
     log: { ...log, buffer: divide(log.buffer) },

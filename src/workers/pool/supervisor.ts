@@ -13,6 +13,7 @@ interface WorkerSupervisorOptions
     | 'startMs'
     | 'hangMs'
     | 'onConsume'
+    | 'onCountConnection'
     | 'onRemember'
     | 'onAuditLines'
     | 'onInvalidated'

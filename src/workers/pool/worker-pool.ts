@@ -148,6 +148,11 @@ class WorkerPool implements ProxyServer {
         auditFailing: auditLog.failing,
         logsToTerminal: isatty(1),
       }),
+      onCountConnection: (address, worker) => {
+        const addressKey = this.#acceptor.tracker.acquireFor(worker, address)
+        if (addressKey === false) this.#overAddressLimit.record()
+        return addressKey
+      },
       onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
       onRemember: (calls) => this.#dataPlane.replyAll(calls),
       onAuditLines: (lines, lost) => auditLog.recordFromWorker(lines, lost),

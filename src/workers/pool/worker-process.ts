@@ -38,6 +38,8 @@ export interface WorkerEvents {
   onHandOff(socket: Socket, worker: WorkerProcess): string | null
   /** It consumes one token of a limit for each key. Null: that limit is not known here. */
   onConsume(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null
+  /** It counts a connection of its own by this address, as {@link ConnectionTracker.acquireFor} does. */
+  onCountConnection(address: string, worker: WorkerProcess): string | null | false
   onRemember(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null
   /** It sends lines of the audit log, and has lost so many. */
   onAuditLines(lines: readonly string[], lost: number): void
@@ -209,6 +211,9 @@ export class WorkerProcess {
     } else if (message.type === 'remember') {
       const { batch, calls } = message
       this.#send({ type: 'remembered', batch, replies: this.#events.onRemember(calls) })
+    } else if (message.type === 'countConnection') {
+      const { batch, address } = message
+      this.#send({ type: 'counted', batch, addressKey: this.#events.onCountConnection(address, this) })
     } else if (message.type === 'failed') this.failure = message.message
     else this.#calls.settle(message.id, message.error, message.result)
   }

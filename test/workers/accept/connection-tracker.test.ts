@@ -32,6 +32,22 @@ test('a connection counts until its worker reports its end, and not only while i
   expect([first, counted, second, third, fourth]).toEqual([true, '10.0.0.1', false, false, true])
 })
 
+test('a load balancer that names its clients is not counted, and each of these is by what a worker has read', () => {
+  const tracker = new ConnectionTracker()
+  const listen = { maxConnectionsPerAddress: 1, proxyProtocol: { from: ['10.0.0.0/24'] } }
+  tracker.applyConfig(testConfig({ listen }).listen)
+  const balancer = ['10.0.0.1', '10.0.0.1', '::ffff:10.0.0.1'].map((each) => tracker.acquire(fakeSocket(), each))
+
+  const counted = [tracker.acquireFor(worker, '192.0.2.7'), tracker.acquireFor(other, '192.0.2.7')]
+  tracker.release(worker, ['192.0.2.7'])
+  const next = tracker.acquireFor(other, '192.0.2.7')
+  tracker.releaseAll(other)
+
+  expect(balancer).toEqual([true, true, true])
+  expect([...counted, next]).toEqual(['192.0.2.7', false, '192.0.2.7'])
+  expect(tracker.acquire(fakeSocket(), '192.0.2.7')).toBe(true)
+})
+
 test('what ends while it waits counts no longer', () => {
   const tracker = createTracker(1)
   const socket = fakeSocket()

@@ -33,6 +33,7 @@ test('connections that it was about to be sent are returned when it ends, before
     onConnectionsClosed: () => {},
     onConnectionAck: () => {},
     onConsume: () => null,
+    onCountConnection: () => null,
     onRemember: () => null,
     onAuditLines: () => {},
     onInvalidated: () => {},

@@ -40,6 +40,7 @@ const createSlot = (): WorkerSlot =>
     ...{
       onHandOff: none,
       onConsume: none,
+      onCountConnection: none,
       onRemember: none,
       onAuditLines: none,
       onInvalidated: none,
