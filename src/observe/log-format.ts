@@ -4,6 +4,9 @@
  */
 import type { Config, LogConfig } from '../config/config.ts'
 
+/** The part of a configuration that says how lines are written, and whose they are. */
+export type LoggingConfig = Pick<Config, 'log' | 'tracing' | 'instance'>
+
 /** A format that pino's lines are rewritten to. */
 type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 
@@ -46,6 +49,10 @@ export const fieldNames: Readonly<Record<string, Readonly<Partial<Record<Foreign
   file: same('file.path'),
   pid: same('process.pid'),
   code: { ecs: 'process.exit_code', otel: 'process.exit.code' },
+  // Keys of the configuration, which every line has in these formats.
+  'tracing.serviceName': same('service.name'),
+  'instance.name': { ecs: 'service.node.name' }, // spans have another `service.instance.id`
+  'instance.environment': { ecs: 'service.environment', otel: 'deployment.environment.name' },
 }
 
 /** Finds what a format calls a field. */
@@ -84,13 +91,13 @@ type RenderKey = (name: string) => string
 /** Renders a line; `members` are those that are not in its head, each after a comma. */
 type RenderLine = (line: PinoLine, members: string) => string
 
-/** Makes the rendering of each format; `service` is JSON. */
-const renderers: Readonly<Record<ForeignFormat, (keyOf: RenderKey, service: string) => RenderLine>> = {
-  ecs(keyOf, service) {
+/** Makes the rendering of each format; `origin` are members that say which gateway it is, each after a comma. */
+const renderers: Readonly<Record<ForeignFormat, (keyOf: RenderKey, origin: string) => RenderLine>> = {
+  ecs(keyOf, origin) {
     const formatTime = cachingTimeFormat()
     // Its specification of logging wants these three first, for people.
     const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, `"${keyOf('msg')}`]
-    const afterMsg = `,"ecs.version":"${ecsVersion}","service.name":${service},"event.dataset":"lender_gateway.`
+    const afterMsg = `,"ecs.version":"${ecsVersion}"${origin},"event.dataset":"lender_gateway.`
     return ({ level, time, msg, trace_id }, members) =>
       timeKey +
       formatTime(time) +
@@ -104,10 +111,10 @@ const renderers: Readonly<Record<ForeignFormat, (keyOf: RenderKey, service: stri
       members +
       '}\n'
   },
-  otel(keyOf, service) {
+  otel(keyOf, origin) {
     const formatTime = cachingTimeFormat()
     const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, keyOf('msg')]
-    const beforeMembers = `,"Resource":{"service.name":${service}},"Attributes":{`
+    const beforeMembers = `,"Resource":{${origin.slice(1)}},"Attributes":{`
     return ({ level, time, msg, trace_id }, members) => {
       const [name, severity] = levels[level] ?? [String(level), 0]
       return `${timeKey}${formatTime(time)}${levelKey}${name.toUpperCase()}","SeverityNumber":${severity}${msgKey}${toJson(msg)}${trace_id === undefined ? '' : keyOf('trace_id') + toJson(trace_id)}${beforeMembers}${members.slice(1)}}}\n`
@@ -116,10 +123,7 @@ const renderers: Readonly<Record<ForeignFormat, (keyOf: RenderKey, service: stri
 }
 
 /** Makes what rewrites lines to the format of a configuration; null: they stay as pino renders them. */
-export const createLineRewriter = ({
-  log: { format },
-  tracing,
-}: Pick<Config, 'log' | 'tracing'>): RewriteLine | null => {
+export const createLineRewriter = ({ log: { format }, tracing, instance }: LoggingConfig): RewriteLine | null => {
   if (format === 'pino') return null
   const keys = new Map<string, string>()
   const keyOf: RenderKey = (name) => {
@@ -129,7 +133,13 @@ export const createLineRewriter = ({
     keys.set(name, key)
     return key
   }
-  const renderLine = renderers[format](keyOf, JSON.stringify(tracing?.serviceName ?? 'lender-gateway'))
+  const origins = [
+    ['tracing.serviceName', tracing?.serviceName ?? 'lender-gateway'],
+    ['instance.name', instance.name],
+    ['instance.environment', instance.environment],
+  ] as const
+  const origin = origins.map(([name, value]) => (value === null ? '' : keyOf(name) + toJson(value))).join('')
+  const renderLine = renderers[format](keyOf, origin)
 
   return (text) => {
     const line: PinoLine = JSON.parse(text)

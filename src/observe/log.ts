@@ -1,8 +1,7 @@
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { settlesWithin } from '../clock.ts'
-import type { Config } from '../config/config.ts'
-import { createLineRewriter } from './log-format.ts'
+import { createLineRewriter, type LoggingConfig } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
 /** The log: events with their fields. */
@@ -18,7 +17,7 @@ const closeTimeoutMs = 1000
  * destination. It keeps whatever a stalled reader does not take (63 MB became 292 in 10 s); or it writes from the
  * thread pool, and then a process with a stalled reader does not exit.
  */
-export const openLog = async (config: Pick<Config, 'log' | 'tracing'>) => {
+export const openLog = async (config: LoggingConfig) => {
   const { level, buffer } = config.log
   const options = { level, base: null, serializers: { err: serializeError } }
   if (isatty(1)) {

@@ -24,17 +24,18 @@ const openLogIn = (format: Foreign, more = {}) => {
 
 const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
+// Of the package @elastic/ecs 8.11.5, which has ECS 8.11.0: the fields of the sets that are used, with their types.
+const ecsFields: Readonly<Record<string, string>> = JSON.parse(
+  readFileSync(new URL('ecs-fields.json', import.meta.url), 'utf8'),
+)
+
 describe('names', () => {
-  // Of the package @elastic/ecs 8.11.5, which has ECS 8.11.0: the fields of the sets that are used, with their types.
-  const ecsFields: Readonly<Record<string, string>> = JSON.parse(
-    readFileSync(new URL('ecs-fields.json', import.meta.url), 'utf8'),
-  )
   const inTable = (format: Foreign): readonly string[] =>
     Object.values(fieldNames).flatMap((names) => names[format] ?? [])
   const isOwn = (name: string): boolean => name.startsWith('lender_gateway.')
 
   test('of ECS are in its field list', () => {
-    const named = [...inTable('ecs'), 'ecs.version', 'service.name', 'event.dataset'].filter((name) => !isOwn(name))
+    const named = [...inTable('ecs'), 'ecs.version', 'event.dataset'].filter((name) => !isOwn(name))
 
     expect(named.filter((name) => !(name in ecsFields))).toEqual([])
     expect(named.length).toBeGreaterThan(20)
@@ -116,6 +117,7 @@ describe('a line of ECS', () => {
     logAccess(log, exchangeRecord({ status: 502, failure, upstreamMs: null, endpoint: null }))
 
     const [line = {}] = lines()
+    expect(Object.entries(line).filter(([name, value]) => !hasType(value, ecsFields[name]))).toEqual([])
     expect(line).toMatchObject({
       'log.level': 'warn',
       'error.type': 'connect-failed',
@@ -157,6 +159,7 @@ describe('a line of ECS', () => {
 describe('a line of OpenTelemetry', () => {
   test('has the fields of the data model, and attributes by the conventions', () => {
     const { log, lines } = openLogIn('otel', {
+      instance: { name: 'gateway-eu-1', environment: 'production' },
       tracing: { otlp: 'http://localhost:4318/v1/traces', serviceName: 'edge' },
     })
     logAccess(log, exchangeRecord({ trace: { traceId: 'ab'.repeat(16) } as never, upstreamMs: null, endpoint: null }))
@@ -168,7 +171,11 @@ describe('a line of OpenTelemetry', () => {
         SeverityNumber: 9,
         Body: 'exchange',
         TraceId: 'ab'.repeat(16),
-        Resource: { 'service.name': 'edge' },
+        Resource: {
+          'service.name': 'edge',
+          'lender_gateway.instance_name': 'gateway-eu-1',
+          'deployment.environment.name': 'production',
+        },
         Attributes: {
           'lender_gateway.request_id': 'id',
           'client.address': '192.0.2.7',
@@ -199,3 +206,7 @@ describe('a line of OpenTelemetry', () => {
     expect(lines()[0]).toMatchObject({ Body: 'said', Attributes: {} })
   })
 })
+
+/** Checks whether Elasticsearch takes a value for a field of a type; undefined: the field is our own. */
+const hasType = (value: unknown, type: string | undefined): boolean =>
+  type === undefined || typeof value === (/^(long|float)$/.test(type) ? 'number' : 'string')

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import type { Config } from '../../config/config.ts'
 import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
+import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
@@ -208,7 +208,7 @@ class PendingBatches<Reply> {
  * Makes the verdicts of a data plane those of the primary. An endpoint that was closed there and opened again is new to
  * its probes, and counts as up.
  */
-const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: Config): Pick<Config, 'log' | 'tracing'> =>
+const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
   logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
 
 const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
