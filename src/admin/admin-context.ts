@@ -4,6 +4,7 @@ import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/report/status-report.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 import type { OrderHistory } from './commands/order-history.ts'
+import type { EndpointRates } from './endpoint-rates.ts'
 import type { ResolveCommand } from './findings/finding.ts'
 import type { RateHistory } from './rate-history.ts'
 
@@ -29,6 +30,8 @@ export interface AdminContext {
   readonly orders: OrderHistory
   /** The traffic of the last fifteen minutes. */
   readonly history: RateHistory
+  /** The pace of each endpoint. */
+  readonly endpointRates: EndpointRates
   /** Runs a command in every process that serves clients. */
   readonly runEverywhere: RunInAllProcesses
 }

@@ -1,9 +1,18 @@
 import { now, unrefTimeout } from '../clock.ts'
-import { failureTable } from '../failures/kinds.ts'
 import { type HistogramReport, histogramDelta, quantile } from '../observe/metrics/histogram.ts'
-import type { OperationMetricsReport, RequestMetricsReport } from '../observe/metrics/request-metrics.ts'
+import {
+  isErrorOutcome,
+  type OperationMetricsReport,
+  type RequestMetricsReport,
+} from '../observe/metrics/request-metrics.ts'
 import { byOperation, type OperationId } from '../operations.ts'
-import { asNullable, asNumber, type Decoded } from '../shared/decode.ts'
+import { asNullable, asNumber, asObject, type Decoded } from '../shared/decode.ts'
+
+/** Decodes how long requests took. Null: there was none. */
+const quantilesShape = asObject({ p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) })
+
+/** How long requests took. */
+export type Quantiles = Decoded<typeof quantilesShape>
 
 /** Decodes what one operation did between two moments; rates are per second. */
 export const rateMembers = {
@@ -15,6 +24,8 @@ export const rateMembers = {
   /** Null: there was no request. */
   p50Ms: asNullable(asNumber),
   p99Ms: asNullable(asNumber),
+  /** The same by outcome. Null: the gateway is of a version that does not say. */
+  outcomes: asNullable(asObject({ served: quantilesShape, failed: quantilesShape, refused: quantilesShape })),
 }
 
 /** What one operation did between two moments. */
@@ -31,7 +42,8 @@ export interface RecentTraffic {
 interface Sample {
   /** On the monotonic clock. */
   readonly at: number
-  readonly operations: ByOperation<Totals>
+  /** Null: it is older than what rates are computed from. */
+  readonly operations: ByOperation<Totals> | null
   /** What each did since the sample before; null: there was none. */
   readonly step: ByOperation<OperationRates> | null
 }
@@ -44,11 +56,15 @@ interface Totals {
   readonly passedOn: number
   readonly refused: number
   readonly total: HistogramReport
+  readonly failed: HistogramReport
+  readonly refusedTimes: HistogramReport
 }
 
 /** The length of a step of the charts, and their number: fifteen minutes. */
 export const stepSeconds = 5
 const steps = 180
+// Rates go back a minute: older samples keep their step alone, and not the histograms.
+const keptTotals = 14
 
 /** Samples the counters of the last fifteen minutes, to compute rates from. */
 export class RateHistory {
@@ -66,7 +82,8 @@ export class RateHistory {
   async start(): Promise<void> {
     const counted = await this.#count().catch(() => null)
     if (!this.#isOpen) return
-    this.#samples = counted === null ? [] : [...this.#samples, this.#createSample(counted)].slice(-steps - 1)
+    this.#samples =
+      counted === null ? [] : [...this.#samples, this.#createSample(counted)].slice(-steps - 1).map(forgetOldTotals)
     this.#stop = unrefTimeout(stepSeconds * 1000, () => void this.start())
   }
 
@@ -85,8 +102,8 @@ export class RateHistory {
     const minute = this.#sampleBefore(at - 60_000)
     if (recent === undefined || minute === undefined) return null
     const present = toTotals(counted.operations[id])
-    const { p50Ms, p99Ms } = ratesBetween(minute.operations[id], present, at - minute.at)
-    return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms }
+    const { p50Ms, p99Ms, outcomes } = ratesBetween(minute.operations[id], present, at - minute.at)
+    return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms, outcomes }
   }
 
   /** Counts the requests of an operation in the last minute, or for as long as is known. */
@@ -108,18 +125,27 @@ export class RateHistory {
   #createSample({ operations }: RequestMetricsReport): Sample {
     const at = now()
     const last = this.#samples.at(-1)
+    const before = last?.operations
     const totals = byOperation(({ id }) => toTotals(operations[id]))
-    const step = last ? byOperation(({ id }) => ratesBetween(last.operations[id], totals[id], at - last.at)) : null
+    const step = before && last ? byOperation(({ id }) => ratesBetween(before[id], totals[id], at - last.at)) : null
     return { at, operations: totals, step }
   }
 
   /** Finds the last sample that is at least that old, or else the oldest. */
-  #sampleBefore(at: number): Sample | undefined {
-    return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
+  #sampleBefore(at: number): SampleWithTotals | undefined {
+    const known = this.#samples.filter(hasTotals)
+    return known.findLast((sample) => sample.at <= at) ?? known[0]
   }
 }
 
-const toTotals = ({ requests, total }: OperationMetricsReport): Totals => {
+type SampleWithTotals = Sample & { readonly operations: ByOperation<Totals> }
+
+const hasTotals = (sample: Sample): sample is SampleWithTotals => sample.operations !== null
+
+const forgetOldTotals = (sample: Sample, at: number, { length }: readonly Sample[]): Sample =>
+  at >= length - keptTotals || sample.operations === null ? sample : { ...sample, operations: null }
+
+const toTotals = ({ requests, total, failed, refused }: OperationMetricsReport): Totals => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
     requests.filter(matches).reduce((sum, each) => sum + each.count, 0)
   return {
@@ -128,21 +154,31 @@ const toTotals = ({ requests, total }: OperationMetricsReport): Totals => {
     passedOn: count(({ statusClass, failure }) => statusClass >= 5 && failure === null),
     refused: count((each) => each.failure !== null && !isError(each)),
     total,
+    failed,
+    refusedTimes: refused,
   }
 }
 
 const isError = ({ statusClass, failure }: OperationMetricsReport['requests'][number]): boolean =>
-  statusClass >= 5 || (failure !== null && failureTable[failure].fault !== 'client')
+  isErrorOutcome(statusClass, failure)
 
 const ratesBetween = (from: Totals, to: Totals, ms: number): OperationRates => {
   const seconds = Math.max(0.001, ms / 1000)
   const rate = (read: (totals: Totals) => number): number => Math.max(0, read(to) - read(from)) / seconds
   const spent = histogramDelta(to.total, from.total)
+  const failed = histogramDelta(to.failed, from.failed)
+  const refused = histogramDelta(to.refusedTimes, from.refusedTimes)
+  const served = histogramDelta(histogramDelta(spent, failed), refused)
   return {
     perSecond: rate(({ requests }) => requests),
     errorsPerSecond: rate(({ errors }) => errors),
     refusedPerSecond: rate(({ refused }) => refused),
-    p50Ms: quantile(spent, 0.5),
-    p99Ms: quantile(spent, 0.99),
+    ...toQuantiles(spent),
+    outcomes: { served: toQuantiles(served), failed: toQuantiles(failed), refused: toQuantiles(refused) },
   }
 }
+
+const toQuantiles = (spent: HistogramReport): Quantiles => ({
+  p50Ms: quantile(spent, 0.5),
+  p99Ms: quantile(spent, 0.99),
+})

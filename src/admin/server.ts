@@ -17,6 +17,7 @@ import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
 import { OrderHistory } from './commands/order-history.ts'
 import { registerCommands } from './commands/routes.ts'
+import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
 import { isActionPath } from './guard.ts'
 import { registerMetricsRoute } from './metrics/route.ts'
@@ -40,17 +41,23 @@ export interface AdminServer {
 }
 
 /** The context before the listener is open. */
-export type AdminContextInit = Omit<AdminContext, 'history' | 'orders' | 'resolveCommand'>
+export type AdminContextInit = Omit<AdminContext, 'history' | 'endpointRates' | 'orders' | 'resolveCommand'>
 
 /**
  * Opens the operator's listener, at the configured address unless a target is given. Rejects when it cannot listen
  * there.
  */
 export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
-  const history = new RateHistory(async () => (await init.report()).requestMetrics)
+  const endpointRates = new EndpointRates()
+  const history = new RateHistory(async () => {
+    const { upstreams, requestMetrics } = await init.report()
+    endpointRates.sample(upstreams)
+    return requestMetrics
+  })
   let resolver: ResolveCommand = (found) => found
   const orders = new OrderHistory()
-  const context: AdminContext = { ...init, history, orders, resolveCommand: (found) => resolver(found) }
+  const resolveCommand: ResolveCommand = (found) => resolver(found)
+  const context: AdminContext = { ...init, history, endpointRates, orders, resolveCommand }
   const { admin } = context.reloader.config
   const sessions = new SessionStore()
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */

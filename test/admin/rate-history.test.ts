@@ -34,7 +34,38 @@ test('rates are those of the last ten seconds, latencies those of the last minut
   expect(rates()).toMatchObject({ perSecond: 3.5, errorsPerSecond: 0.5, refusedPerSecond: 1 })
   expect(rates()?.p99Ms).toBeGreaterThan(30)
   await vi.advanceTimersByTimeAsync(120_000)
-  expect(rates()).toEqual({ perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, p50Ms: null, p99Ms: null })
+  const none = { p50Ms: null, p99Ms: null }
+  const outcomes = { served: none, failed: none, refused: none }
+  expect(rates()).toEqual({ perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, ...none, outcomes })
+})
+
+test('latencies are told apart by outcome: what failed late does not hide how what is served goes', async () => {
+  const { serve, rates } = await openHistory()
+
+  serve(50, { totalMs: 4 })
+  serve(5, { totalMs: 2000, status: 502, failure: new GatewayError('connect-failed') })
+  serve(5, { totalMs: 900, status: 503 })
+  serve(20, { totalMs: 0.4, status: 429, failure: new GatewayError('rate-limited') })
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  const { served, failed, refused } = rates()?.outcomes ?? {}
+  expect(rates()?.p99Ms).toBeGreaterThan(1500)
+  expect([served?.p50Ms, served?.p99Ms].every((ms) => Math.abs((ms ?? 0) - 4) <= 1)).toBe(true)
+  expect(failed?.p50Ms).toBeGreaterThan(700)
+  expect(refused?.p99Ms).toBeLessThan(1)
+})
+
+test('what is older than a minute keeps its step, and latencies are still those of the last minute', async () => {
+  const { serve, rates, history } = await openHistory()
+
+  serve(10, { totalMs: 2000 })
+  await vi.advanceTimersByTimeAsync(300_000)
+  serve(10, { totalMs: 4 })
+  await vi.advanceTimersByTimeAsync(30_000)
+
+  expect(history.steps(id)).toHaveLength(66)
+  expect(history.steps(id)[0]?.perSecond).toBe(2)
+  expect(rates()?.p99Ms).toBeLessThan(10)
 })
 
 test('an error that an upstream sent is an error, and a 4xx of its own is nothing', async () => {

@@ -51,6 +51,7 @@ describe('/status', () => {
       weight: 100,
       sandbox: false,
       inFlight: 0,
+      pending: 0,
       state: 'up',
       since: null,
       reason: null,

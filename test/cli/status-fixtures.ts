@@ -10,6 +10,7 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   weight: 100,
   sandbox: false,
   inFlight: 0,
+  pending: 0,
   state: 'up',
   since: null,
   reason: null,

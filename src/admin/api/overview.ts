@@ -10,6 +10,7 @@ import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
+import { endpointRateShape } from '../endpoint-rates.ts'
 import { isContractFailure } from '../findings/contract-findings.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
@@ -109,6 +110,8 @@ export const overviewShape = asObject({
   status: statusShape,
   /** In the order of the catalog. */
   operations: asList(operationShape),
+  /** Null: the gateway is of a version that does not say. */
+  endpointRates: asNullable(asList(endpointRateShape)),
   at: asText,
   /** Newest first. */
   reloads: asList(reloadShape),
@@ -153,6 +156,7 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     at: formatTime(epochMs()),
     status,
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
+    endpointRates: context.endpointRates.rates(report.upstreams),
     reloads: history.last.map(toReloadView),
     orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
     refusals: toRecentErrorViews(report, config),

@@ -38,10 +38,21 @@ const endpointShape = asObject({
   weight: asNumber,
   sandbox: asBoolean,
   inFlight: asNumber,
+  /** Those of them that wait for a connection. Null: the gateway is of a version that does not say. */
+  pending: asNullable(asNumber),
   state: asWord<EndpointReport['state']['name']>(),
   since: asNullable(asText),
   reason: asNullable(asText),
-  lastProbe: asNullable(asObject({ at: asText, latencyMs: asNumber, reason: asNullable(asText), ok: asBoolean })),
+  lastProbe: asNullable(
+    asObject({
+      at: asText,
+      latencyMs: asNumber,
+      /** Null: it failed, and the reason says how. */
+      status: asNullable(asNumber),
+      reason: asNullable(asText),
+      ok: asBoolean,
+    }),
+  ),
   ...asNumbers(emptyEndpointCounts),
   ejectedForSeconds: asNullable(asNumber),
   latencyMs: asNullable(asNumber),
@@ -177,7 +188,7 @@ const endpointStatus = (
   overrides: OverridesView['endpoints'],
   group: Group,
 ): EndpointStatus => {
-  const { url, weight, inFlight, state, lastProbe, counts, ejectedForMs, latencyMs, certificates } = endpoint
+  const { url, weight, inFlight, pending, state, lastProbe, counts, ejectedForMs, latencyMs, certificates } = endpoint
   const override = overrides.get(toEndpointKey(group, url))
   const certificate = firstToExpire(certificates)
   return {
@@ -185,6 +196,7 @@ const endpointStatus = (
     weight,
     sandbox: url === 'sandbox',
     inFlight,
+    pending,
     state: state.name,
     since: state.since === null ? null : formatTime(state.since),
     reason: state.reason,

@@ -1,6 +1,6 @@
 import { zeroIdempotencyOutcomes } from '../../exchange-outcomes.ts'
 import type { FailedAttempt } from '../../failures/errors.ts'
-import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
+import { allFailureKinds, type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { AuthMethod } from '../../failures/reason-rows.ts'
 import type { FailureReason } from '../../failures/reasons.ts'
 import { allOperations, type OperationId, type Side, sides } from '../../operations.ts'
@@ -65,6 +65,9 @@ export class OperationMetrics {
   }
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
+  /** The times of those that failed, and of those that were rejected for their client's fault. */
+  readonly #failed = new Histogram()
+  readonly #refused = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
   /** By what became of a key of idempotency. */
@@ -91,6 +94,8 @@ export class OperationMetrics {
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
     this.#total.observe(totalMs)
+    if (failure !== null || status >= 500)
+      (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#refused).observe(totalMs)
     if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
     if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
   }
@@ -140,6 +145,9 @@ export class OperationMetrics {
       bytesIn: this.#bytesIn,
       bytesOut: this.#bytesOut,
       total: this.#total.report,
+      /** The times of requests that failed ({@link isErrorOutcome}), and of the others that the gateway rejected. */
+      failed: this.#failed.report,
+      refused: this.#refused.report,
       firstByte: this.#firstByte.report,
       upstream: this.#upstream.report,
     }
@@ -162,6 +170,10 @@ export class OperationMetrics {
     else found.count++
   }
 }
+
+/** Tells whether an outcome is an error: a response of 500 or above, or a failure that is not the client's. */
+export const isErrorOutcome = (statusClass: number, failure: FailureKind | null): boolean =>
+  statusClass >= 5 || (failure !== null && failureTable[failure].fault !== 'client')
 
 const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill(0)
 

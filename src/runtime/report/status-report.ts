@@ -108,6 +108,8 @@ export interface EndpointReport {
   readonly url: string
   readonly weight: number
   readonly inFlight: number
+  /** Those of them that wait for a connection. */
+  readonly pending: number
   readonly state: GroupEndpointState
   readonly lastProbe: ProbeResult | null
   readonly counts: EndpointCounts
@@ -186,13 +188,18 @@ const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreake
   lastFailure: state === 'closed' ? null : (lastFailure?.report ?? null),
 })
 
-const endpointReport = ({ endpoint: { name, inFlight, health }, weight, state }: GroupEndpoint): EndpointReport => {
+const endpointReport = ({
+  endpoint: { name, inFlight, pool, health },
+  weight,
+  state,
+}: GroupEndpoint): EndpointReport => {
   const at = now()
   const { counts, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow } = health
   return {
     url: name,
     weight,
     inFlight,
+    pending: pool.pendingCount,
     state,
     lastProbe,
     counts: { ...counts },

@@ -12,13 +12,18 @@ export const maxCheckMs = 2000
  * sent. `health`: whether its health check succeeds, where it has one. `connect` does not see a client certificate that
  * the endpoint rejects after the handshake (TLS 1.3). Rejects with an Error whose message is for operators.
  */
-export const checkReachable = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
+export const checkReachable = async (
+  origin: string,
+  upstream: UpstreamConfig,
+  mode: 'connect' | 'health',
+): Promise<void> => {
   const { healthCheck, host, tls } = upstream
   const timeoutMs = Math.min(upstream.timeouts.connect ?? maxCheckMs, maxCheckMs)
   const connect = createConnector(origin, { timeoutMs, tls })()
   if (mode === 'health' && healthCheck !== null) {
     const check = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
-    return probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
+    await probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
+    return
   }
   return new Promise((resolve, reject) => {
     connect((error, socket) => {

@@ -16,6 +16,8 @@ export interface ProbeResult {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly latencyMs: number
+  /** The status of a probe that succeeded. Null: it failed, and the reason says how. */
+  readonly status: number | null
   /** Null: it succeeded. */
   readonly reason: string | null
 }

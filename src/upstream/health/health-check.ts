@@ -24,7 +24,7 @@ const maxFirstDelayMs = 1000
  */
 export const startHealthCheck = (
   { interval: intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
-  probe: () => Promise<void>,
+  probe: () => Promise<number>,
   callbacks: HealthCheckCallbacks,
   random: () => number = Math.random,
 ): (() => void) => {
@@ -43,12 +43,12 @@ export const startHealthCheck = (
   }
   const runProbe = async (): Promise<() => number> => {
     const startedAt = now()
-    const reason = await probe().then(
-      () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    const { status, reason } = await probe().then(
+      (status) => ({ status, reason: null }),
+      (error: unknown) => ({ status: null, reason: error instanceof Error ? error.message : String(error) }),
     )
     return () => {
-      callbacks.onProbe({ at: epochMs(), latencyMs: now() - startedAt, reason })
+      callbacks.onProbe({ at: epochMs(), latencyMs: now() - startedAt, status, reason })
       applyResult(reason)
       return intervalMs
     }
@@ -65,14 +65,14 @@ const maxInterim = 100
  * Probes an endpoint once, on a connection of its own: one that traffic has kept open would not show whether it still
  * accepts connections. The status decides, as soon as it is there; a redirect is a status as any other. The rest is
  * read for as long as a probe may take, and until the next one, 64 KiB at most, and cut. `host` is the Host to send.
- * Rejects with an Error whose message is for operators.
+ * Resolves with the status; rejects with an Error whose message is for operators.
  */
 export const probeEndpoint = (
   connect: Connector,
   host: string,
   { path, interval: intervalMs, timeout: timeoutMs, expect: { from, to } }: HealthCheckConfig,
-): Promise<void> =>
-  new Promise<void>((resolve, reject) => {
+): Promise<number> =>
+  new Promise<number>((resolve, reject) => {
     let bodyBytes = 0
     let interim = 0
     const fields = ['User-Agent', 'lender-gateway', 'Accept', '*/*']
@@ -99,7 +99,7 @@ export const probeEndpoint = (
       onHead(status: number): void {
         // Endpoints that never end their responses would gather connections, one for each probe.
         timer.set(Math.min(timeoutMs, intervalMs))
-        if (status >= from && status <= to) resolve()
+        if (status >= from && status <= to) resolve(status)
         else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
       },
       onBody(chunk: Buffer): void {

@@ -56,6 +56,11 @@ export class ConnectionPool {
     return this.#activeCount >= this.#options.maxConnections && this.#pending.size >= this.#options.maxPending
   }
 
+  /** How many requests wait for a connection. */
+  get pendingCount(): number {
+    return this.#pending.size
+  }
+
   /** Whether its connections were cut, so that nothing may be sent any more. */
   get isDestroyed(): boolean {
     return this.#destroyReason !== null

@@ -15,6 +15,7 @@ export const risk = 'http://risk-a:8080'
 export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   url: risk,
   weight: 100,
+  pending: 0,
   inFlight: 0,
   state: { name: 'up', since: null, reason: null },
   lastProbe: null,

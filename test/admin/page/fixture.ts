@@ -15,6 +15,7 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   weight: 100,
   sandbox: false,
   inFlight: 1,
+  pending: 0,
   state: 'up',
   since: null,
   reason: null,
@@ -59,6 +60,8 @@ const messages = (
 
 const wave = (index: number, scale: number): number =>
   scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
+
+const none = { p50Ms: null, p99Ms: null }
 
 /** An overview with something in everything that the page can show. */
 export const fixture: Overview = {
@@ -130,7 +133,7 @@ export const fixture: Overview = {
             inFlight: 0,
             failures: 212,
             latencyMs: null,
-            lastProbe: { at: before(2), latencyMs: 0.4, reason: 'connection refused', ok: false },
+            lastProbe: { at: before(2), latencyMs: 0.4, status: null, reason: 'connection refused', ok: false },
           }),
           endpoint('http://risk-b.internal:8080', {
             drainUntil: before(-700),
@@ -317,6 +320,11 @@ export const fixture: Overview = {
       refusedPerSecond: id === 'inventory.sync' ? 1.2 : 0,
       p50Ms: id === 'leads.pipeline' ? null : 8.2 + index * 3,
       p99Ms: id === 'leads.pipeline' ? null : 41 + index * 130,
+      outcomes: {
+        served: id === 'leads.pipeline' ? none : { p50Ms: 8 + index * 3, p99Ms: 40 + index * 130 },
+        failed: group === 'risk' ? { p50Ms: 2004, p99Ms: 15_010 } : none,
+        refused: id === 'inventory.sync' ? { p50Ms: 0.3, p99Ms: 1.2 } : none,
+      },
     },
     history: {
       stepSeconds: 5,
@@ -332,6 +340,16 @@ export const fixture: Overview = {
   orders: [
     { at: before(250), by: 'oncall-anna', text: 'inventory.sync is refused until 02:25:00.' },
     { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
+  ],
+  endpointRates: [
+    ...(['a', 'b'] as const).map((name, place) => ({
+      ...{ group: 'valuation' as const, side: 'primary' as const, url: `http://valuation-${name}.internal:8080` },
+      ...{
+        perSecond: place === 0 ? 6.3 : 2.1,
+        errorsPerSecond: place === 0 ? 0 : 0.4,
+        share: place === 0 ? 0.75 : 0.25,
+      },
+    })),
   ],
   reloads: [
     {

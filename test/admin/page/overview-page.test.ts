@@ -153,6 +153,39 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
   expect(render()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
 })
 
+test('an endpoint has its weight, share, pace, queue, last probe and the days of its certificate', () => {
+  const { valuation } = fixture.status.upstreams
+  const [first, second] = valuation?.endpoints ?? []
+  const certificate = { notAfter: fixture.at, seenAt: fixture.at }
+  const endpoints = [
+    {
+      ...(first as NonNullable<typeof first>),
+      ...{ pending: 7, lastProbe: { at: '2026-11-21T02:14:05Z', latencyMs: 2.1, status: 200, reason: null, ok: true } },
+      certificate: { ...certificate, daysLeft: 44, endsSoon: false },
+    },
+    {
+      ...(second as NonNullable<typeof second>),
+      ...{ lastProbe: { at: '2026-11-21T02:14:05Z', latencyMs: 9, status: null, reason: 'answered 503', ok: false } },
+      certificate: { ...certificate, daysLeft: 5, endsSoon: true },
+    },
+  ]
+  const upstreams = {
+    ...fixture.status.upstreams,
+    valuation: { ...(valuation as NonNullable<typeof valuation>), endpoints },
+  }
+
+  const text = part('upstreams', { upstreams })
+
+  expect(text).toContain('● up 100 75 % 6.3 0 1 7 32 ms 200 2.1 ms at 02:14:05 44 days')
+  expect(text).toContain(
+    '▲ 19 % fail last probe: answered 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at 02:14:05 ▲ 5 days',
+  )
+})
+
+test('p50 and p99 stand by outcome', () => {
+  expect(part('operations')).toContain(' 17 ms failed 2.00 s 430 ms failed 15.0 s ')
+})
+
 test('a reload says what changed, a rejected one where in the file, what was expected and what was found', () => {
   const reloads = part('reloads')
 

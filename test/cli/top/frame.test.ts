@@ -23,6 +23,7 @@ const operations = allOperations.map(({ id, group, method, path }, n) => ({
     refusedPerSecond: 0,
     p50Ms: n === 2 ? null : 4.2 * (n + 1),
     p99Ms: n === 2 ? null : 130 * (n + 1),
+    outcomes: null,
   },
   history: { stepSeconds: 5, perSecond: n % 2 === 0 ? rising : [], errorsPerSecond: [], p99Ms: [] },
 }))
@@ -59,6 +60,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   reloads: [],
   drift: [],
   comparisons: [],
+  endpointRates: null,
   refusals: [],
 })
 

@@ -13,6 +13,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   url: 'http://a',
   weight: 100,
   inFlight: 0,
+  pending: 0,
   state: up,
   lastProbe: null,
   counts: { requests: 0, failures: 0, ejections: 0 },
@@ -248,7 +249,7 @@ test('without a worker that replies, what the primary knows is all there is', ()
 })
 
 test('what the file says, and what probes found, comes from the primary', () => {
-  const lastProbe = { at: 7, latencyMs: 1, reason: null }
+  const lastProbe = { at: 7, latencyMs: 1, status: 200, reason: null }
 
   expect(
     merge(

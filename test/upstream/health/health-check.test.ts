@@ -37,12 +37,13 @@ describe('an endpoint that is probed', () => {
     const probedAt: number[] = []
     const reported: string[] = []
     const probes: ProbeResult[] = []
-    const probe = async (): Promise<void> => {
+    const probe = async (): Promise<number> => {
       const reply = replies[Math.min(probedAt.length, replies.length - 1)]
       probedAt.push(performance.now() - startedAt)
       if (reply === 'never') return new Promise(() => {})
-      if (typeof reply === 'number') return new Promise((resolve) => setTimeout(resolve, reply))
+      if (typeof reply === 'number') return new Promise((resolve) => setTimeout(() => resolve(204), reply))
       if (reply instanceof Error) throw reply
+      return 204
     }
     const report = {
       onProbe: (probe: ProbeResult) => void probes.push(probe),
@@ -96,8 +97,8 @@ describe('an endpoint that is probed', () => {
     await vi.advanceTimersByTimeAsync(60_000)
 
     expect(probes).toEqual([
-      { at: at + 620, latencyMs: 120, reason: null },
-      { at: at + 5620, latencyMs: 0, reason: 'answered 503, 200-299 is expected' },
+      { at: at + 620, latencyMs: 120, status: 204, reason: null },
+      { at: at + 5620, latencyMs: 0, status: null, reason: 'answered 503, 200-299 is expected' },
     ])
     expect(reported).toEqual([])
   })

@@ -2,7 +2,7 @@ import type { OperationView, Overview } from '../../api/overview.ts'
 import type { Finding } from '../../findings/finding.ts'
 import { commandLinks, htmlSection, htmlTable, stateBadge, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
-import { type Html, html } from '../html.ts'
+import { type Html, type HtmlValue, html } from '../html.ts'
 import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
 
 interface OperationRow extends OperationView {
@@ -53,13 +53,13 @@ export const operationsSection = ({ at, operations, status: { findings } }: Over
         {
           title: 'p50',
           kind: 'number',
-          cell: ({ pace }) => pace && formatMilliseconds(pace.p50Ms),
+          cell: ({ pace }) => pace && latencyCell(pace, 'p50Ms'),
           isIdle: ({ pace }) => pace?.p50Ms === null,
         },
         {
           title: 'p99',
           kind: 'number',
-          cell: ({ pace }) => pace && formatMilliseconds(pace.p99Ms),
+          cell: ({ pace }) => pace && latencyCell(pace, 'p99Ms'),
           isIdle: ({ pace }) => pace?.p99Ms === null,
         },
         { title: '15 min: requests', kind: 'chart', cell: (operation) => chartCell('rate', operation, peakRate) },
@@ -88,6 +88,18 @@ export const operationState = (
 
 const stateCell = (at: string, { goes, until, orderedBy }: OperationRow): Html =>
   html`${stateBadge(goes)}${until !== null && html` <span class="age">by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}</span>`}`
+
+type Pace = NonNullable<OperationView['pace']>
+
+/** Renders how long what was served took, and apart from it what failed or was refused: one would hide the other. */
+const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlValue => {
+  if (outcomes === null) return formatMilliseconds(all[name])
+  const { served, failed, refused } = outcomes
+  return html`${formatMilliseconds(served[name])}${outcomePart('failed', failed[name])}${outcomePart('refused', refused[name])}`
+}
+
+const outcomePart = (words: string, ms: number | null): Html | null =>
+  ms === null ? null : html` <span class="age outcome">${words} ${formatMilliseconds(ms)}</span>`
 
 /** Renders a rate of errors, which stands out unless it is zero. */
 export const errorRateHtml = (perSecond: number): Html | string =>

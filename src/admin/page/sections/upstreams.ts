@@ -1,11 +1,13 @@
-import { type Group, groups } from '../../../operations.ts'
+import { type Group, groups, type Side } from '../../../operations.ts'
 import { describeShadow } from '../../api/describe-shadow.ts'
 import type { Overview } from '../../api/overview.ts'
+import type { EndpointRate } from '../../endpoint-rates.ts'
 import type { Finding } from '../../findings/finding.ts'
 import { badge, commandLinks, htmlSection, htmlTable, sinceHtml, stateBadge, timeHtml } from '../components.ts'
-import { formatAge, formatCount, formatCounted, formatMilliseconds } from '../format.ts'
-import { type Html, html } from '../html.ts'
+import { formatAge, formatCount, formatCounted, formatMilliseconds, formatPerSecond } from '../format.ts'
+import { type Html, type HtmlValue, html } from '../html.ts'
 import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
+import { errorRateHtml } from './operations.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
 type SideView = Pick<UpstreamView, 'inFlight' | 'balance' | 'breaker' | 'endpoints'>
@@ -14,10 +16,12 @@ interface EndpointRow extends EndpointStatusView {
   readonly group: Group
   readonly id: string
   readonly goes: RowState
+  /** Null: it is not known yet. */
+  readonly pace: EndpointRate | null
 }
 
 /** Renders the eight groups, with their candidates: every endpoint with its state, and the reason for it. */
-export const upstreamsSection = ({ at, status }: Overview): Html =>
+export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html =>
   htmlSection(
     'upstreams',
     'Upstreams',
@@ -30,11 +34,17 @@ export const upstreamsSection = ({ at, status }: Overview): Html =>
         const upstream = status.upstreams[group]
         if (upstream === undefined) return []
         const { candidate } = upstream
-        const rowsOf = (side: SideView, name: string): readonly EndpointRow[] =>
-          side.endpoints.map((each, place) => ({
-            ...each,
-            ...{ group, id: `${name}-${group}-${place}`, goes: endpointState(each, group, status.findings) },
-          }))
+        const rowsOf = ({ endpoints }: SideView, side: Side): readonly EndpointRow[] =>
+          endpoints.map((each, place) => {
+            const pace = endpointRates?.find(
+              (rate) => rate.group === group && rate.side === side && rate.url === each.url,
+            )
+            return {
+              ...each,
+              ...{ group, id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`, pace: pace ?? null },
+              goes: endpointState(each, group, status.findings, pace ?? null),
+            }
+          })
         const primary = {
           heading: groupHeading(
             at,
@@ -43,7 +53,7 @@ export const upstreamsSection = ({ at, status }: Overview): Html =>
             groupState(upstream, group, status.findings),
             retryBudgetFact(upstream),
           ),
-          rows: rowsOf(upstream, 'endpoint'),
+          rows: rowsOf(upstream, 'primary'),
         }
         if (candidate === null) return [primary]
         return [
@@ -62,9 +72,30 @@ export const upstreamsSection = ({ at, status }: Overview): Html =>
       }),
       columns: [
         { title: 'Endpoint', cell: ({ url }) => html`<span class="url">${url}</span>` },
-        { title: 'State', cell: ({ goes }) => stateBadge(goes) },
-        { title: 'Why', kind: 'wide', cell: (endpoint) => reasonCell(at, endpoint) },
-        { title: 'Since', cell: (endpoint) => sinceHtml(at, endpoint.since) },
+        {
+          title: 'State',
+          cell: (row) =>
+            html`${stateBadge(row.goes)} <span class="why">${reasonCell(at, row)} ${sinceHtml(at, row.since)}</span>`,
+        },
+        { title: 'Weight', kind: 'number', cell: ({ weight }) => formatCount(weight), isIdle: isWell },
+        {
+          title: 'Share',
+          kind: 'number',
+          cell: ({ pace }) => (pace?.share == null ? '–' : `${Math.round(pace.share * 100)} %`),
+          isIdle: ({ pace }) => pace?.share == null,
+        },
+        {
+          title: 'Requests/s',
+          kind: 'number',
+          cell: ({ pace }) => (pace === null ? '–' : formatPerSecond(pace.perSecond)),
+          isIdle: ({ pace }) => (pace?.perSecond ?? 0) === 0,
+        },
+        {
+          title: 'Errors/s',
+          kind: 'number',
+          cell: ({ pace }) => (pace === null ? '–' : errorRateHtml(pace.errorsPerSecond)),
+          isIdle: ({ pace }) => (pace?.errorsPerSecond ?? 0) === 0,
+        },
         {
           title: 'In flight',
           kind: 'number',
@@ -72,20 +103,35 @@ export const upstreamsSection = ({ at, status }: Overview): Html =>
           isIdle: ({ inFlight }) => inFlight === 0,
         },
         {
+          title: 'Queue',
+          kind: 'number',
+          cell: ({ pending }) => (pending === null ? '–' : formatCount(pending)),
+          isIdle: ({ pending }) => (pending ?? 0) === 0,
+        },
+        {
           title: 'Latency',
           kind: 'number',
           cell: ({ latencyMs }) => formatMilliseconds(latencyMs),
           isIdle: ({ latencyMs }) => latencyMs === null,
         },
-        { title: 'Requests', kind: 'number', cell: ({ requests }) => formatCount(requests) },
-        { title: 'Failed', kind: 'number', cell: ({ failures }) => formatCount(failures) },
+        {
+          title: 'Last probe',
+          cell: ({ lastProbe }) => lastProbe && probeCell(at, lastProbe),
+          isIdle: ({ lastProbe }) => lastProbe === null,
+        },
+        { title: 'Certificate', cell: ({ certificate }) => certificate && certificateCell(certificate) },
         { title: 'Do', kind: 'act', cell: (endpoint) => commandLinks('endpoint', endpoint) },
       ],
     }),
   )
 
 /** Derives how an endpoint goes. Up is what nothing speaks against: it is good once a request or a probe went well. */
-const endpointState = (endpoint: EndpointStatusView, group: Group, findings: readonly Finding[]): RowState => {
+const endpointState = (
+  endpoint: EndpointStatusView,
+  group: Group,
+  findings: readonly Finding[],
+  pace: EndpointRate | null = null,
+): RowState => {
   const { state, url, requests, failures, lastProbe } = endpoint
   return toRowState({
     well: 'up',
@@ -93,6 +139,7 @@ const endpointState = (endpoint: EndpointStatusView, group: Group, findings: rea
     takenOut: state === 'draining' ? state : null,
     dead: state === 'down' || state === 'failing' ? state : null,
     partly: state === 'ejected' ? state : null,
+    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: 0 },
     isProven: requests > failures || lastProbe?.ok === true,
     finding: worstFinding(findings, `upstreams.${group}`, url),
   })
@@ -133,6 +180,21 @@ const retryBudgetFact = ({ retryBudget }: UpstreamView): Html | null =>
 
 const breakerBadge = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>
   state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)
+
+const isWell = ({ goes }: EndpointRow): boolean => !isProblem(goes)
+
+const probeCell = (
+  at: string,
+  { at: probedAt, latencyMs, status, ok }: NonNullable<EndpointStatusView['lastProbe']>,
+): Html =>
+  html`${ok ? status : html`<strong>failed</strong>`} <span class="age">${formatMilliseconds(latencyMs)} at ${timeHtml(at, probedAt)}</span>`
+
+const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView['certificate']>): HtmlValue =>
+  daysLeft < 0
+    ? badge('bad', 'expired')
+    : endsSoon
+      ? badge('warning', formatCounted(daysLeft, 'day'))
+      : formatCounted(daysLeft, 'day')
 
 /** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
