@@ -77,6 +77,16 @@ test('it has the panels that people search for', () => {
     expect(titles).toContain(word)
 })
 
+test('docs/operating.md names panels that there are', () => {
+  const named = [...read('docs/operating.md').matchAll(/"([^"\n]+)"(?= of the\s+dashboard| and at "| *\.)/g)].map(
+    ([, title]) => title,
+  )
+  const titles = dashboard.panels.map(({ title }) => title)
+
+  expect(named.filter((title) => !titles.includes(title ?? ''))).toEqual([])
+  expect(named.length).toBeGreaterThan(3)
+})
+
 test('reloads and takebacks are marked, by metrics that there are', () => {
   expect(marks.map(({ name }) => name)).toEqual(['Reloads', 'Reloads refused or held back', 'Takebacks'])
   expect(marks.flatMap(({ expression }) => mentioned(expression)).filter((name) => !names.includes(name))).toEqual([])
