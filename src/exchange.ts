@@ -44,6 +44,8 @@ export interface ClientIdentity {
   /** Its name under `clients`. */
   readonly client: string
   readonly method: AuthMethod
+  /** The id of the key that proved it. Null: the method has none. */
+  readonly keyId: string | null
 }
 
 /** An exchange's place in a trace that several systems share. */

@@ -16,6 +16,7 @@ import { lastFailurePhrase } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
 import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
+import { clientActivityShape, clientActivityView } from './client-activity.ts'
 import { changeShape, problemShape } from './config-responses.ts'
 import { driftRowShape, driftRowViews } from './contract-report.ts'
 import { orderMembers } from './order-status.ts'
@@ -121,6 +122,8 @@ export const overviewShape = asObject({
   refusals: asList(recentErrorShape),
   /** The ten worst ways in which messages broke the contract. */
   drift: asList(driftRowShape),
+  /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
+  clients: asNullable(clientActivityShape),
   /** How the answers of candidates compare, each with the ten worst ways in which they differ. */
   comparisons: asList(comparisonShape),
 })
@@ -161,6 +164,7 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
     refusals: toRecentErrorViews(report, config),
     drift: driftRowViews(report.drift).slice(0, maxRowViews),
+    clients: clientActivityView(report),
     comparisons: comparisonViews(report, maxRowViews),
   }
 }

@@ -5,6 +5,7 @@ import { assetPath } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { formatTitle, renderLayout } from './page-response.ts'
 import { candidateSection } from './sections/candidate.ts'
+import { clientActivitySection } from './sections/client-activity.ts'
 import { comparisonSection } from './sections/comparison.ts'
 import { contractSection } from './sections/contract.ts'
 import { findingsSection } from './sections/findings.ts'
@@ -31,6 +32,7 @@ export const pageSections = {
   candidates: candidateSection,
   comparison: comparisonSection,
   contract: contractSection,
+  activity: clientActivitySection,
   refusals: recentErrorsSection,
   reloads: reloadsSection,
   orders: ordersSection,
@@ -66,6 +68,7 @@ const anchorTexts: Readonly<Record<Exclude<SectionName, 'summary'>, string>> = {
   candidates: 'Shift',
   comparison: 'Compared',
   contract: 'Contract',
+  activity: 'By client',
   refusals: 'Refused',
   reloads: 'Reloads',
   orders: 'Orders',

@@ -26,7 +26,7 @@ export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Aut
       const isRight = timingSafeEqual(digestSecret(secret), known?.digest ?? dummyDigest)
       if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
       if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')
-      return { client: known.client, token: null }
+      return { client: known.client, token: null, keyId: id }
     },
   }
 }

@@ -45,11 +45,11 @@ export const authLayer = ({
   const authorize = (
     exchange: Exchange,
     authenticator: Authenticator,
-    { client, token }: AuthResult,
+    { client, token, keyId }: AuthResult,
     next: Handler,
   ): Promise<ProxyResponse> => {
     if (client === null) throw forbidden('unknown-client', 'the credential is good, and belongs to no client')
-    exchange.identity = { client: client.id, method: authenticator.name }
+    exchange.identity = { client: client.id, method: authenticator.name, keyId: keyId ?? null }
     if (client.disabled) throw forbidden('client-disabled', 'the client is disabled')
     if (!client.mayCallFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('wrong-operation', 'not this operation')

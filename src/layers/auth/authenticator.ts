@@ -30,6 +30,8 @@ export interface AuthResult {
   readonly client: RegisteredClient | null
   /** Null: the credential is no token, and has no scopes either. */
   readonly token: VerifiedToken | null
+  /** The id of the key that proved it. Left out: the method has none. */
+  readonly keyId?: string
 }
 
 /** A token that is good. */

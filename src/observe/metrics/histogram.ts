@@ -38,7 +38,7 @@ export class Histogram {
 }
 
 /** Finds the first bucket whose bound is not below the duration. */
-const bucketIndex = (ms: number): number => {
+export const bucketIndex = (ms: number): number => {
   let low = 0
   let high = bucketBoundsMs.length
   while (low < high) {

@@ -5,6 +5,7 @@ import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { accessLog } from '../../observe/access-log.ts'
 import { type AuditSink, auditObserver } from '../../observe/audit/audit-sink.ts'
 import { GuardReporter } from '../../observe/candidate/guard/guard-counts.ts'
+import { ClientActivity } from '../../observe/client-activity.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Log } from '../../observe/log.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
@@ -20,6 +21,7 @@ export interface ProcessTelemetry {
   readonly log: Log | null
   readonly requestMetrics: RequestMetrics
   readonly recentErrors: RecentErrors
+  readonly clientActivity: ClientActivity
   readonly runtime: ProcessStats
   /** The checks against the contract that wait. */
   readonly contract: { readonly checks: CheckQueue }
@@ -42,6 +44,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
     log,
     requestMetrics: new RequestMetrics(),
     recentErrors: new RecentErrors(),
+    clientActivity: new ClientActivity(),
     runtime: new ProcessStats(),
     contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
     shadows: byGroup(() => new ShadowCopies(sending, comparing)),
@@ -56,8 +59,8 @@ const logCheckFailure = (log: Log | null, err: unknown): void => {
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (
-  { audit, metrics, tracing, log: { access } }: Config,
-  { log, requestMetrics, recentErrors }: ProcessTelemetry,
+  { audit, auth, metrics, tracing, log: { access } }: Config,
+  { log, requestMetrics, recentErrors, clientActivity }: ProcessTelemetry,
   auditSink: AuditSink,
   guards: ReadonlyMap<Group, GuardOptions> = new Map(),
 ): readonly ExchangeObserver[] =>
@@ -65,6 +68,7 @@ export const listObservers = (
     audit === null ? null : auditObserver(auditSink),
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
+    auth === null ? null : clientActivity,
     guards.size === 0 ? null : guardObserver(guards),
     typeof tracing?.otlp === 'string' ? spanObserver : null,
     access && log !== null ? accessLog(log) : null,

@@ -1,5 +1,6 @@
 import type { AttemptReport } from '../../failures/errors.ts'
 import { mergeComparisonReports } from '../../observe/candidate/comparison-report.ts'
+import { mergeClientActivity } from '../../observe/client-activity.ts'
 import { mergeDriftReports } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { mergeRecentErrors } from '../../observe/recent-errors/recent-errors.ts'
@@ -32,6 +33,7 @@ export const mergeReports = (primary: StatusReport, workers: readonly StatusRepo
     drift: primary.drift && mergeDriftReports(primary.drift.digest, pluck(workers, 'drift')),
     requestMetrics: primary.requestMetrics && mergeRequestMetrics(pluck(workers, 'requestMetrics')),
     recentErrors: mergeRecentErrors(pluck(workers, 'recentErrors')),
+    clients: primary.clients && mergeClientActivity(pluck(workers, 'clients')),
     runtimes: [...primary.runtimes, ...workers.flatMap(({ runtimes }) => runtimes)],
     rejectedConnections: mergeRejectedConnections(
       [primary, ...workers].flatMap(({ rejectedConnections }) => rejectedConnections),

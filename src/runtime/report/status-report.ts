@@ -3,6 +3,7 @@ import type { UpstreamConfig } from '../../config/config.ts'
 import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
 import type { ComparisonReport } from '../../observe/candidate/comparison-report.ts'
 import type { ShadowReport } from '../../observe/candidate/shadow-counts.ts'
+import type { ClientActivityReport } from '../../observe/client-activity.ts'
 import type { DriftReport } from '../../observe/contract/drift-report.ts'
 import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../observe/process-stats.ts'
@@ -34,6 +35,8 @@ export interface StatusReport {
   /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
   readonly recentErrors: RecentErrorsReport
+  /** What authenticated clients did of late. Null: clients do not authenticate. */
+  readonly clients: ClientActivityReport | null
   /** The processes that serve, and the primary. */
   readonly runtimes: readonly ProcessReport[]
   /** Connections that were closed at once of late; empty: none. */
@@ -146,6 +149,7 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
   drift: current.driftCounts?.report ?? null,
   requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
   recentErrors: current.telemetry.recentErrors.report,
+  clients: current.config.auth && current.telemetry.clientActivity.report,
   runtimes: [{ process: current.telemetry.process, ...current.telemetry.runtime.report }],
   rejectedConnections: collectRejectedConnections(current.processLoad.rejectedConnections),
   retiring,

@@ -87,6 +87,7 @@ export const findingInputs = ({
     drift: null,
     requestMetrics: null,
     recentErrors: { last, causes, total: last.length },
+    clients: null,
     runtimes: [],
     rejectedConnections: [],
     retiring: 0,

@@ -392,6 +392,19 @@ export const fixture: Overview = {
       held: false,
     },
   ],
+  clients: {
+    seen: 3,
+    rows: [
+      {
+        ...{ client: '<b>bank-b</b>', requests: 120, limited: 4, rejected: 2, failed: 30, p50: 12.5, p99: 950 },
+        ...{ lastAt: before(2), keyId: 'bank-b-2026' },
+      },
+      {
+        ...{ client: 'bank-a', requests: 4000, limited: 0, rejected: 0, failed: 0, p50: 10, p99: 80 },
+        ...{ lastAt: before(1), keyId: null },
+      },
+    ],
+  },
   comparisons: [
     {
       group: 'leads',

@@ -99,7 +99,7 @@ export const sendTo = async (
     authority: 'gateway.test',
     body: fakeBody(body?.length ?? 0),
   })
-  if (client !== null) exchange.identity = { client, method: 'apiKey' }
+  if (client !== null) exchange.identity = { client, method: 'apiKey', keyId: null }
   try {
     return await read(await handle(exchange), exchange)
   } catch (error) {

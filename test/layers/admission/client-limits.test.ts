@@ -11,7 +11,7 @@ const limit = { policy: 'client', perMs: 1 / 60_000, burst: 2 }
 
 const createExchange = (client: string | null): Exchange => {
   const exchange = fakeExchange()
-  exchange.identity = client === null ? null : { client, method: 'apiKey' }
+  exchange.identity = client === null ? null : { client, method: 'apiKey', keyId: null }
   return exchange
 }
 

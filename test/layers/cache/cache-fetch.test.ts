@@ -133,7 +133,7 @@ test('an upstream in trouble says nothing of what is stored, nor of the key', as
 test('the upstream request carries the identity of the client whose response it is', () => {
   const stage = openCache()
   const exchange = createExchange()
-  exchange.identity = { client: 'ann', method: 'apiKey' }
+  exchange.identity = { client: 'ann', method: 'apiKey', keyId: null }
 
   void stage.handle(exchange)
 

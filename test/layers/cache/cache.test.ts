@@ -58,8 +58,8 @@ describe('a stored response', () => {
   test('is only for its client, where clients are known', async () => {
     const stage = openCache()
     const [ann, bob] = [createExchange(), createExchange()]
-    ann.identity = { client: 'ann', method: 'apiKey' }
-    bob.identity = { client: 'bob', method: 'apiKey' }
+    ann.identity = { client: 'ann', method: 'apiKey', keyId: null }
+    bob.identity = { client: 'bob', method: 'apiKey', keyId: null }
     const first = stage.handle(ann)
     const second = stage.handle(bob)
     await stage.sent[0]?.respond(createResponse(fresh, 'of ann'))

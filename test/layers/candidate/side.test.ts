@@ -11,7 +11,7 @@ const options: SideOptions = { group: 'market', share: 0.25, clients: [], ipv6Pr
 
 const exchangeOf = (client: string | null, address = '203.0.113.7'): Exchange => {
   const exchange = fakeExchange({ client: address })
-  if (client !== null) exchange.identity = { client, method: 'apiKey' }
+  if (client !== null) exchange.identity = { client, method: 'apiKey', keyId: null }
   return exchange
 }
 

@@ -18,7 +18,7 @@ const counted = (all: readonly Parameters<typeof exchangeRecord>[0][], clients =
 
 const of = (name: OperationLabel, all: Parameters<typeof counted>[0]) => counted(all).operations[name]
 
-const identity = { client: 'acme', method: 'apiKey' } as const
+const identity = { client: 'acme', method: 'apiKey', keyId: null } as const
 
 test('requests are counted by operation, class of status and failure', () => {
   const failure = new GatewayError('connect-failed', { reason: 'refused' })

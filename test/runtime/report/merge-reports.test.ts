@@ -59,6 +59,7 @@ const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
   cache: null,
   idempotency: null,
   drift: null,
+  clients: null,
   requestMetrics: null,
   recentErrors: { last: [], causes: [], total: 0 },
   runtimes: [],

@@ -4,7 +4,7 @@ import { fakeExchange } from '../../helpers/exchange.ts'
 
 test('the owner of a request is the client that was authenticated, wherever it comes from', () => {
   const exchange = fakeExchange({ client: '203.0.113.7' })
-  exchange.identity = { client: 'bank-a', method: 'apiKey' }
+  exchange.identity = { client: 'bank-a', method: 'apiKey', keyId: null }
 
   expect(findRequestOwner(exchange)).toEqual({ client: 'bank-a' })
 })

@@ -1,0 +1,49 @@
+import type { ClientActivityRow } from '../../observe/client-activity.ts'
+import { quantile } from '../../observe/metrics/histogram.ts'
+import type { StatusReport } from '../../runtime/report/status-report.ts'
+import { asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../shared/decode.ts'
+import { formatTime } from '../format-time.ts'
+
+/** Decodes what became of one client's requests over the last fifteen minutes. */
+const clientActivityRowShape = asObject({
+  /** Its id in `clients`. */
+  client: asText,
+  requests: asNumber,
+  /** Answered 429. */
+  limited: asNumber,
+  /** Answered with another 4xx. */
+  rejected: asNumber,
+  /** Answered with a 5xx. */
+  failed: asNumber,
+  /** In milliseconds, to the last byte of the response. Null: there was no request. */
+  p50: asNullable(asNumber),
+  p99: asNullable(asNumber),
+  /** When its last request ended. */
+  lastAt: asText,
+  /** The id of the key that it came with. Null: the method has none. */
+  keyId: asNullable(asText),
+})
+
+/** Decodes what authenticated clients did over the last fifteen minutes. */
+export const clientActivityShape = asObject({
+  /** At most 100, the ones that fare worst first. */
+  rows: asList(clientActivityRowShape),
+  /** How many clients were seen. */
+  seen: asNumber,
+})
+
+/** What became of one client's requests. */
+export type ClientActivityView = Decoded<typeof clientActivityRowShape>
+
+/** Returns what clients did. Null: clients do not authenticate. */
+export const clientActivityView = ({ clients }: StatusReport): Decoded<typeof clientActivityShape> | null =>
+  clients && { rows: clients.rows.map(toRowView), seen: clients.seen }
+
+const toRowView = ({ client, counts, latency, lastAt, keyId }: ClientActivityRow): ClientActivityView => ({
+  client,
+  ...counts,
+  p50: quantile(latency, 0.5),
+  p99: quantile(latency, 0.99),
+  lastAt: formatTime(lastAt),
+  keyId,
+})
