@@ -59,9 +59,21 @@ const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
     const tally = tallyFailures(same)
     if (tally.lastMinute < often.inAMinute && tally.last15Min < often.in15Minutes) return []
     const { kind, reason } = same[0] as ErrorCount
-    const cause = `${failureText(kind, reason)}: ${countPhrase(tally, `refused with ${failureTable[kind].status}`)}${clientPhrase(kind, reason, inputs)}`
-    return [createFinding('notice', subjectOf(same), cause, { since: tally.firstAt, command: tailCommand })]
+    const isUnanswered = loadBalancerReasons.has(reason)
+    const count = countPhrase(tally, isUnanswered ? 'refused' : `refused with ${failureTable[kind].status}`)
+    const off = reason === 'proxy-header' && inputs.config.listen.proxyProtocol === null ? ', which is off' : ''
+    const cause = `${failureText(kind, reason)}${off}: ${count}${clientPhrase(kind, reason, inputs)}`
+    const severity = isUnanswered && tally.lastMinute > 0 ? 'warning' : 'notice'
+    const about = isUnanswered ? 'listen.proxyProtocol' : subjectOf(same)
+    return [createFinding(severity, about, cause, { since: tally.firstAt, command: tailCommand })]
   })
+
+// What load balancers cause, and not clients: only from their addresses is a header waited for.
+const loadBalancerReasons: ReadonlySet<ErrorCount['reason']> = new Set([
+  'no-proxy-header',
+  'bad-proxy-header',
+  'proxy-header-too-slow',
+])
 
 const isClientFault = (each: ErrorCount): boolean =>
   failureTable[each.kind].fault === 'client' && !isContractFailure(each)

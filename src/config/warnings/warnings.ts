@@ -17,6 +17,7 @@ import { candidateClientWarnings } from './candidate-client-warnings.ts'
 import { candidateWarnings } from './candidate-warnings.ts'
 import { contractWarnings } from './contract-warnings.ts'
 import { idempotencyWarnings } from './idempotency-warnings.ts'
+import { listenWarnings } from './listen-warnings.ts'
 import { shadowWarnings } from './shadow-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
 
@@ -202,6 +203,7 @@ const warningRules: readonly WarningRule[] = [
   ...candidateClientWarnings,
   expiringCertificates,
   expiringAuthorities,
+  ...listenWarnings,
   ...idempotencyWarnings,
   redundantPreflight,
   unusedRedis,

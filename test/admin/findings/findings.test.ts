@@ -456,6 +456,33 @@ describe('what clients do wrong', () => {
     expect(causes({ causes: [unmatched(0, 10)] })).toHaveLength(1)
   })
 
+  test('is a warning, and the listener’s, where a load balancer sends no PROXY protocol header', () => {
+    const missing = { kind: 'bad-request', reason: 'no-proxy-header', operation: null, endpoint: null } as const
+    const last = [{ kind: missing.kind, reason: missing.reason, client: '10.0.0.7', clientId: null } as RecentError]
+
+    expect(found({ causes: [cause(missing)], last })).toMatchObject([
+      {
+        severity: 'warning',
+        about: 'listen.proxyProtocol',
+        cause:
+          'no PROXY protocol header came from an address under listen.proxyProtocol.from: 12 requests were refused in the last minute, of 10.0.0.7',
+      },
+    ])
+    expect(found({ causes: [cause({ ...missing, lastMinute: 0 })] })).toMatchObject([{ severity: 'notice' }])
+  })
+
+  test('is a notice where a PROXY protocol header came unasked, and says whether any is taken', () => {
+    const unasked = { kind: 'bad-request', reason: 'proxy-header', operation: null, endpoint: null } as const
+    const of = (listen: Record<string, unknown>) => found({ causes: [cause(unasked)], settings: { listen } })
+
+    expect(of({})).toMatchObject([
+      { severity: 'notice', about: 'clients', cause: expect.stringContaining('proxyProtocol.from, which is off: 12') },
+    ])
+    expect(of({ proxyProtocol: { from: ['10.0.0.1'] } })).toMatchObject([
+      { cause: expect.stringContaining('proxyProtocol.from: 12 requests were refused with 400') },
+    ])
+  })
+
   test('is named with the reason, the operation and its client', () => {
     const expired = { kind: 'unauthenticated', reason: 'expired', endpoint: null } as const
     const last = ['bank-a', 'bank-b'].map((clientId) => ({ ...expired, client: '10.0.0.7', clientId }) as RecentError)

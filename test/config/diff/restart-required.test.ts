@@ -108,7 +108,7 @@ test('HTTPS switched on or off needs a restart, and a renewed certificate does n
 
 test('any other change needs none', () => {
   const text = `
-listen: { basePath: /v1, maxTarget: 1KiB, maxHeaders: 64KiB, maxConnections: 7, timeouts: { headers: 1s }, trustedProxies: [10.0.0.0/8] }
+listen: { basePath: /v1, maxTarget: 1KiB, maxHeaders: 64KiB, maxConnections: 7, timeouts: { headers: 1s }, trustedProxies: [10.0.0.0/8], forwarded: rfc7239, proxyProtocol: { from: [10.0.0.0/28] } }
 admin: { token: a-token-of-an-operator, hosts: [gateway.internal] }
 log: { level: error, access: false }
 reload: { watch: false, preflight: none }

@@ -1,0 +1,30 @@
+import { cidrMatcher } from '../../shared/cidr.ts'
+import type { WarningRule } from '../rules/rule.ts'
+
+const unusedForwarded: WarningRule = ({ config: { listen } }) =>
+  listen.forwarded !== 'x-forwarded' &&
+  listen.trustedProxies.length === 0 && {
+    path: ['listen', 'forwarded'],
+    message: 'nobody is believed what Forwarded says',
+    expected: 'the addresses of the proxies in listen.trustedProxies',
+    found: 'no trustedProxies',
+    hint: 'add trustedProxies under listen, or remove forwarded',
+  }
+
+/** Warns of load balancers that are trusted as well: trust goes by the address in their header. */
+const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
+  const isTrusted = cidrMatcher(listen.trustedProxies)
+  return (listen.proxyProtocol?.from ?? []).map(
+    (cidr, nth) =>
+      isTrusted(cidr.split('/')[0] ?? '') && {
+        path: ['listen', 'proxyProtocol', 'from', nth],
+        message: 'listen.trustedProxies has this one too, and is asked about the address in its header',
+        expected: 'trustedProxies that stand in front of this load balancer',
+        found: cidr,
+        hint: 'leave it in trustedProxies only where its clients are proxies of the same network',
+      },
+  )
+}
+
+/** Warnings of who the client is. */
+export const listenWarnings: readonly WarningRule[] = [unusedForwarded, trustedLoadBalancers]
