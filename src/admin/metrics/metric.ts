@@ -49,6 +49,19 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
   }
 }
 
+/** Defines metrics with a series for each count of a record of some things, by its name. */
+export const seriesOfCounts =
+  <const Key extends string, Counted>(
+    key: Key,
+    things: (inputs: MetricInputs) => readonly (readonly [string, Counted])[],
+  ) =>
+  <const Label extends string>(label: Label, read: (counted: Counted) => Readonly<Record<string, number>>) =>
+    seriesFor([key, label], (inputs) =>
+      things(inputs).flatMap(([name, counted]) =>
+        Object.entries(read(counted)).map(([each, count]) => [name, each, count] as const),
+      ),
+    )
+
 /** Define metrics without labels. */
 export const { counter, gauge } = seriesFor([], (inputs) => [[inputs]])
 

@@ -2,7 +2,7 @@ import { zeroDifferences, zeroUncompared } from '../../../observe/candidate/comp
 import type { ComparisonTotals } from '../../../observe/candidate/comparison-report.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import { copiesOf } from '../../../runtime/pipeline/shadow-layer.ts'
-import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { asCounted, type MetricDefinitions, seriesOfCounts } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Counted = Pick<ComparisonTotals, 'compared' | 'equal' | 'byKind' | 'uncompared'>
@@ -19,28 +19,19 @@ const listCompared = ({ config, report }: MetricInputs): readonly (readonly [Ope
     return [[id, comparison.totals.find((totals) => totals.operation === id) ?? nothingCompared]]
   })
 
-/** Creates series for each count of a record, by its name. */
-const seriesOfCounts = <Label extends string>(
-  label: Label,
-  read: (counted: Counted) => Readonly<Record<string, number>>,
-) =>
-  seriesFor(['operation', label], (inputs) =>
-    listCompared(inputs).flatMap(([operation, counted]) =>
-      Object.entries(read(counted)).map(([name, count]) => [operation, name, count] as const),
-    ),
-  )
+const countsOf = seriesOfCounts('operation', listCompared)
 
 /** The answers of candidates beside those of their primaries. No series for an operation that is not compared. */
 export const comparisonMetrics: MetricDefinitions = {
-  shadow_compared_total: seriesOfCounts('result', ({ compared, equal }) => ({
+  shadow_compared_total: countsOf('result', ({ compared, equal }) => ({
     equal,
     different: compared - equal,
   })).counter('Answers of a candidate that were compared with those of the primary, by what came of it.', asCounted),
-  shadow_differences_total: seriesOfCounts('kind', ({ byKind }) => byKind).counter(
+  shadow_differences_total: countsOf('kind', ({ byKind }) => byKind).counter(
     'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
     asCounted,
   ),
-  shadow_uncompared_total: seriesOfCounts('reason', ({ uncompared }) => uncompared).counter(
+  shadow_uncompared_total: countsOf('reason', ({ uncompared }) => uncompared).counter(
     'Answers of a candidate that were not compared, by why.',
     asCounted,
   ),

@@ -1,6 +1,6 @@
 import type { ShadowReport } from '../../../observe/candidate/shadow-counts.ts'
 import { type Group, groups } from '../../../operations.ts'
-import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { asCounted, type MetricDefinitions, seriesFor, seriesOfCounts } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonly [Group, ShadowReport])[] =>
@@ -9,17 +9,7 @@ const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonl
     return shadow ? [[group, shadow] as const] : []
   })
 
-/** Creates series for each count of a record, by its name. */
-const seriesOfCounts = <Label extends string>(
-  label: Label,
-  read: (shadow: ShadowReport) => Readonly<Record<string, number>>,
-) =>
-  seriesFor(['group', label], (inputs) =>
-    listShadows(inputs).flatMap(([group, shadow]) =>
-      Object.entries(read(shadow)).map(([name, count]) => [group, name, count] as const),
-    ),
-  )
-
+const countsOf = seriesOfCounts('group', listShadows)
 const perGroup = seriesFor(['group'], listShadows)
 
 /** The copies of requests that go to candidates. No series for a group without any. */
@@ -30,11 +20,11 @@ export const shadowMetrics: MetricDefinitions = {
     ({ repeated }) => repeated,
   ),
   shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', ({ underWay }) => underWay),
-  shadow_answers_total: seriesOfCounts('outcome', ({ outcomes }) => outcomes).counter(
+  shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(
     'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
     asCounted,
   ),
-  shadow_dropped_total: seriesOfCounts('reason', ({ dropped }) => dropped).counter(
+  shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(
     'Requests that were to be copied and were not, by what was in the way.',
     asCounted,
   ),
