@@ -1,6 +1,6 @@
 import type { DifferenceKind } from '../../observe/candidate/compare/comparison.ts'
 import type { ComparisonView, DifferenceView } from './shadow-report.ts'
-import type { ShiftStatus } from './shift-status.ts'
+import { isWholeShift, type ShiftStatus } from './shift-status.ts'
 
 // What a sentence holds. The report has the rest.
 const maxPlaces = 3
@@ -28,18 +28,19 @@ export const describeComparison = (
 export const describeCompared = (
   { compared, equal, recent }: Pick<ComparisonView, 'compared' | 'equal' | 'recent'>,
   formatCount: (count: number) => string = String,
-): string => {
-  const of = (each: typeof recent): string =>
-    each.compared === 0
-      ? 'nothing'
-      : `${formatCount(each.compared)}, ${formatEqualShare(each.equal, each.compared)} equal`
-  return `${of({ compared, equal })}; in the last 5 minutes ${of(recent)}`
-}
+): string =>
+  `${describeEqual({ compared, equal }, formatCount)}; in the last 5 minutes ${describeEqual(recent, formatCount)}`
+
+/** Describes how many of some answers are equal: `312, 98.7 % equal`. */
+export const describeEqual = (
+  { compared, equal }: ComparisonView['recent'],
+  formatCount: (count: number) => string = String,
+): string => (compared === 0 ? 'nothing' : `${formatCount(compared)}, ${formatEqualShare(equal, compared)} equal`)
 
 /** Says that no request is copied to a candidate as things stand; null: what the primary gets is copied. */
-export const describeNoCopies = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
-  if (stopped) return 'nothing is copied now'
-  return share === 1 ? 'nothing is copied now, as the primary gets nothing' : null
+export const describeNoCopies = (shift: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
+  if (shift.stopped) return 'nothing is copied now'
+  return isWholeShift(shift) ? 'nothing is copied now, as the primary gets nothing' : null
 }
 
 /** Formats how many answers are equal: `99.8 %`, rounded down, so that `all` are all. */

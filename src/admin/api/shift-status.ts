@@ -68,6 +68,14 @@ const noteStatus = ({ by, reason, since }: Pick<ShiftState, 'by' | 'reason' | 's
 
 const formatEnd = (end: number | null): string | null => (end === null ? null : formatTime(end))
 
+/** Tells whether every client is on the candidate. */
+export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): boolean =>
+  share === 1 && !stopped
+
+/** Tells whether there is something that operators or the guard have said, which a resume ends. */
+export const isResumable = ({ stopped, paused, until }: Pick<ShiftStatus, 'stopped' | 'paused' | 'until'>): boolean =>
+  stopped || paused !== null || until !== null
+
 /** How a text about a shift formats times: RFC 3339 comes in. */
 export interface ShiftTimeFormat {
   /** Formats the time since which something is so. */

@@ -28,6 +28,9 @@ export type ValuesOf<Args extends Arguments> = {
   readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
 }
 
+/** How long the reason of an order may be, in characters. */
+export const maxReasonLength = 200
+
 /** The arguments as given, not checked yet. */
 export type RawArguments = Readonly<Record<string, unknown>>
 

@@ -6,6 +6,7 @@ import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import type { Shifts } from '../../runtime/shifts.ts'
 import { describeSide } from '../../sides.ts'
 import type { AdminError } from '../admin-error.ts'
+import { isResumable, shiftStatus } from '../api/shift-status.ts'
 import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
 import { badRequest } from './argument.ts'
 
@@ -31,7 +32,8 @@ interface ShiftWishes {
   readonly force: boolean
 }
 
-const defaultTtlMs = 3_600_000
+/** How long a share holds that an operator orders, unless the order says. */
+export const defaultShiftMs = 3_600_000
 
 /** What runs while an order is planned. */
 interface RunningCandidates {
@@ -56,7 +58,7 @@ export const planShift = (
 
 const chooseOrder = ({ to, for: ttlMs, pause, resume, abort }: ShiftWishes): ShiftOrder | AdminError => {
   const orders: readonly (ShiftOrder | false)[] = [
-    to !== null && { kind: 'to', share: to, ttlMs: ttlMs ?? defaultTtlMs },
+    to !== null && { kind: 'to', share: to, ttlMs: ttlMs ?? defaultShiftMs },
     pause && { kind: 'pause', ttlMs },
     resume && { kind: 'resume' },
     abort && { kind: 'abort' },
@@ -76,13 +78,12 @@ const noCandidate = (group: Group): AdminError => ({
 
 /** Rejects an order that would change nothing. */
 const rejectIdle = (group: Group, { kind }: ShiftOrder, before: ShiftState): AdminError | null => {
-  const { step, paused, isStopped, until } = before
+  const { step } = before
   if (kind === 'pause' && step?.nextShare == null) {
     const why = step === null ? 'the file has no steps for it' : 'the last step is reached'
     return { status: 409, code: 'no-steps', detail: `there is nothing to pause for ${group}: ${why}` }
   }
-  const isResumable = isStopped || paused !== null || until !== null
-  return kind === 'resume' && !isResumable
+  return kind === 'resume' && !isResumable(shiftStatus(before))
     ? { status: 409, code: 'nothing-to-resume', detail: `the candidate of ${group} has what the file says already` }
     : null
 }

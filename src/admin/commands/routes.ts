@@ -10,7 +10,14 @@ import { instanceParagraph, renderLayout, sendAdminError, sendPage } from '../pa
 import { csrfTokenField, logoutForm, parseForm } from '../session/csrf.ts'
 import { getPrincipal, type Principal } from '../session/principal.ts'
 import { targetQuery } from '../url.ts'
-import { type Arguments, parseArguments, parseFields, parseJsonBody, type RawArguments } from './argument.ts'
+import {
+  type Arguments,
+  maxReasonLength,
+  parseArguments,
+  parseFields,
+  parseJsonBody,
+  type RawArguments,
+} from './argument.ts'
 import type { Command, CommandConfirmation, CommandEventFields, CommandWithPage } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
@@ -160,7 +167,7 @@ const confirmPage = (
     body: html`<h1>${title}</h1>
 ${instanceParagraph(instance)}${what}${choices && otherValues(page, query, choices)}${ttlMs === null ? null : otherTimes(page, query, ttlName, ttlMs)}<form method="post" action="${actionHref(page)}">
 ${csrfTokenField(principal)}
-${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}${asksReason && html`<p><label>Why, for the log <input name="reason" value="${query.reason}" maxlength="200" autocomplete="off"></label></p>\n`}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
+${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}${asksReason && html`<p><label>Why, for the log <input name="reason" value="${query.reason}" maxlength="${maxReasonLength}" autocomplete="off"></label></p>\n`}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
 </form>`,
   })
 }

@@ -4,14 +4,21 @@ import { asNullable, asObject, asText } from '../../shared/decode.ts'
 import { formatDuration, formatPercent, parsePercent } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
-import { describeShift, type ShiftStatus, shiftShape, shiftStatus } from '../api/shift-status.ts'
+import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../api/shift-status.ts'
 import { durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
-import { type Argument, choiceArgument, flagArgument, optionalArgument, type ValuesOf } from './argument.ts'
+import {
+  type Argument,
+  choiceArgument,
+  flagArgument,
+  maxReasonLength,
+  optionalArgument,
+  type ValuesOf,
+} from './argument.ts'
 import type { Command, CommandGroup, CommandLink } from './command.ts'
 import { confirmShift, listShareChoices } from './confirm-shift.ts'
-import { type PlannedShift, planShift } from './plan-shift.ts'
+import { defaultShiftMs, type PlannedShift, planShift } from './plan-shift.ts'
 
-const { default: _, ...anyDuration } = durationArgument('--for <DURATION>', '1h')
+const { default: _, ...anyDuration } = durationArgument('--for <DURATION>', formatDuration(defaultShiftMs))
 
 const percentArgument: Argument<number> = {
   usage: '--to <SHARE>',
@@ -24,8 +31,6 @@ const percentArgument: Argument<number> = {
   },
 }
 
-const maxReasonLength = 200
-
 const flag = (name: string, help: string) =>
   flagArgument({ usage: `--${name}`, help, expected: 'true, or to be left out' })
 
@@ -35,7 +40,7 @@ export const shiftArguments = {
   to: optionalArgument(percentArgument),
   for: optionalArgument({
     ...anyDuration,
-    help: 'for how long --to holds (default: 1h), or --pause (default: until --resume); from 1s to 24h',
+    help: `for how long --to holds (default: ${formatDuration(defaultShiftMs)}), or --pause (default: until --resume); from 1s to 24h`,
   }),
   pause: flag('pause', 'the steps stay where they are'),
   resume: flag('resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
@@ -106,11 +111,10 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
         about: `the candidate of ${group}`,
       })
       const next = listShareChoices(shift).find((share) => share > shift.share)
-      const isResumable = shift.stopped || shift.paused !== null || shift.until !== null
       return [
         ...(next === undefined ? [] : [link('to', `To ${formatPercent(next)}`, formatPercent(next))]),
         ...(shift.step?.nextShare != null && shift.paused === null && !shift.stopped ? [link('pause', 'Pause')] : []),
-        ...(isResumable ? [link('resume', 'Resume')] : []),
+        ...(isResumable(shift) ? [link('resume', 'Resume')] : []),
         ...(shift.stopped ? [] : [link('abort', 'Abort')]),
       ]
     },
@@ -139,7 +143,7 @@ export const shiftCommands: CommandGroup = {
   description: 'Show how much of a group goes to its candidate, or shift clients there and back.',
   choice: null,
   args: shiftArguments,
-  help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(3_600_000)} unless --for says otherwise), and then what the file says
+  help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise), and then what the file says
 holds again: its share, or its steps, which go on from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',

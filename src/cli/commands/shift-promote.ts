@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
+import { describeShift, isWholeShift } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
 import { loadConfig } from '../../config/load/load.ts'
 import { formatProblems } from '../../config/problem.ts'
@@ -70,5 +70,3 @@ const findWarnings = async (group: string, hash: string, options: ClientCommandO
     return [`it is not known how much goes to the candidate of ${group}: ${error.message}`]
   }
 }
-
-const isWholeShift = ({ share, stopped }: ShiftStatus): boolean => share === 1 && !stopped

@@ -1,9 +1,4 @@
-import {
-  describeNoCopies,
-  describePlace,
-  describeValues,
-  formatEqualShare,
-} from '../../admin/api/describe-comparison.ts'
+import { describeEqual, describeNoCopies, describePlace, describeValues } from '../../admin/api/describe-comparison.ts'
 import { describeShadow } from '../../admin/api/describe-shadow.ts'
 import { type ComparisonView, type DifferenceView, shadowReportShape } from '../../admin/api/shadow-report.ts'
 import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
@@ -59,14 +54,10 @@ const whyNotCompared = (group: string, candidate: CandidateStatus | null): strin
  */
 export const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftStatus | null): string => {
   const { group, verdict, since, recent, shadow, operations, rows, others, noise } = comparison
-  const late =
-    recent.compared === 0
-      ? 'nothing in the last 5 minutes'
-      : `in the last 5 minutes ${recent.compared}, ${formatEqualShare(recent.equal, recent.compared)} equal`
   const why = shift && describeNoCopies(shift)
   const head = [
     `the candidate of ${group}: ${verdict}`,
-    `since ${formatAgo(since, at)}; ${late}`,
+    `since ${formatAgo(since, at)}; in the last 5 minutes ${describeEqual(recent)}`,
     ...(why === null || shift === null ? [] : [`${why}: the candidate gets ${describeShift(shift, timesBeside(at))}`]),
     `copies since the gateway started: ${describeShadow(shadow)}`,
   ]

@@ -136,7 +136,7 @@ test('while nothing is compared, it says what keeps copies back', async () => {
   const { code, out } = await run(body, 'shift', 'report', 'risk')
 
   expect(code).toBe(0)
-  expect(out).toContain(`; nothing in the last 5 minutes
+  expect(out).toContain(`; in the last 5 minutes nothing
 nothing is copied now: the candidate gets nothing: taken back at 2026-11-21T02:03:00Z, 2m ago (41 % failed); until an operator says otherwise, or the candidate's part of the file changes
 copies since the gateway started: 4120 sent`)
 })

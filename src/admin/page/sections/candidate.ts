@@ -1,7 +1,7 @@
 import { type Group, groups } from '../../../operations.ts'
 import { formatPercent } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
-import { describeShift, type ShiftStatus } from '../../api/shift-status.ts'
+import { describeShift, isWholeShift, type ShiftStatus } from '../../api/shift-status.ts'
 import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable, quietSection } from '../components.ts'
 import { type Html, html } from '../html.ts'
 
@@ -35,15 +35,13 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
               title: 'Gets',
               kind: 'wide',
               cell: ({ group, shift }) =>
-                html`${describeShift(shift, { since: clock, until: clock })}${isWhole(shift) && html`; <code>lender-gateway shift ${group} --promote</code> prints the file with it as the upstream`}`,
+                html`${describeShift(shift, { since: clock, until: clock })}${isWholeShift(shift) && html`; <code>lender-gateway shift ${group} --promote</code> prints the file with it as the upstream`}`,
             },
             { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
           ],
         }),
       )
 }
-
-const isWhole = ({ share, stopped }: ShiftStatus): boolean => share === 1 && !stopped
 
 const stopWords: Readonly<Partial<Record<ShiftStatus['cause'], string>>> = { guard: 'taken back', redis: 'held' }
 

@@ -1,8 +1,8 @@
 import {
   describeComparison,
+  describeEqual,
   describeNoCopies,
   describePlace,
-  formatEqualShare,
   listValues,
 } from '../../api/describe-comparison.ts'
 import type { Overview } from '../../api/overview.ts'
@@ -24,12 +24,8 @@ export const comparisonSection = ({ at, comparisons, status: { upstreams } }: Ov
 
 const verdictParagraph = (at: string, comparison: ComparisonView, shift: ShiftStatus | null): Html => {
   const { group, since, recent } = comparison
-  const late =
-    recent.compared === 0
-      ? 'nothing'
-      : `${formatCount(recent.compared)}, ${formatEqualShare(recent.equal, recent.compared)} equal`
   const why = recent.compared === 0 && shift !== null ? describeNoCopies(shift) : null
-  return html`<p id="verdict-${group}">${verdictBadge(comparison)} <b>${group}</b>: ${describeComparison(comparison, formatCount)} <span class="age">since ${timeHtml(at, since)}; in the last 5 min ${late}${why !== null && html`: ${why}`}</span></p>`
+  return html`<p id="verdict-${group}">${verdictBadge(comparison)} <b>${group}</b>: ${describeComparison(comparison, formatCount)} <span class="age">since ${timeHtml(at, since)}; in the last 5 min ${describeEqual(recent, formatCount)}${why !== null && html`: ${why}`}</span></p>`
 }
 
 const verdictBadge = ({ compared, equal, recent }: ComparisonView): Html => {
