@@ -3,8 +3,9 @@ import type { ClientIdentity, ExchangeTrace } from '../exchange.ts'
 import type { IdempotencyRecord } from '../exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
 import { failureTable } from '../failures/kinds.ts'
-import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
+import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
+import { sideJson } from './side-json.ts'
 
 /** Writes a log line for each exchange. */
 export const accessLog = (log: Log): ExchangeObserver => ({
@@ -82,9 +83,6 @@ const failedAttemptsJson = (record: ExchangeRecord): string => {
   const found = earlierFailures(record)
   return found === undefined ? '' : `,"failedAttempts":${JSON.stringify(found.map(attemptLogFields))}`
 }
-
-const sideJson = ({ side, fellBack }: ExchangeFacts): string =>
-  side === null ? '' : `,"side":"${side}"${fellBack ? ',"fellBack":true' : ''}`
 
 const identityJson = (identity: ClientIdentity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`

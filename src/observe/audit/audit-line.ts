@@ -1,6 +1,6 @@
 import type { IdempotencyRecord } from '../../exchange-outcomes.ts'
-import type { Side } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
+import { sideJson } from '../side-json.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 /** What is written of an exchange. */
@@ -29,7 +29,7 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
     `,"endpoint":${plain(exchange?.attempt?.endpoint ?? null)},"config":"${record.configHash}"` +
     `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
     idempotencyMembers(exchange?.idempotency ?? null) +
-    sideMembers(exchange?.side ?? null, exchange?.fellBack === true)
+    (exchange === null ? '' : sideJson(exchange))
   )
 }
 
@@ -38,10 +38,6 @@ const idempotencyMembers = (record: IdempotencyRecord | null): string =>
   record === null
     ? ''
     : jsonMembers({ idempotency: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
-
-/** Renders which side of its group an exchange was on; empty: the group has no candidate in use. */
-const sideMembers = (side: Side | null, fellBack: boolean): string =>
-  side === null ? '' : `,"side":"${side}"${fellBack ? ',"fellBack":true' : ''}`
 
 /** Records what operators did, or had done: the event by its name in the log, and its fields. */
 export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void
