@@ -3,8 +3,21 @@ import { type ComparisonView, comparisonShape } from '../../admin/api/shadow-rep
 import type { DifferenceKind } from '../../observe/candidate/compare/comparison.ts'
 import { asList, getMember } from '../../shared/decode.ts'
 
-// What they tell are values of clients; all others tell a status, a type, a failure.
-const kindsWithValues: ReadonlySet<DifferenceKind> = new Set(['field', 'value', 'length', 'bytes'])
+// What differs in these kinds is a status, a type, a failure; in the others, a value of a client. A kind of a later
+// version is none of them.
+const isSafeKind: Readonly<Record<DifferenceKind, boolean>> = {
+  failure: true,
+  status: true,
+  'content-type': true,
+  field: false,
+  missing: true,
+  added: true,
+  type: true,
+  value: false,
+  length: false,
+  bytes: false,
+  unreadable: true,
+}
 
 /**
  * Leaves the values of `compare.examples` out of a response of /shadow or /overview: they are data of clients. A
@@ -19,9 +32,9 @@ const withoutValues = (comparisons: unknown): readonly ComparisonView[] => {
   try {
     return asList(comparisonShape)(comparisons, 'comparisons').map((comparison) => {
       const rows = comparison.rows.map((row) =>
-        kindsWithValues.has(row.kind)
-          ? { ...row, pairs: row.pairs.map((pair) => ({ ...pair, primary: null, candidate: null })) }
-          : row,
+        isSafeKind[row.kind] === true
+          ? row
+          : { ...row, pairs: row.pairs.map((pair) => ({ ...pair, primary: null, candidate: null })) },
       )
       return { ...comparison, rows, verdict: describeComparison({ ...comparison, rows }) }
     })
