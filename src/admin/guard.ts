@@ -38,8 +38,13 @@ export const guardRequest = (
   if (scope === 'none') return null
   if (operator === null) return unauthenticated
   if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
-  return session === null || bySession ? null : unauthenticated
+  // A browser sends a certificate along as it does a cookie: by itself it gives no order.
+  const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
+  return isAmbient && !bySession ? unauthenticated : null
 }
+
+const isFromBrowser = ({ origin, 'sec-fetch-site': site, cookie }: IncomingHttpHeaders): boolean =>
+  origin !== undefined || site !== undefined || cookie !== undefined
 
 /**
  * Checks whether a Host can only have been meant for this listener. A web page can have its own name resolve to this

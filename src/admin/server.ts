@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto'
 import type { RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +25,7 @@ import { registerMetricsRoute } from './metrics/route.ts'
 import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
 import { RateHistory } from './rate-history.ts'
-import { registerLogin } from './session/login.ts'
+import { hasLogin, registerLogin } from './session/login.ts'
 import { getPrincipal } from './session/principal.ts'
 import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
@@ -101,7 +102,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', 'no-store')
     const rejection = authenticateAndLog(request, reply)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(context.reloader.config.admin))
   })
   registerAdminRoutes(app, context, log, sessions)
   const streams = registerPageRoutes(
@@ -190,11 +191,16 @@ const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
 
 /** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
-export const sendUnauthorized = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply => {
+export const sendUnauthorized = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rejection: AdminError,
+  isLoginOffered: boolean,
+): FastifyReply => {
   const path = targetPath(request.url)
   const isPage = path === '/' || path === '/login' || path === '/logout' || isActionPath(path)
   if (!isPage) return sendProblem(reply, rejection)
-  const mayLogIn = rejection.status === 401 && acceptsHtml(request.headers)
+  const mayLogIn = isLoginOffered && rejection.status === 401 && acceptsHtml(request.headers)
   return mayLogIn && request.method === 'GET'
     ? reply.redirect('/login', 303)
     : sendAdminError(request, reply, rejection)
@@ -235,8 +241,15 @@ export const reloadAdminTls = (server: Server, { tls }: AdminConfig): void => {
     server.setSecureContext(tlsOptions(tls))
 }
 
-const tlsOptions = ({ certificate, key }: NonNullable<AdminConfig['tls']>) => ({
+const tlsOptions = ({ certificate, key, clientCertificate }: NonNullable<AdminConfig['tls']>) => ({
   cert: certificate,
   key,
   minVersion: 'TLSv1.2' as const,
+  // Probes and operators with a token show none. A ticket would carry a verdict on one that was made long ago.
+  ...(clientCertificate !== null && {
+    ca: clientCertificate.ca,
+    requestCert: true,
+    rejectUnauthorized: false,
+    secureOptions: constants.SSL_OP_NO_TICKET,
+  }),
 })

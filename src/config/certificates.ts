@@ -39,9 +39,10 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
 ]
 
 /** Lists, for each key with authorities of clients, the one that expires first, named by its subject in one line. */
-export const clientAuthorities = ({ listen, auth }: Config): readonly ConfiguredCertificate[] => [
+export const clientAuthorities = ({ listen, auth, admin }: Config): readonly ConfiguredCertificate[] => [
   ...earliestExpiring(['listen', 'tls', 'clientCa'], listen.tls?.clientCa ?? ''),
   ...earliestExpiring(['auth', 'mtls', 'ca'], auth?.mtls.ca ?? ''),
+  ...earliestExpiring(['admin', 'tls', 'clientCertificate', 'ca'], admin.tls?.clientCertificate?.ca ?? ''),
 ]
 
 const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): readonly ConfiguredCertificate[] =>

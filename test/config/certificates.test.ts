@@ -35,6 +35,7 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
     expect(loaded.ok && loaded.config.admin.tls).toEqual({
       certificate: chain.trimEnd(),
       key: made.right.key.trimEnd(),
+      clientCertificate: null,
     })
     expect(loaded.sources.map(({ file }) => file.split('/').at(-1))).toEqual(['gateway.yaml', 'tls.crt', 'tls.key'])
   })

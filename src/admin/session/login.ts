@@ -32,7 +32,7 @@ export const registerLogin = (
 
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
-    if (!hasTokens(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!hasLogin(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
     const isLost = targetQuery(request.url) === 'done'
     return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
@@ -40,7 +40,7 @@ export const registerLogin = (
 
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
-    if (!hasTokens(admin)) return reply.redirect('/', 303)
+    if (!hasLogin(admin)) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
     const form = parseForm(request)
     if (isAdminError(form)) return showLoginAgain(request, reply, form)
@@ -105,8 +105,8 @@ const loginUnavailable: AdminError = {
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
-/** Whether there is something to log in with. */
-const hasTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0
+/** Tells whether there is something to log in with. */
+export const hasLogin = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0
 
 const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }
 

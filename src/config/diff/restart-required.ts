@@ -14,7 +14,10 @@ export const findRestartRequired = (
     const [current, wanted] = [running[path] ?? null, restartOnly[path] ?? null]
     if (current === wanted) return []
     const stated =
-      provenance.get(path) ?? provenance.get(`${path}.certificate`) ?? provenance.get(`${path}.certificates`)
+      provenance.get(path) ??
+      provenance.get(`${path}.certificate`) ??
+      provenance.get(`${path}.certificates`) ??
+      provenance.get(`${path}.ca`)
     const { line, column } = stated === undefined || stated.line === 0 ? { line: 1, column: 1 } : stated
     return [
       {

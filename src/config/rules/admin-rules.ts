@@ -1,11 +1,12 @@
 import { digestSecret } from '../../shared/secrets.ts'
-import { validateKeyPair } from '../certificates.ts'
+import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
 
 const { shape } = configSchema.shape.admin.unwrap()
 const tokenShape = shape.tokens.unwrap().element.shape
+const certificateShape = shape.tls.in.unwrap().shape.clientCertificate.in.unwrap().shape
 const listenShape = configSchema.shape.listen.unwrap().shape
 
 /** A listener; an address that cannot be read is undefined. */
@@ -71,9 +72,11 @@ const unguarded: ConfigRule = (tree) => {
   ]
 }
 
-/** Tells whether a token is stated. A broken one counts: it has an issue of its own. */
+/** Tells whether operators have to prove who they are. A broken credential counts: it has an issue of its own. */
 const hasToken = (tree: unknown): boolean =>
-  valueAt(tree, ['admin', 'token']) !== undefined || listAt(tree, ['admin', 'tokens']).length > 0
+  valueAt(tree, ['admin', 'token']) !== undefined ||
+  listAt(tree, ['admin', 'tokens']).length > 0 ||
+  valueAt(tree, clientCertificatePath) !== undefined
 
 /** Requires that the token for metrics stands beside one of operators, and differs from the admin token. */
 const metricsToken: ConfigRule = (tree) => {
@@ -121,5 +124,38 @@ const tlsKeyPair: ConfigRule = (tree) => {
   return tls && validateKeyPair(['admin', 'tls'], tls)
 }
 
+const clientCertificatePath = ['admin', 'tls', 'clientCertificate']
+
+/** Requires authorities that can be read, and each name once: a certificate is of one operator. */
+const clientCertificates: ConfigRule = (tree) => {
+  const ca = parseAt(tree, certificateShape.ca, [...clientCertificatePath, 'ca'])
+  const seen = new Set<string>()
+  return [
+    ca !== undefined && validateCaBundle([...clientCertificatePath, 'ca'], ca),
+    ...listAt(tree, [...clientCertificatePath, 'operators']).map((_, index) => {
+      const path = [...clientCertificatePath, 'operators', index, 'san']
+      const san = parseAt(tree, certificateShape.operators.element.shape.san, path)
+      const isTwice = san !== undefined && seen.has(san)
+      if (san !== undefined) seen.add(san)
+      return (
+        isTwice && {
+          path,
+          message: 'a certificate of this name stands here already',
+          expected: 'each once',
+          found: 'it twice',
+          hint: 'remove one of them',
+        }
+      )
+    }),
+  ]
+}
+
 /** The rules that keep the admin listener to operators. */
-export const adminRules: readonly ConfigRule[] = [sameAddress, unguarded, metricsToken, duplicateTokens, tlsKeyPair]
+export const adminRules: readonly ConfigRule[] = [
+  sameAddress,
+  unguarded,
+  metricsToken,
+  duplicateTokens,
+  tlsKeyPair,
+  clientCertificates,
+]

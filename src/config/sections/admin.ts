@@ -7,6 +7,7 @@ import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, integer } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
+import { certificateName } from './clients.ts'
 
 // An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
 const minTokenLength = 16
@@ -72,11 +73,31 @@ const tokens = annotate(
   { sensitive: true },
 )
 
+const clientCertificate = z
+  .strictObject({
+    ca: certificate('Who has to have issued the certificate of an operator; file:PATH for a file'),
+    operators: z
+      .array(
+        z
+          .strictObject({
+            name: operatorName,
+            san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
+            scope,
+          })
+          .meta({ description: 'An operator' }),
+      )
+      .min(1)
+      .max(maxTokens)
+      .meta({ description: 'Operators with a certificate' }),
+  })
+  .meta({ description: 'Ask for certificates of operators. On or off needs a restart' })
+
 const tls = annotate(
   z
     .strictObject({
       certificate: certificate('The certificate, with its chain'),
       key: privateKey('The private key of the certificate'),
+      clientCertificate: annotate(optionalKey(clientCertificate), { restart: true }),
     })
     .meta({ description: 'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart' }),
   { sensitive: true },

@@ -25,7 +25,7 @@ const unusedScraper = (path: KeyPath): ConfigIssue => ({
 const noOrders: WarningRule = ({ config: { admin } }) =>
   hasTokens(admin) &&
   admin.token === null &&
-  admin.tokens.every(({ scope }) => scope !== 'operate') && {
+  [...admin.tokens, ...(admin.tls?.clientCertificate?.operators ?? [])].every(({ scope }) => scope !== 'operate') && {
     path: ['admin', 'tokens'],
     message: 'no operator may give an order: no token has the scope operate',
     expected: 'one of the scope operate, or admin.token',
@@ -33,7 +33,8 @@ const noOrders: WarningRule = ({ config: { admin } }) =>
     hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
   }
 
-const hasTokens = ({ tokens, metricsToken }: Config['admin']): boolean => tokens.length > 0 || metricsToken !== null
+const hasTokens = ({ tokens, metricsToken, tls }: Config['admin']): boolean =>
+  tokens.length > 0 || metricsToken !== null || (tls?.clientCertificate ?? null) !== null
 
 /** The warnings of the admin listener: tokens that are good for nothing, and orders that no token gives. */
 export const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]

@@ -21,9 +21,9 @@ export const withValidityCheck =
   (exchange) => {
     const presented = find(exchange)
     if (presented === null || presented instanceof CredentialRejected) return presented
-    const at = epochMs()
-    const isGood = presented.validFromDate.getTime() <= at && at <= presented.validToDate.getTime()
-    return isGood ? presented : new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
+    return isValidNow(presented)
+      ? presented
+      : new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
   }
 
 /** Computes the thumbprint of a certificate: the SHA-256 of its DER, in base64url (RFC 8705 §3.1). */
@@ -46,8 +46,7 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 
   const validate = (value: string): X509Certificate | CredentialRejected => {
     const certificate = parseClientCert(value)
-    const { keyUsage } = certificate
-    if (keyUsage !== undefined && !clientPurposes.some((purpose) => keyUsage.includes(purpose)))
+    if (!isForClients(certificate))
       return new CredentialRejected('certificate-not-for-clients', 'its certificate is not for clients')
     if (authorities !== null && !authorities.some((authority) => hasIssued(authority, certificate)))
       return new CredentialRejected('certificate-authority', 'its certificate is of an unknown authority')
@@ -62,6 +61,16 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
     cache.set(value, result)
     return result
   }
+}
+
+/** Tells whether a certificate may be shown by a client; one that says nothing of its purpose may. */
+export const isForClients = ({ keyUsage }: X509Certificate): boolean =>
+  keyUsage === undefined || clientPurposes.some((purpose) => keyUsage.includes(purpose))
+
+/** Tells whether a certificate is valid at this moment. */
+export const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean => {
+  const at = epochMs()
+  return validFromDate.getTime() <= at && at <= validToDate.getTime()
 }
 
 /**
@@ -80,5 +89,6 @@ const parseClientCert = (value: string): X509Certificate => {
   throw malformedCredential('bad-client-cert', 'there is no certificate in Client-Cert')
 }
 
-const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
+/** Tells whether an authority has issued a certificate itself. */
+export const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
   authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)

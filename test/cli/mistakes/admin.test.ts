@@ -146,6 +146,20 @@ const access: Readonly<Record<string, Mistake>> = {
     message: 'a certificate that cannot be read',
     remedy: 'it may be cut short',
   },
+  'certificates of operators without an authority': {
+    text: withTopLines(
+      'admin:',
+      '  tls:',
+      `    certificate: ${pem('CERTIFICATE')}`,
+      `    key: ${pem('PRIVATE KEY')}`,
+      '    clientCertificate:',
+      '      operators: [{ name: anna, san: "dns:anna.example", scope: read }]',
+    ),
+    line: 5,
+    key: 'admin.tls.clientCertificate.ca',
+    message: 'missing',
+    remedy: 'a certificate in PEM, or file: and a path',
+  },
   'a key with a password': {
     text: withTopLines(
       'admin:',

@@ -1,0 +1,45 @@
+import { X509Certificate } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { AdminConfig } from '../../config/config.ts'
+import { certificateThumbprint, hasIssued, isForClients, isValidNow } from '../../layers/auth/client-certificate.ts'
+import { subjectAltNames } from '../../layers/auth/mtls.ts'
+import type { Operator } from './operator.ts'
+
+type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
+
+/**
+ * Finds the operator of the certificate that a connection has shown; null: it has shown none that is good. The
+ * handshake has proved that the client holds the key. Whether the certificate is good now is looked at again for each
+ * request: a connection may be older than the authorities and the operators of the file.
+ */
+export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
+  if (tls === null || tls.clientCertificate === null || !isTls(socket)) return null
+  const certificate = socket.getPeerX509Certificate()
+  // `authorized` alone says nothing of a resumed session.
+  if (certificate === undefined || !socket.authorized || !isValidNow(certificate)) return null
+  const isGood = readAuthorities(tls.clientCertificate).some((authority) => hasIssued(authority, certificate))
+  return isGood && isForClients(certificate) ? findByName(certificate, tls.clientCertificate) : null
+}
+
+const isTls = (socket: Socket): socket is TLSSocket => 'getPeerX509Certificate' in socket
+
+/** Finds the operator of the names of a certificate. One with the names of several is of none. */
+const findByName = (certificate: X509Certificate, { operators }: CertificateConfig): Operator | null => {
+  const names = new Set([`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)])
+  const [found, ...others] = operators.filter(({ san }) => names.has(san))
+  if (found === undefined || others.some(({ name, scope }) => name !== found.name || scope !== found.scope)) return null
+  return { name: found.name, scope: found.scope, proof: 'certificate' }
+}
+
+// A configuration never changes: the next one is another object.
+const authorities = new WeakMap<CertificateConfig, readonly X509Certificate[]>()
+
+const readAuthorities = (config: CertificateConfig): readonly X509Certificate[] => {
+  const cached = authorities.get(config)
+  if (cached !== undefined) return cached
+  const blocks = config.ca.split(/(?=-----BEGIN CERTIFICATE-----)/).filter((block) => block.startsWith('-----BEGIN'))
+  const read = blocks.map((block) => new X509Certificate(block))
+  authorities.set(config, read)
+  return read
+}

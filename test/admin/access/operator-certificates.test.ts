@@ -1,0 +1,203 @@
+/** Operators who show a certificate, over real connections. */
+import { X509Certificate } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Agent, request } from 'node:https'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { adminTokens, bearerOf } from '../../helpers/admin-tokens.ts'
+import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
+import { hiddenFields } from '../../helpers/form-browser.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { tlsHandshake } from '../../helpers/tls-client.ts'
+
+const openssl = await needProgram('openssl')
+
+interface Asked {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+describe.skipIf(openssl.missing)('an operator with a certificate', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const fingerprint = ({ cert }: Pair): string => `sha256:${new X509Certificate(cert).fingerprint256}`
+
+  const operators = () => [
+    { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'operate' },
+    { name: 'auditor', san: fingerprint(made.client), scope: 'read' },
+    { name: 'nobody-now', san: 'dns:localhost', scope: 'operate' },
+  ]
+
+  const settings = (more: object = {}, clientCertificate: object = {}) => ({
+    reload: { watch: false },
+    admin: {
+      tls: {
+        certificate: made.right.cert,
+        key: made.right.key,
+        clientCertificate: { ca: made.authority.cert, operators: operators(), ...clientCertificate },
+      },
+      ...more,
+    },
+  })
+
+  const boot = async (more: object = {}) => {
+    const live = await bootLiveGateway(settings(more))
+    const { port } = live.gateway.adminAddress
+    /** Makes a client that shows a certificate, on one connection that it keeps. */
+    const client = (shown: Pair | null) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false, ...shown })
+      onTestFinished(() => agent.destroy())
+      return (path: string, { method = 'GET', headers = {}, body }: Asked = {}) =>
+        new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
+          request({ host: '127.0.0.1', port, path, method, agent, headers }, (response) => {
+            let text = ''
+            response.setEncoding('utf8').on('data', (piece: string) => {
+              text += piece
+            })
+            response.on('end', () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }))
+          })
+            .on('error', reject)
+            .end(body)
+        })
+    }
+    return { ...live, port, client }
+  }
+
+  const order = { method: 'POST', body: JSON.stringify({ operation: 'inventory.sync' }) }
+
+  test('reads and gives orders, by the name in the file, which the log has', async () => {
+    const { client, line } = await boot()
+    const anna = client(made.bankA)
+
+    const who = await anna('/whoami')
+    const done = await anna('/operations/refuse', order)
+
+    expect(JSON.parse(who.text)).toEqual({
+      name: 'oncall-anna',
+      scope: 'operate',
+      proof: 'certificate',
+      session: null,
+    })
+    expect(done.status).toBe(200)
+    expect(await line(({ msg }) => msg === 'operation override')).toMatchObject({ by: 'oncall-anna' })
+  })
+
+  test('does what its scope says, and no more', async () => {
+    const { client } = await boot()
+    const auditor = client(made.client)
+
+    const [read, ordered] = [await auditor('/status'), await auditor('/operations/refuse', order)]
+
+    expect([read.status, ordered.status, JSON.parse(ordered.text).code]).toEqual([200, 403, 'insufficient-scope'])
+  })
+
+  test.each<[string, () => Pair | null]>([
+    ['none', () => null],
+    ['one that the operator’s own authority has not issued', () => made.forgedA],
+    ['one that has expired', () => made.expired],
+    ['one with the name of no operator', () => made.wrongName],
+  ])('is not one who shows %s; probes are answered all the same', async (_, shown) => {
+    const { client } = await boot()
+    const ask = client(shown())
+
+    const [ready, status, ordered] = [await ask('/ready'), await ask('/status'), await ask('/operations/refuse', order)]
+
+    expect([ready.status, status.status, ordered.status]).toEqual([200, 401, 401])
+  })
+
+  test('is not one whose forged certificate comes in a resumed session', async () => {
+    const { port } = await boot()
+    const first = await tlsHandshake(port, { ...made.forgedA, maxVersion: 'TLSv1.2' })
+    const session = first.socket.getSession()
+    first.socket.destroy()
+
+    const { socket } = await tlsHandshake(port, { ...made.forgedA, session, maxVersion: 'TLSv1.2' })
+    const resumed = socket.isSessionReused()
+    socket.write('GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    const text = (await socket.toArray()).join('')
+
+    expect(resumed).toBe(false)
+    expect(text).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
+  test('may show a token instead, which decides by itself', async () => {
+    const { client } = await boot({ tokens: adminTokens })
+    const [plain, anna] = [client(null), client(made.bankA)]
+
+    expect((await plain('/status', { headers: bearerOf('read') })).status).toBe(200)
+    expect((await anna('/status', { headers: { authorization: 'Bearer another-token-than-any' } })).status).toBe(401)
+    expect(JSON.parse((await anna('/whoami', { headers: bearerOf('read') })).text).name).toBe('auditor')
+  })
+
+  test.each<[string, () => object]>([
+    ['its entry is removed', () => ({ operators: operators().slice(1) })],
+    ['another authority is trusted', () => ({ ca: made.selfSigned.cert })],
+  ])('is let in no longer when %s, on an open connection or a new one', async (_, change) => {
+    const live = await boot()
+    const anna = live.client(made.bankA)
+    const before = await anna('/status')
+
+    live.edit(settings({}, change()))
+    const { result } = await live.gateway.reload('signal')
+    const [open, anew] = [await anna('/status'), await live.client(made.bankA)('/status')]
+
+    expect([before.status, result, open.status, anew.status]).toEqual([200, 'applied', 401, 401])
+  })
+
+  test('gives no order by a page of a browser, but by its forms', async () => {
+    const { client, lines } = await boot()
+    const anna = client(made.bankA)
+
+    const byScript = await anna('/reload', { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })
+    const withCookie = await anna('/reload', { method: 'POST', headers: { cookie: 'a=b' } })
+    const withoutToken = await anna('/actions/reload', { method: 'POST', body: '' })
+    const page = await anna('/actions/refuse?operation=inventory.sync', { headers: { accept: 'text/html' } })
+    const fields = hiddenFields({ ...page, headers: new Headers(), location: null })
+    const form = await anna('/actions/refuse', { method: 'POST', body: `${new URLSearchParams(fields)}` })
+
+    expect([byScript, withCookie, withoutToken, form].map(({ status }) => status)).toEqual([401, 401, 403, 303])
+    expect(lines.filter(({ msg }) => msg === 'configuration unchanged')).toEqual([])
+    expect((await anna('/')).text).toContain('<p class="who" data-scope="operate"><b>oncall-anna</b></p>')
+  })
+
+  test('is asked for where no token is: a browser without one reads so', async () => {
+    const { client } = await boot()
+
+    const page = await client(null)('/', { headers: { accept: 'text/html' } })
+
+    expect([page.status, page.headers.location]).toEqual([401, undefined])
+  })
+
+  test('is known by a name that no other operator has, in whatever case it is written', async () => {
+    const live = await boot()
+    const [anna] = operators()
+
+    live.edit(settings({}, { operators: [anna, { name: 'bert', san: 'dns:BANK-A.example', scope: 'read' }] }))
+    const outcome = await live.gateway.reload('signal')
+
+    expect(outcome).toMatchObject({
+      problems: [
+        {
+          path: 'admin.tls.clientCertificate.operators[1].san',
+          message: 'a certificate of this name stands here already',
+        },
+      ],
+    })
+  })
+
+  test('cannot be asked for, or not any more, while the gateway runs', async () => {
+    const live = await boot()
+
+    live.edit({ reload: { watch: false }, admin: { tls: { certificate: made.right.cert, key: made.right.key } } })
+    const outcome = await live.gateway.reload('signal')
+
+    expect(outcome).toMatchObject({
+      result: 'refused',
+      problems: [{ path: 'admin.tls.clientCertificate', message: expect.stringContaining('it needs a restart') }],
+    })
+  })
+})
