@@ -82,7 +82,7 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   // systemd
   [/(?:systemctl|journalctl).* (lender-gateway)(?: |$)/g, (name) => file(`config/examples/systemd/${name}.service`)],
   // Docker
-  [/docker compose exec (\w+)/g, (service = '') => service in (at(compose, 'services') as object)],
+  [/docker compose exec ([\w-]+)/g, (service = '') => service in (at(compose, 'services') as object)],
   [/docker (build|run|exec|compose)\b/g, () => true],
 ]
 

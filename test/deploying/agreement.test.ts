@@ -23,7 +23,9 @@ test.each([
     'compose',
     'stop_grace_period',
     parseDuration(
-      String(at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway', 'stop_grace_period')),
+      String(
+        at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway-a', 'stop_grace_period'),
+      ),
     ),
   ],
 ] as const)('%s: %s is longer than the shutdown may take, with time to spare', (name, _, ms = 0) => {
@@ -52,10 +54,10 @@ test('kubernetes: probes ask the admin port, for pages that take no token', () =
   expect(at(container, 'livenessProbe', 'httpGet')).toEqual({ path: '/live', port: 'admin' })
 })
 
-test('kubernetes: the admin listener is reachable and asks for a token; elsewhere it is on loopback', () => {
+test('kubernetes, compose: the admin listener is reachable and asks for a token; under systemd it is on loopback', () => {
   expect(load('kubernetes').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
   expect(load('systemd').config.admin).toMatchObject({ host: '127.0.0.1', token: tokenBeside })
-  expect(load('compose').config.admin).toMatchObject({ host: '127.0.0.1', token: null })
+  expect(load('compose').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
 })
 
 test('kubernetes: nothing but the public port is in a Service', () => {

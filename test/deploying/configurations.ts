@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '../../src/config/environment.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
@@ -38,7 +39,15 @@ export const secretsBeside = {
 /** Loads one as `serve` does, from a folder with the token beside it; throws with its problems when it has any. */
 export const load = (name: Name, environment: Environment = {}) => {
   const folder = scratch({ 'gateway.yaml': textOf(name), ...secretsBeside })
-  const result = loadConfig(join(folder, 'gateway.yaml'), environment)
+  // Those of Compose, which a service makes, each in a folder of its own.
+  for (const [kind, token] of [
+    ['admin', tokenBeside],
+    ['metrics', metricsTokenBeside],
+  ] as const) {
+    mkdirSync(join(folder, kind))
+    writeFileSync(join(folder, kind, 'token'), token)
+  }
+  const result = loadConfig(join(folder, 'gateway.yaml'), { TOKENS: folder, ...environment })
   if (!result.ok) throw new Error(formatProblems(result.problems))
   return result
 }

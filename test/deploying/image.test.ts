@@ -64,7 +64,7 @@ test('the configuration is mounted in the same place by every example', () => {
   const compose = documentsOf(read(`${examples}/compose/compose.yaml`))[0]
 
   expect(at(pod, 'containers', 0, 'volumeMounts', 0, 'mountPath')).toBe(folder)
-  expect(at(compose, 'services', 'gateway', 'volumes', 0, 'target')).toBe(folder)
+  expect(at(compose, 'services', 'gateway-a', 'volumes', 0, 'target')).toBe(folder)
 })
 
 test('the public port alone is exposed', () => {
@@ -78,7 +78,7 @@ test('it is labelled and tagged with the version of the package', () => {
   expect(only(final, 'LABEL')).toMatch(`org.opencontainers.image.version="${version}"`)
   expect(only(final, 'LABEL')).toMatch(`base.name="docker.io/library/${only(final, 'FROM')}"`)
   expect(at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'image')).toBe(tag)
-  expect(at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway', 'image')).toBe(tag)
+  expect(at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway-a', 'image')).toBe(tag)
   const production = documentsOf(read(`${examples}/kubernetes/overlays/production/kustomization.yaml`))[0]
   expect(at(production, 'images', 0, 'newTag')).toBe(version)
 })

@@ -169,9 +169,13 @@ describe.skipIf(git.missing)('the commands for Compose', () => {
     symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
     const file = join(checkout, 'config/examples/compose/gateway/gateway.yaml')
     writeFileSync(file, readFileSync(file, 'utf8').replace('http://market:', 'http://market-b:'))
+    execFileSync(process.execPath, [
+      join(root, 'config/examples/compose/tokens/make-tokens.mjs'),
+      join(folder, 'tokens'),
+    ])
     const { path, noted } = standInsFor(
       folder,
-      `"docker compose run "*" check "*) exec node ${checkout}/src/main.ts check gateway/gateway.yaml ;;
+      `"docker compose run "*" check "*) TOKENS=${folder}/tokens exec node ${checkout}/src/main.ts check gateway/gateway.yaml ;;
       "docker compose up "*) grep -o '"version":"[0-9.]*"' ${checkout}/package.json ;;`,
     )
     const shell = (way: string) => {
@@ -185,6 +189,6 @@ describe.skipIf(git.missing)('the commands for Compose', () => {
     expect(forward.stdout).toMatch(/gateway\.yaml: good .*"version":"0\.2\.0"/s)
     expect(back.stdout).toMatch(/gateway\.yaml: good .*"version":"0\.1\.0"/s)
     expect(readFileSync(file, 'utf8')).toContain('http://market-b:8080')
-    expect(noted()).toContain('docker compose exec gateway lender-gateway status')
+    expect(noted()).toContain('docker compose exec gateway-a lender-gateway status')
   })
 })
