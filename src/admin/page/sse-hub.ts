@@ -1,7 +1,7 @@
 import { now, unrefTimeout } from '../../clock.ts'
-import type { OperationId } from '../../operations.ts'
-import type { OperationView, Overview } from '../api/overview.ts'
+import type { Overview } from '../api/overview.ts'
 import { assetsVersion } from './assets.ts'
+import { chartsData } from './charts-data.ts'
 import { pageSections, pageTitle, type SectionName } from './overview-page.ts'
 import { instanceHtml } from './page-response.ts'
 
@@ -172,7 +172,7 @@ const renderPageState = (overview: Overview): PageState => ({
       (name) => [name, pageSections[name](overview).toString()] as const,
     ),
     ['instance', instanceHtml(overview.status.instance).toString()],
-    ['charts', JSON.stringify(toCharts(overview.operations))],
+    ['charts', JSON.stringify(chartsData(overview))],
   ]),
 })
 
@@ -190,18 +190,3 @@ const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>):
   const json = JSON.stringify({ at, title, assets: assetsVersion(), sections })
   return `event: tick\ndata: ${charts === undefined ? json : `${json.slice(0, -1)},"charts":${charts}}`}\n\n`
 }
-
-type Charts = Readonly<Partial<Record<OperationId, NonNullable<OperationView['history']>>>>
-
-const toCharts = (operations: readonly OperationView[]): Charts =>
-  Object.fromEntries(operations.flatMap(({ id, history }) => (history === null ? [] : [[id, roundHistory(history)]])))
-
-/** Leaves out digits that no eye can see in a chart, and that would be most of what is sent. */
-const roundHistory = ({ stepSeconds, perSecond, errorsPerSecond, p99Ms }: NonNullable<OperationView['history']>) => ({
-  stepSeconds,
-  perSecond: perSecond.map(roundDigits),
-  errorsPerSecond: errorsPerSecond.map(roundDigits),
-  p99Ms: p99Ms.map((ms) => ms && roundDigits(ms)),
-})
-
-const roundDigits = (value: number): number => Number(value.toPrecision(3))

@@ -140,7 +140,7 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     await fillPage(gateway)
     const { page, complaints, origins } = await visit(gateway.admin)
     await isLive(page)
-    await becomes(page, 'document.querySelectorAll(".chart canvas").length === 18')
+    await becomes(page, 'document.querySelectorAll(".chart canvas").length === 20')
 
     expect(complaints).toEqual([])
     expect([...origins]).toEqual([gateway.admin])

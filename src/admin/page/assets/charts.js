@@ -2,57 +2,129 @@
 // Draws the small charts. The words beside a chart say what it shows, so it is hidden from screen readers.
 
 /** @typedef {{ stepSeconds: number, perSecond: number[], errorsPerSecond: number[], p99Ms: (number | null)[] }} History */
+/** @typedef {{ until: number, operations: Readonly<Record<string, History>>, reloads: readonly number[] }} Charts */
 /** @typedef {import('uplot')} Plot */
 /** @typedef {import('uplot').AlignedData} Data */
 /** @typedef {import('uplot').Series} Series */
 
 const uPlot = /** @type {{ uPlot: typeof import('uplot') }} */ (/** @type {unknown} */ (globalThis)).uPlot
 
-/** How many steps a chart has room for: 15 minutes of 5 s each. */
-const room = 180
+/** How many seconds a chart has room for. */
+const room = 900
 const height = 32
+const heightWithAxes = 130
 
 /** @type {Map<string, { plot: Plot, element: HTMLElement }>} */
 const plots = new Map()
 
-/** @type {Readonly<Record<string, History>>} */
-let latest = {}
+/** @type {Charts} */
+let latest = { until: 0, operations: {}, reloads: [] }
 
 /**
  * Draws what there is of each operation; what is drawn already is drawn on.
- * @param {Readonly<Record<string, History>>} histories
+ * @param {Charts} charts
  */
-export const draw = (histories) => {
-  latest = histories
+export const draw = (charts) => {
+  latest = charts
   for (const element of document.querySelectorAll('.chart')) if (element instanceof HTMLElement) drawIn(element)
 }
 
 /** @param {HTMLElement} element */
 const drawIn = (element) => {
   const { operation = '', chart = '' } = element.dataset
-  const history = latest[operation]
+  const history = operation === 'all' ? addUp(Object.values(latest.operations)) : latest.operations[operation]
   if (history === undefined) return
   const data = chart === 'rate' ? rates(history) : times(history)
   const known = plots.get(element.id)
   if (known !== undefined && known.element === element) return known.plot.setData(data)
   known?.plot.destroy()
   const series = chart === 'rate' ? [line('requests'), line('errors')] : [line('p99')]
-  const plot = new uPlot({ ...options, width: widthOf(element), series: [{}, ...series] }, data, element)
+  const kind = element.classList.contains('axes') ? optionsWithAxes : options
+  const plot = new uPlot({ ...kind, width: widthOf(element), series: [{}, ...series] }, data, element)
   plots.set(element.id, { plot, element })
   resized.observe(element)
 }
 
-/** @type {Pick<import('uplot').Options, 'height' | 'legend' | 'cursor' | 'axes' | 'scales' | 'padding'>} */
+/**
+ * Adds the operations up: what is slowest is what counts. The newest steps stand at the end of each list.
+ * @param {readonly History[]} histories
+ * @returns {History | undefined}
+ */
+const addUp = (histories) => {
+  const [first] = histories
+  if (first === undefined) return undefined
+  const length = Math.max(...histories.map(({ perSecond }) => perSecond.length))
+  /** @param {(history: History) => readonly (number | null)[]} of @param {number} i */
+  const at = (of, i) => histories.map((history) => of(history)[i - length + of(history).length] ?? null)
+  /** @param {(history: History) => readonly number[]} of @returns {number[]} */
+  const sums = (of) =>
+    Array.from({ length }, (_, i) => at(of, i).reduce((sum, value) => (sum ?? 0) + (value ?? 0), 0) ?? 0)
+  return {
+    stepSeconds: first.stepSeconds,
+    perSecond: sums(({ perSecond }) => perSecond),
+    errorsPerSecond: sums(({ errorsPerSecond }) => errorsPerSecond),
+    p99Ms: Array.from({ length }, (_, i) => {
+      const known = at(({ p99Ms }) => p99Ms, i).filter((ms) => ms !== null)
+      return known.length === 0 ? null : Math.max(...known)
+    }),
+  }
+}
+
+/** Marks when another configuration took effect. @param {Plot} plot */
+const drawReloads = (plot) => {
+  const { ctx, bbox } = plot
+  ctx.save()
+  ctx.strokeStyle = colour('--reload')
+  ctx.lineWidth = devicePixelRatio
+  ctx.setLineDash([3 * devicePixelRatio, 2 * devicePixelRatio])
+  for (const at of latest.reloads) {
+    if (at <= latest.until - room || at > latest.until) continue
+    const x = Math.round(plot.valToPos(at, 'x', true))
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+  }
+  ctx.restore()
+}
+
+/** @type {Pick<import('uplot').Options, 'height' | 'legend' | 'cursor' | 'axes' | 'scales' | 'padding' | 'hooks'>} */
 const options = {
   height,
   padding: [3, 0, 2, 0],
+  hooks: { draw: [drawReloads] },
   legend: { show: false },
   cursor: { show: false },
   axes: [{ show: false }, { show: false }],
   scales: {
-    x: { time: false, range: [0, room - 1] },
+    x: { time: false, range: () => [latest.until - room, latest.until] },
     y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] },
   },
+}
+
+/** The look of an axis. */
+const axis = {
+  stroke: () => colour('--quiet'),
+  grid: { stroke: () => colour('--line'), width: 1 },
+  ticks: { stroke: () => colour('--line'), width: 1, size: 4 },
+  font: '11px system-ui, sans-serif',
+}
+
+/** @type {typeof options} */
+const optionsWithAxes = {
+  ...options,
+  height: heightWithAxes,
+  padding: [6, 8, 0, 0],
+  axes: [
+    {
+      ...axis,
+      size: 22,
+      incrs: [60, 300],
+      space: 60,
+      values: (_, splits) => splits.map((at) => new Date(at * 1000).toISOString().slice(11, 16)),
+    },
+    { ...axis, size: 44, space: 28 },
+  ],
 }
 
 /**
@@ -76,17 +148,18 @@ const line = (name) => ({
 })
 
 /** @param {History} history @returns {Data} */
-const rates = ({ perSecond, errorsPerSecond }) => [
-  places(perSecond.length),
+const rates = ({ stepSeconds, perSecond, errorsPerSecond }) => [
+  timesOfSteps(perSecond.length, stepSeconds),
   perSecond,
   errorsPerSecond.map((value) => (value === 0 ? null : value)), // no line where there is nothing to see
 ]
 
 /** @param {History} history @returns {Data} */
-const times = ({ p99Ms }) => [places(p99Ms.length), p99Ms]
+const times = ({ stepSeconds, p99Ms }) => [timesOfSteps(p99Ms.length, stepSeconds), p99Ms]
 
-/** The newest stands at the right. @param {number} count */
-const places = (count) => Array.from({ length: count }, (_, i) => room - count + i)
+/** The newest stands at the right. @param {number} count @param {number} stepSeconds */
+const timesOfSteps = (count, stepSeconds) =>
+  Array.from({ length: count }, (_, i) => latest.until - (count - 1 - i) * stepSeconds)
 
 // The style sheet has one colour for light and one for dark. An element that has it knows which one it is.
 const swatch = document.body.appendChild(document.createElement('i'))
@@ -105,7 +178,7 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const plot = plots.get(target.id)?.plot
     const width = widthOf(/** @type {HTMLElement} */ (target))
-    if (plot !== undefined && plot.width !== width) plot.setSize({ width, height })
+    if (plot !== undefined && plot.width !== width) plot.setSize({ width, height: plot.height })
   }
 })
 

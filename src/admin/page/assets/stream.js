@@ -1,7 +1,7 @@
 // @ts-check
 // Receives the events of the gateway, and reports when none come.
 
-/** @typedef {{ at: string, title: string, assets: string, sections: Record<string, string>, charts?: Record<string, import('./charts.js').History> }} Tick */
+/** @typedef {{ at: string, title: string, assets: string, sections: Record<string, string>, charts?: import('./charts.js').Charts }} Tick */
 /**
  * @typedef {object} Listener
  * @property {(tick: Tick) => void} onTick

@@ -14,7 +14,7 @@ export const operationsSection = ({ at, operations, status: { findings } }: Over
   htmlSection(
     'operations',
     'Operations',
-    htmlTable<OperationRow>({
+    html`${wholeCharts(operations)}${htmlTable<OperationRow>({
       id: 'operations-table',
       caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
       idOf: ({ id }) => `operation-${id}`,
@@ -66,9 +66,20 @@ export const operationsSection = ({ at, operations, status: { findings } }: Over
         { title: '15 min: p99', kind: 'chart', cell: (operation) => chartCell('p99', operation, peakLatency) },
         { title: 'Do', kind: 'act', cell: (operation) => commandLinks('operation', operation) },
       ],
-    }),
-    html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span></p>`,
+    })}`,
+    html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span> <span class="key reload">another configuration took effect</span></p>`,
   )
+
+/** Renders the charts of all nine, with axes. Nothing is counted: there is nothing to draw. */
+const wholeCharts = (operations: readonly OperationView[]): Html | null =>
+  operations.every(({ history }) => history === null)
+    ? null
+    : html`<div class="whole" aria-hidden="true">${wholeChart('rate', 'Requests and errors a second, all nine')}${wholeChart('p99', 'p99 of the slowest operation, in ms')}</div>`
+
+const wholeChart = (kind: ChartKind, caption: string): Html =>
+  html`<figure><figcaption>${caption}, times in UTC</figcaption><div class="chart axes" id="chart-${kind}-all" data-operation="all" data-chart="${kind}"></div></figure>`
+
+type ChartKind = 'rate' | 'p99'
 
 /** Derives how an operation goes: its requests say so, and else its upstream and the findings about it. */
 export const operationState = (
@@ -107,7 +118,7 @@ export const errorRateHtml = (perSecond: number): Html | string =>
 
 // The caption says what the chart shows: a chart is drawn by a script only, and cannot be heard.
 const chartCell = (
-  kind: 'rate' | 'p99',
+  kind: ChartKind,
   { id, history }: OperationView,
   caption: (history: OperationHistory) => string,
 ): Html =>
