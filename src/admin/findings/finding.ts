@@ -194,7 +194,7 @@ export const createCommandResolver = (
   const url = `${tls === null ? 'http' : 'https'}://${host}:${port}`
   const asking = statedAdminPort === port ? `--config ${place}` : `--config ${place} --admin ${url}`
   return (found) => {
-    if (found.command === null) return found
+    if (found.command === null || !found.command.startsWith('lender-gateway ')) return found // a shell has it anyway
     const command = found.command.replace(/^lender-gateway/, () => program).replace(path, () => place)
     return { ...found, command: readsFile.test(found.command) ? command : `${command} ${asking}` }
   }

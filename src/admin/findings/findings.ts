@@ -1,7 +1,9 @@
+import { dirname, isAbsolute } from 'node:path'
 import { formatPlace } from '../../config/problem.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { shellQuote } from '../../shared/program-command.ts'
 import { formatDuration } from '../../units.ts'
 import { candidateFindings } from './candidate-findings.ts'
 import { comparisonFindings } from './comparison-findings.ts'
@@ -104,7 +106,9 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
         ? 'so requests are refused (audit.onFailure: refuse), and /ready says no'
         : 'and requests go on without a record (audit.onFailure: continue)'
     const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${rejectedPhrase(refused)}${lostPhrase(audit.lost)}`
-    return [createFinding('critical', 'audit', cause, { since: audit.since })]
+    return [
+      createFinding('critical', 'audit', cause, { since: audit.since, command: diskCommand(audit.file, audit.reason) }),
+    ]
   }
   const found: Finding[] = []
   if (refused.last15Min > 0) {
@@ -117,6 +121,10 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
     )
   return found
 }
+
+/** Formats the command that shows why a file cannot be written: how full its disk is, or who may write there. */
+const diskCommand = (file: string, reason: string): string | null =>
+  isAbsolute(file) ? `${reason.startsWith('ENOSPC') ? 'df -h' : 'ls -ld'} ${shellQuote(dirname(file))}` : null
 
 const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
 

@@ -87,17 +87,18 @@ const connectionFindings = ({ report, config }: FindingInputs): readonly Finding
   })
 
 /** Finds what should be shared in Redis and is not. */
-const redisFindings = ({ config, report: { limits, cache } }: FindingInputs): readonly Finding[] => {
+const redisFindings = ({ config, file, report: { limits, cache } }: FindingInputs): readonly Finding[] => {
   const found: Finding[] = []
   const { rate } = limits
+  const command = `lender-gateway check --online ${file.name}` // tries each Redis
   if (rate?.store === 'redis' && rate.state === 'local') {
     const rejectsProofs = config.auth?.dpop?.withoutRedis === 'refuse'
     const cause = `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`
-    found.push(createFinding(rejectsProofs ? 'critical' : 'warning', 'redis', cause, { since: rate.since }))
+    found.push(createFinding(rejectsProofs ? 'critical' : 'warning', 'redis', cause, { since: rate.since, command }))
   }
   if (cache?.redis?.state === 'local') {
     const cause = `${redisGone(cache.redis)}: this gateway has in its cache what it has stored itself`
-    found.push(createFinding('warning', 'redis', cause, { since: cache.redis.since }))
+    found.push(createFinding('warning', 'redis', cause, { since: cache.redis.since, command }))
   }
   return found
 }

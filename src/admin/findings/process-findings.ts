@@ -46,13 +46,13 @@ const eventLoopFindings = ({ report }: FindingInputs): readonly Finding[] => {
   const shed = tallyFailures(report.recentErrors.causes.filter(({ reason }) => reason === 'event-loop'))
   if (loop?.sheds === true) {
     const cause = `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${rejectedPhrase(shed)}`
-    return [createFinding('critical', 'process', cause, { since: loop.since })]
+    return [createFinding('critical', 'process', cause, { since: loop.since, command: 'lender-gateway top' })]
   }
   const late = report.runtimes.flatMap(({ process, eventLoop: { delayMs } }): readonly Finding[] => {
     if (delayMs === null || delayMs.p99 < lateMs) return []
     const of = process === 'gateway' ? '' : ` of ${process}`
     const cause = `the event loop${of} is up to ${formatDuration(Math.round(delayMs.p99))} late: something keeps the process from its work`
-    return [createFinding('warning', 'process', cause)]
+    return [createFinding('warning', 'process', cause, { command: 'lender-gateway top' })]
   })
   if (shed.last15Min === 0) return late
   const was = `the event loop was late, over limits.eventLoopDelay${rejectedPhrase(shed)}`

@@ -1,9 +1,9 @@
 /** The page in a real browser: Debian's chromium. */
-import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { maxStreams } from '../../../src/admin/page/sse-hub.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
+import { findGraveViolations } from '../../helpers/axe.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
@@ -51,15 +51,6 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     expect.poll(() => page.evaluate(script), { timeout: 15_000, interval: 20 }).toBe(true)
 
   const isLive = (page: Page): Promise<unknown> => page.waitForSelector('#live[data-state=on]')
-
-  /** Lists what axe finds that keeps people from using the page. */
-  const grave = async (page: Page): Promise<readonly unknown[]> => {
-    // Passed rules are left out: to name each of them takes most of the time.
-    const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ['violations'] }).analyze()
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => [id, nodes.map(({ html }) => html).slice(0, 3)])
-  }
 
   /** Boots a gateway with two endpoints for risk, and one of them for each other group. */
   const bootTwo = async (
@@ -175,7 +166,7 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     ] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' }) // what fades in has no contrast yet
       await page.setViewportSize({ width, height: 800 })
-      expect([colorScheme, width, await grave(page)]).toEqual([colorScheme, width, []])
+      expect([colorScheme, width, await findGraveViolations(page)]).toEqual([colorScheme, width, []])
     }
   }, 120_000)
 

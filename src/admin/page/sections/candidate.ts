@@ -18,10 +18,10 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
   })
   const clock = (time: string): string => (time.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 19) : time)
   return rows.length === 0
-    ? quietSection('candidates', 'Candidates', 'No group has one.')
+    ? quietSection('candidates', 'Shift', 'No group has a candidate.')
     : htmlSection(
         'candidates',
-        'Candidates',
+        'Shift to candidates',
         htmlTable<CandidateRow>({
           id: 'candidates-table',
           caption: 'How much of each group goes to its candidate',
