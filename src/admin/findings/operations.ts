@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { allOperations, type Group } from '../../operations.ts'
@@ -38,23 +39,26 @@ const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonl
     const who =
       override === null
         ? 'the file refuses it (state: refuse)'
-        : `an operator refuses it until ${formatTime(override.until)}`
+        : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}`
     const command = explainCommandLine(id)
     return [createFinding(override === null ? 'notice' : 'warning', `operations.${id}`, `${who}${suffix}`, { command })]
   })
 
 /** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
 const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
-  overrides.endpoints.all.flatMap(([key, { state, until }]): readonly Finding[] => {
+  overrides.endpoints.all.flatMap(([key, { state, by, until }]): readonly Finding[] => {
     if (state !== 'drain') return []
     const { group, endpoint: url } = parseEndpointKey(key)
-    const cause = `an operator drains ${url} until ${formatTime(until)}: it gets no new requests`
+    const cause = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}: it gets no new requests`
     return [
       createFinding('notice', `upstreams.${group}`, cause, {
         command: `lender-gateway endpoint ready ${group} ${url}`,
       }),
     ]
   })
+
+/** Names who has ordered something: by the name, and else by the address. */
+const operatorPhrase = (by: string): string => (isIP(by) === 0 ? by : `an operator at ${by}`)
 
 // As for failures at an endpoint: fewer in a minute may be a hiccup.
 const minErrors = 3

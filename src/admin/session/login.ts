@@ -161,7 +161,7 @@ const loginPage = (principal: Principal, reason: string | null): Html =>
     body: html`<h1>Log in</h1>
 ${reason === null ? null : html`<p role="alert">${toSentence(reason)}</p>\n`}<form method="post" action="/login">
 ${csrfTokenField(principal)}
-<p><label for="token">Your token, as an operator</label>
+<p><label for="token">Token of the operators, or your own</label>
 <input type="password" id="token" name="token" autocomplete="current-password" required autofocus></p>
 <p><button type="submit">Log in</button></p>
 </form>

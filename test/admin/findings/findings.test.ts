@@ -701,7 +701,7 @@ test('an endpoint that an operator drains is a notice, with what ends that', () 
     {
       severity: 'notice',
       about: 'upstreams.risk',
-      cause: `an operator drains ${risk} until 2026-11-21T02:05:00.000Z: it gets no new requests`,
+      cause: `anna drains ${risk} until 2026-11-21T02:05:00.000Z: it gets no new requests`,
       command: `lender-gateway endpoint ready risk ${risk}`,
     },
   ])
@@ -737,7 +737,7 @@ test('an operation that an operator refuses is named with the end of that', () =
     {
       severity: 'warning',
       about: 'operations.inventory.sync',
-      cause: 'an operator refuses it until 2026-11-21T02:05:00.000Z',
+      cause: 'anna refuses it until 2026-11-21T02:05:00.000Z',
     },
   ])
 })

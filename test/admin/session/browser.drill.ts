@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { adminTokens, tokenOf } from '../../helpers/admin-tokens.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { token } from '../../helpers/form-browser.ts'
 import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
@@ -43,9 +44,9 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
     return { context, page, complaints }
   }
 
-  const logIn = async (page: Page, at: string): Promise<void> => {
+  const logIn = async (page: Page, at: string, given = token): Promise<void> => {
     await page.goto(at)
-    await page.getByLabel('Token of the operators').fill(token)
+    await page.getByLabel('Token of the operators').fill(given)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.waitForURL(`${at}/`)
   }
@@ -67,7 +68,8 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
     expect(await page.textContent('[role=status]')).toMatch(/^market\.insights is refused until 20/)
     expect((await fetch(`${live.url}/market/insights`)).status).toBe(503)
     await page.reload()
-    expect(await page.textContent('body')).not.toContain('market.insights is refused until')
+    expect(await page.locator('[role=status]', { hasText: 'is refused until' }).count()).toBe(0)
+    expect(await page.textContent('#orders')).toMatch(/admin\.token: market\.insights is refused until/)
 
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.waitForURL(`${live.admin}/login`)
@@ -75,6 +77,36 @@ describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
     expect(page.url()).toBe(`${live.admin}/login`)
     expect(complaints).toEqual([])
   })
+
+  test.each([
+    [1280, 'light'],
+    [390, 'dark'],
+  ] as const)(
+    'an operator who may only read sees all and no links to orders, at %i px, %s',
+    async (width, colorScheme) => {
+      const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
+      const { page, complaints } = await openTab(live, { colorScheme, viewport: { width, height: 800 } })
+      const actions = page.locator('a[href^="/actions/"]:visible')
+
+      await logIn(page, live.admin, tokenOf.read)
+      await expect.poll(() => page.textContent('#live')).toContain('live')
+      const shown = await actions.count()
+      const header = await page.textContent('header')
+      const { violations } = await new AxeBuilder({ page }).analyze()
+      const scrollWidth = await page.evaluate('document.documentElement.scrollWidth')
+      await page.goto(`${live.admin}/actions/reload`)
+
+      expect([shown, scrollWidth]).toEqual([0, width])
+      expect(header).toMatch(/auditor, may read and give no orders/)
+      expect(violations.map(({ id, help }) => `${id}: ${help}`)).toEqual([])
+      expect(await page.textContent('[role=alert]')).toMatch(/^Auditor has the scope read/)
+      expect(complaints.filter((each) => !each.includes('403'))).toEqual([])
+      await page.getByRole('link', { name: 'To the overview' }).click()
+      await page.getByRole('button', { name: 'Log out' }).click()
+      await logIn(page, live.admin, tokenOf.operate)
+      expect(await actions.count()).toBeGreaterThan(10)
+    },
+  )
 
   test.each(['127.0.0.1', 'localhost'])('the cookie is taken at http://%s, and no script can read it', async (host) => {
     const live = await bootLiveGateway({ admin: { token } })
