@@ -1,6 +1,10 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { now, settlesWithin } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import { formatDuration } from '../../units.ts'
-import { describeUpstreamError } from '../classify-error.ts'
+import { describeUpstreamError, tlsFailedError } from '../classify-error.ts'
 import { createConnector } from '../http1/connector.ts'
 import { probeEndpoint } from './health-check.ts'
 
@@ -9,8 +13,9 @@ export const maxCheckMs = 2000
 
 /**
  * Checks an endpoint once, for at most 2 s. `connect`: whether it accepts a connection, TLS included, with nothing
- * sent. `health`: whether its health check succeeds, where it has one. `connect` does not see a client certificate that
- * the endpoint rejects after the handshake (TLS 1.3). Rejects with an Error whose message is for operators.
+ * sent. `health`: whether its health check succeeds, where it has one. `connect` does not see an endpoint that asks for
+ * a client certificate and says only in its responses that it wants another. Rejects with an Error whose message is for
+ * operators.
  */
 export const checkReachable = async (
   origin: string,
@@ -25,10 +30,16 @@ export const checkReachable = async (
     await probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
     return
   }
+  const startedAt = now()
   return new Promise((resolve, reject) => {
     connect((error, socket) => {
-      socket?.destroy()
-      if (error === null) return resolve()
+      if (error === null) {
+        const halfOfTheRest = (timeoutMs - (now() - startedAt)) / 2
+        untilAccepted(socket, halfOfTheRest)
+          .finally(() => socket?.destroy())
+          .then(resolve, reject)
+        return
+      }
       reject(
         new Error(
           error.kind === 'connect-timeout'
@@ -39,3 +50,25 @@ export const checkReachable = async (
     })
   })
 }
+
+/**
+ * Waits until an endpoint that asks for a client certificate has judged what it got, which may be none. In TLS 1.3 the
+ * handshake of the client ends before that (RFC 8446 §2): an alert comes behind it, or else the tickets of the session
+ * (§4.6.1). Where neither comes within `waitMs`, the endpoint is silent, and taken for content. Rejects with an Error.
+ */
+const untilAccepted = async (socket: Socket | null, waitMs: number): Promise<void> => {
+  if (!(socket instanceof TLSSocket) || !asksForCertificate(socket)) return
+  const judged = new Promise<void>((resolve, reject) => {
+    const fail = (error: GatewayError): void => reject(new Error(describeUpstreamError(error)))
+    socket
+      .on('error', (error) => fail(tlsFailedError(error)))
+      .once('close', () => fail(new GatewayError('tls-failed', { reason: 'tls-handshake' })))
+      .once('session', () => resolve())
+      .resume()
+  })
+  await settlesWithin(waitMs, judged)
+}
+
+// OpenSSL gives a client algorithms of the server only when it has got a CertificateRequest, which is what names them.
+const asksForCertificate = (socket: TLSSocket): boolean =>
+  socket.getProtocol() === 'TLSv1.3' && socket.getSharedSigalgs().length > 0

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { HealthCheckConfig, UpstreamConfig } from '../../../src/config/config.ts'
 import { checkReachable } from '../../../src/upstream/health/check-reachable.ts'
@@ -125,8 +125,11 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     certificates = makeCertificates(openssl.path ?? '')
   })
 
-  const serveTls = async ({ key, cert }: Pair): Promise<string> => {
-    const server = createTlsServer({ key, cert }, (socket) => void socket.on('error', () => {}).end())
+  const serveTls = async ({ key, cert }: Pair, options: TlsOptions = {}, stays = false): Promise<string> => {
+    const server = createTlsServer({ key, cert, ...options }, (socket) => {
+      socket.on('error', () => {}).resume()
+      if (!stays) socket.end()
+    })
     server.on('tlsClientError', () => {})
     await once(server.listen(0, '127.0.0.1'), 'listening')
     onTestFinished(() => void server.close())
@@ -151,22 +154,33 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it sends no response
   })
 
-  test('an endpoint that demands a certificate and is shown none is described so', async () => {
-    const server = createTlsServer({
-      key: certificates.right.key,
-      cert: certificates.right.cert,
-      requestCert: true,
-      maxVersion: 'TLSv1.2',
-    })
-    server.on('tlsClientError', () => {})
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => void server.close())
-    const { tls } = upstreamConfig('http://unused.invalid')
-    const origin = `https://localhost:${(server.address() as AddressInfo).port}`
+  describe('an endpoint that asks for a client certificate', () => {
+    const connectTo = async (options: TlsOptions, shown: Pair | null) => {
+      const ca = certificates.authority.cert
+      const origin = await serveTls(certificates.right, { requestCert: true, ca, ...options }, true)
+      const { tls } = upstreamConfig('http://unused.invalid')
+      const { cert: certificate = null, key = null } = shown ?? {}
+      return check(origin, 'connect', { tls: { ...tls, ca, certificate, key } })
+    }
 
-    expect(await check(origin, 'connect', { tls: { ...tls, ca: certificates.authority.cert } })).toBe(
-      'the endpoint breaks off the TLS handshake',
-    )
+    test.each([
+      ['TLSv1.2', 'the endpoint breaks off the TLS handshake'],
+      ['TLSv1.3', 'the endpoint asks for a client certificate (tls.certificate)'],
+    ] as const)('and is shown none is described so: %s', async (maxVersion, reason) => {
+      expect(await connectTo({ maxVersion }, null)).toBe(reason)
+    })
+
+    test('of an authority, and is shown another, is described so', async () => {
+      expect(await connectTo({}, certificates.selfSigned)).toBe('the endpoint breaks off the TLS handshake')
+    })
+
+    test('is reached with one that it accepts', async () => {
+      expect(await connectTo({}, certificates.right)).toBeNull()
+    })
+
+    test('is reached without one where it demands none', async () => {
+      expect(await connectTo({ rejectUnauthorized: false }, null)).toBeNull()
+    })
   })
 
   test('an endpoint that speaks none is described so', async () => {
