@@ -313,6 +313,24 @@ describe('from any other address', () => {
   })
 })
 
+test('a client that ends its side behind its request is answered', async () => {
+  const gateway = await boot()
+  const { socket, until } = await dial(gateway.port)
+
+  socket.end(withRequest(proxyV2(client)))
+
+  expect(parseStatus(await until(isWholeResponse))).toBe(200)
+})
+
+test('the admin listener takes no header, from a load balancer either', async () => {
+  const live = await bootLiveGateway({ listen: { proxyProtocol } })
+  const request = Buffer.from('GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+
+  const received = await exchangeRaw(Number(new URL(live.admin).port), Buffer.concat([proxyV1(client), request]))
+
+  expect(parseStatus(received)).toBe(400)
+})
+
 test('an edit switches it on, changes who sends it, and switches it off, for connections that come from then on', async () => {
   const live = await bootLiveGateway()
   const { port } = live.gateway.address
