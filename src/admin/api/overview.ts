@@ -8,11 +8,21 @@ import type { RecentError } from '../../observe/recent-errors/recent-errors.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
-import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import {
+  asBoolean,
+  asList,
+  asMap,
+  asNullable,
+  asNumber,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { endpointRateShape } from '../endpoint-rates.ts'
 import { isContractFailure } from '../findings/contract-findings.ts'
-import { lastFailurePhrase } from '../findings/finding.ts'
+import { createFinding, lastFailurePhrase } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
 import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
@@ -111,6 +121,8 @@ export const overviewShape = asObject({
   status: statusShape,
   /** In the order of the catalog. */
   operations: asList(operationShape),
+  /** By group: the command that prints the file with the candidate as the upstream. Null: an earlier version. */
+  promoteCommands: asNullable(asMap(asText)),
   /** Null: the gateway is of a version that does not say. */
   endpointRates: asNullable(asList(endpointRateShape)),
   at: asText,
@@ -159,6 +171,7 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     at: formatTime(epochMs()),
     status,
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
+    promoteCommands: promoteCommands(status, context),
     endpointRates: context.endpointRates.rates(report.upstreams),
     reloads: history.last.map(toReloadView),
     orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
@@ -168,6 +181,15 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     comparisons: comparisonViews(report, maxRowViews),
   }
 }
+
+const promoteCommands = ({ upstreams }: Status, { resolveCommand }: AdminContext): Overview['promoteCommands'] =>
+  Object.fromEntries(
+    Object.entries(upstreams).flatMap(([group, { candidate }]) => {
+      if (candidate === null) return []
+      const command = `lender-gateway shift ${group} --promote`
+      return [[group, resolveCommand(createFinding('notice', '', '', { command })).command ?? command]]
+    }),
+  )
 
 // The page shows the worst; /contract and /shadow have all.
 const maxRowViews = 10

@@ -127,7 +127,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
 test('what strangers do does not make anything wrong', () => {
   const findings = fixture.status.findings.filter(({ severity }) => severity === 'notice')
 
-  expect(part('findings', { findings })).toContain('● Nothing is wrong. ◆ Worth knowing')
+  expect(part('findings', { findings })).toContain('Nothing is critical, and there is no warning. ◆ Worth knowing')
 })
 
 test('a gateway of which requests fail does not say in green that it serves', () => {
@@ -282,7 +282,7 @@ test.each([
 
   const text = visibleText(pageSections.candidates({ ...fixture, status: { ...fixture.status, upstreams } }).toString())
 
-  expect(text.includes('lender-gateway shift leads --promote')).toBe(isSaid)
+  expect(text.includes('main.ts shift leads --promote --config /etc/gateway.yaml Copy')).toBe(isSaid)
 })
 
 test('an operator with a session can end it, and reads once what was done', () => {

@@ -61,6 +61,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   drift: [],
   comparisons: [],
   endpointRates: null,
+  promoteCommands: null,
   clients: null,
   refusals: [],
 })

@@ -2,7 +2,15 @@ import { type Group, groups } from '../../../operations.ts'
 import { formatPercent } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
 import { describeShift, isWholeShift, type ShiftStatus } from '../../api/shift-status.ts'
-import { type BadgeTone, badge, commandLinks, htmlSection, htmlTable, quietSection } from '../components.ts'
+import {
+  type BadgeTone,
+  badge,
+  commandHtml,
+  commandLinks,
+  htmlSection,
+  htmlTable,
+  quietSection,
+} from '../components.ts'
 import { type Html, html } from '../html.ts'
 
 interface CandidateRow {
@@ -11,7 +19,7 @@ interface CandidateRow {
 }
 
 /** Renders how much of each group goes to its candidate, why, and what comes next. */
-export const candidateSection = ({ at, status: { upstreams } }: Overview): Html => {
+export const candidateSection = ({ at, promoteCommands, status: { upstreams } }: Overview): Html => {
   const rows = groups.flatMap((group): readonly CandidateRow[] => {
     const shift = upstreams[group]?.candidate?.shift
     return shift == null ? [] : [{ group, shift }]
@@ -35,7 +43,7 @@ export const candidateSection = ({ at, status: { upstreams } }: Overview): Html 
               title: 'Gets',
               kind: 'wide',
               cell: ({ group, shift }) =>
-                html`${describeShift(shift, { since: clock, until: clock })}${isWholeShift(shift) && html`; <code>lender-gateway shift ${group} --promote</code> prints the file with it as the upstream`}`,
+                html`${describeShift(shift, { since: clock, until: clock })}${isWholeShift(shift) && html`; ${commandHtml(promoteCommands?.[group] ?? `lender-gateway shift ${group} --promote`)} prints the file with it as the upstream`}`,
             },
             { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
           ],

@@ -17,12 +17,18 @@ export const findingsSection = ({ at, status: { findings } }: Overview): Html =>
     'What is wrong',
     html`${
       wrong.length === 0
-        ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
+        ? nothingWrong(notices)
         : groupByKey(wrong, ({ about }) => toSubject(about).id).map((same) => subjectPart(at, same))
     }${notices.length > 0 && noticesPart(at, notices)}`,
     findings.length > 0 && html`<p class="counts">${severityCounts(findings)}</p>`,
   )
 }
+
+// Not in green beside what is worth knowing: each request of an operation may be rejected for its client's fault.
+const nothingWrong = (notices: readonly Finding[]): Html =>
+  notices.length === 0
+    ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
+    : html`<p class="fine">Nothing is critical, and there is no warning.</p>`
 
 const badgeTones: Readonly<Record<Severity, BadgeTone>> = { critical: 'bad', warning: 'warning', notice: 'notice' }
 
@@ -84,6 +90,6 @@ const findingItem = (
   hasBadge: boolean,
 ): Html => html`
 <li data-about="${about}" data-severity="${severity}">
-<p class="cause">${hasBadge && html`${badge(badgeTones[severity], severity)} `}${isNamed && html`<b>${about}</b> `}<span class="words">${cause}</span></p>
+<p class="cause">${hasBadge && html`${badge(badgeTones[severity], severity)} `}${isNamed && !cause.startsWith(about) && html`<b>${about}</b> `}<span class="words">${cause}</span></p>
 ${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}<p class="more">${since !== null && html`<span>since ${sinceHtml(at, since)}</span> `}${command !== null && html`<span>${isMutatingCommand(command) ? 'to do:' : 'next:'}</span> ${commandHtml(command)}`}</p>
 </li>`
