@@ -94,3 +94,14 @@ const trim = (token: string): string => token.trim()
  * a field that is set, or send one that is removed.
  */
 export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')
+
+// Assertion, JWT, OIDC and principal: how proxies that sign users in hand on who it is (Amazon ALB, Google IAP,
+// Cloudflare Access, Azure). Cert: RFC 9440, and what proxies called it before.
+const credentialWords =
+  /assertion|auth|cert|cookie|credential|dpop|jwt|key|oidc|pass|principal|saml|secret|session|signature|token|userinfo/i
+
+// A key that is no credential: it names a request, and says nothing of who sends it.
+const idempotencyKey = /(?:^|[-_])idempotency[-_]key$/i
+
+/** Tells by its name whether a header field holds a credential: wherever a client, or a proxy, may have put one. */
+export const namesCredential = (name: string): boolean => credentialWords.test(name) && !idempotencyKey.test(name)

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { namesCredential } from '../../header-fields.ts'
 import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
 import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
@@ -96,9 +97,6 @@ export interface ConfiguredField {
   readonly secret: boolean
 }
 
-/** The names of fields whose value is a credential even when it stands in the file itself. */
-const credentialNames = /auth|cookie|credential|key|pass|secret|session|signature|token/i
-
 /** The schema of a field value: a string, or the contents of a `file:` reference or a variable. */
 const fieldValue = annotate(
   z
@@ -165,7 +163,8 @@ const toConfiguredFields = (
   Object.entries(values).map(([name, { value, external }]) => ({
     name,
     value,
-    secret: external || credentialNames.test(name),
+    // A credential is one even when it stands in the file itself.
+    secret: external || namesCredential(name),
   }))
 
 /** The schema of the edits of the fields of one direction: `remove` first, then `set`. */

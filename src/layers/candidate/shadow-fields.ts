@@ -1,4 +1,4 @@
-import { foldUnderscores, type HeaderFields } from '../../header-fields.ts'
+import { foldUnderscores, type HeaderFields, namesCredential } from '../../header-fields.ts'
 
 /** What the fields of a copy are made by. */
 export interface ShadowFieldsOptions {
@@ -8,23 +8,6 @@ export interface ShadowFieldsOptions {
   /** Names, in any case, of the fields that hold credentials of clients as configured. */
   readonly credentialFields: readonly string[]
 }
-
-// Wherever a client may have put a credential that no key of the file names.
-const knownCredentialFields = [
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'dpop',
-  'x-api-key',
-  'x-auth-token',
-  'x-access-token',
-  'x-amz-security-token',
-  'x-csrf-token',
-  'x-xsrf-token',
-]
-
-// RFC 9440, and what proxies called it before: X-Forwarded-Client-Cert, X-SSL-Client-Cert, X-Amzn-Mtls-Clientcert-Leaf.
-const certificatePattern = /client-?cert/
 
 /**
  * Creates the function that turns the fields of a request into those of its copy: without the credentials of the
@@ -36,16 +19,14 @@ export const createShadowFields = ({
   forwardsCredentials,
   credentialFields,
 }: ShadowFieldsOptions): ((fields: HeaderFields) => HeaderFields) => {
-  const removed = new Set(
-    (forwardsCredentials ? [] : [...knownCredentialFields, ...credentialFields]).map(foldUnderscores),
-  )
+  const removed = new Set((forwardsCredentials ? [] : credentialFields).map(foldUnderscores))
   removed.add(foldUnderscores(marker))
   return (fields) => {
     const kept: string[] = []
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string
       const folded = foldUnderscores(name)
-      if (removed.has(folded) || (!forwardsCredentials && certificatePattern.test(folded))) continue
+      if (removed.has(folded) || (!forwardsCredentials && namesCredential(name))) continue
       kept.push(name, fields[i + 1] as string)
     }
     kept.push(marker, '1')

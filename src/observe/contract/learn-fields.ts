@@ -1,4 +1,4 @@
-import type { HeaderFields } from '../../header-fields.ts'
+import { type HeaderFields, namesCredential } from '../../header-fields.ts'
 import type { LearnedRequest } from './learned-contract.ts'
 import { looksLikeData } from './looks-like-data.ts'
 import { countedEntries, findOrAddName } from './name-table.ts'
@@ -10,8 +10,8 @@ const maxFields = 32
 /** Fields of the protocol that an interface may ask for. Of all others, only those that begin with `x-` are learnt. */
 const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-match', 'prefer']
 
-// What the gateway or a proxy sets, and what may say who calls.
-const ignored = /^x-(?:forwarded-|real-ip$|request-id$|.*(?:auth|cert|cookie|credential|key|secret|session|token))/
+// What the gateway or a proxy sets.
+const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
 
 /**
  * Learns which header fields the requests have, by name alone. Fields with credentials are left out: those of
@@ -26,7 +26,8 @@ export const learnFields = (
   const names = new Set<string>()
   for (let i = 0; i < fields.length; i += 2) {
     const name = (fields[i] ?? '').toLowerCase()
-    if (registered.includes(name) || (name.startsWith('x-') && !ignored.test(name))) names.add(name)
+    if (registered.includes(name) || (name.startsWith('x-') && !ignored.test(name) && !namesCredential(name)))
+      names.add(name)
   }
   for (const name of names) {
     if (credentialFields.has(name)) continue

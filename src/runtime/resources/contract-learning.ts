@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { createLearner, type Learner } from '../../observe/contract/learner.ts'
+import { listCredentialFields } from '../credential-fields.ts'
 import type { LearningOverrides } from '../overrides.ts'
 
 /** How the contract is learnt just now. */
@@ -42,7 +43,7 @@ export const continueLearning = (
 ): ContractLearning | null => {
   if (mode === null) return before && { ...before, isOn: false }
   const { enums, orderedAt } = mode
-  const credentialFields = listCredentialFields(config)
+  const credentialFields = listOmittedFields(config)
   const isContinued =
     before !== null &&
     before.enums === enums &&
@@ -53,5 +54,5 @@ export const continueLearning = (
 }
 
 /** Lists the header fields of which not even the names are learnt: those with credentials, and the gateway's own. */
-const listCredentialFields = ({ auth, cache, requestId }: Config): readonly string[] =>
-  [auth?.apiKey.field, auth?.identityField, ...cache.credentials, requestId.header].filter((each) => each != null)
+const listOmittedFields = (config: Config): readonly string[] =>
+  [...listCredentialFields(config), config.requestId.header].filter((each) => each !== null)
