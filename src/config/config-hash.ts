@@ -1,24 +1,15 @@
 import { createHash } from 'node:crypto'
-import { byGroup } from '../operations.ts'
 import type { Config } from './config.ts'
 
-/**
- * Hashes a configuration. Of the clients it takes the digest: which files they stand in makes no difference. Nor does
- * it whether a candidate states or inherits a value.
- */
+/** Hashes a configuration. Of the clients it takes the digest: which files they stand in makes no difference. */
 export const hashConfig = ({
   clients,
   clientsSource: { digest },
   compiledContract,
-  upstreams,
   ...rest
 }: Omit<Config, 'hash'>): string =>
   hashValue({
     ...rest,
-    upstreams: byGroup((group) => {
-      const { candidate, ...upstream } = upstreams[group]
-      return { ...upstream, candidate: candidate && { ...candidate, digest: null } }
-    }),
     clients: clients.length === 0 ? clients : digest,
     ...(compiledContract === null ? {} : { compiledContract: compiledContract.digest }),
   })

@@ -50,8 +50,8 @@ export interface CandidateConfig extends Omit<ParsedCandidate, keyof UpstreamCon
    */
   readonly upstream: UpstreamConfig
   /**
-   * The digest of what the candidate states, without its certificates and keys: they are renewed by themselves. What it
-   * inherits makes no difference.
+   * The digest of what the candidate has other than its group, without its certificates and keys: they are renewed by
+   * themselves. Whether it states or inherits what both have makes no difference.
    */
   readonly digest: string
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
 import type { Group } from '../../operations.ts'
 import type { CandidateConfig, HealthCheckConfig, UpstreamConfig } from '../config.ts'
@@ -33,26 +34,35 @@ export function resolveUpstream(given: ParsedUpstream, defaults: Defaults): Upst
 const resolveCandidate = (given: ParsedCandidate, upstream: UpstreamConfig): CandidateConfig => {
   const { share, steps, guard, shadow, clients, fallback, expose, ...asUpstream } = given
   const { healthCheck, outlier, circuitBreaker, ...stated } = asUpstream
-  const { tls } = stated
-  return {
-    share,
-    steps,
-    guard,
-    shadow,
-    clients,
-    fallback,
-    expose,
-    digest: hashValue({ ...given, tls: tls && { ...tls, ca: null, certificate: null, key: null } }),
-    upstream: {
-      ...mergeLevels<UpstreamConfig>(stated, upstream),
-      healthCheck: requirePath(resolvePolicy(healthCheck, upstream.healthCheck, healthCheckSchema)),
-      outlier: resolvePolicy(outlier, upstream.outlier, outlierSchema),
-      circuitBreaker: resolvePolicy(circuitBreaker, upstream.circuitBreaker, circuitBreakerSchema),
-      retry: null,
-      concurrency: null,
-    },
+  const inherited: UpstreamConfig = { ...upstream, retry: null, concurrency: null }
+  const own: UpstreamConfig = {
+    ...mergeLevels<UpstreamConfig>(stated, inherited),
+    healthCheck: requirePath(resolvePolicy(healthCheck, upstream.healthCheck, healthCheckSchema)),
+    outlier: resolvePolicy(outlier, upstream.outlier, outlierSchema),
+    circuitBreaker: resolvePolicy(circuitBreaker, upstream.circuitBreaker, circuitBreakerSchema),
   }
+  const trial = { share, steps, guard, shadow, clients, fallback, expose }
+  const differing = omitEqual(withoutCertificates(own), withoutCertificates(inherited))
+  return { ...trial, digest: hashValue({ ...trial, ...differing, endpoints: own.endpoints }), upstream: own }
 }
+
+/** Certificates and keys are renewed by themselves. */
+const withoutCertificates = (upstream: UpstreamConfig) => ({
+  ...upstream,
+  tls: { ...upstream.tls, ca: null, certificate: null, key: null },
+})
+
+/** Keeps of a map, at every depth, the keys whose values are other than in another one. */
+const omitEqual = (map: object, other: object): object =>
+  Object.fromEntries(
+    Object.entries(map).flatMap(([key, value]) => {
+      const another = (other as Readonly<Record<string, unknown>>)[key]
+      if (isDeepStrictEqual(value, another)) return []
+      return [[key, isMap(value) && isMap(another) ? omitEqual(value, another) : value]]
+    }),
+  )
+
+const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const resolvePolicy = <S extends z.ZodObject>(
   stated: PartialLevel<z.output<S>> | null | undefined,

@@ -66,4 +66,29 @@ describe('the digest of a candidate', () => {
     expect(withGroup('balance: round-robin')).toBe(withGroup('timeouts: { headers: 5s }'))
     expect(digest('{ endpoints: [https://b] }')).toBe(digest('https://b'))
   })
+
+  test.each([
+    'timeouts: { headers: 5s }',
+    'tls: { minVersion: TLSv1.2 }',
+    'healthCheck: none',
+    'request: { set: {} }',
+    'outlier: { consecutiveFailures: 5 }',
+  ])('is the same when it states what it inherits: %s', (stated) => {
+    const group = 'endpoints: [https://a], timeouts: { headers: 5s }'
+    const [inheriting, stating] = ['', `, ${stated}`].map((own) =>
+      validConfig(withRisk(` { ${group}, candidate: { endpoints: [https://b]${own} } }`)),
+    )
+
+    expect(stating?.hash).toBe(inheriting?.hash)
+    expect(stating?.upstreams.risk.candidate?.digest).toBe(inheriting?.upstreams.risk.candidate?.digest)
+  })
+
+  test('differs where the candidate turns off what its group has on, and not when the group turns retries on', () => {
+    const withGroup = (group: string, own = '') =>
+      validConfig(withRisk(` { endpoints: [https://a], ${group}, candidate: { endpoints: [https://b]${own} } }`))
+        .upstreams.risk.candidate?.digest
+
+    expect(withGroup('retry: { attempts: 2 }')).toBe(withGroup('retry: none'))
+    expect(withGroup('circuitBreaker: {}', ', circuitBreaker: none')).not.toBe(withGroup('circuitBreaker: {}'))
+  })
 })
