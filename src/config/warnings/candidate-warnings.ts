@@ -14,6 +14,8 @@ type CandidateRule = (candidate: {
   readonly primary: UpstreamConfig
   /** What the candidate itself says of TLS; undefined: nothing. */
   readonly statedTls: object | undefined
+  /** Whether the candidate itself says which request fields are set. */
+  readonly statesFields: boolean
 }) => RuleResult
 
 const ofEachCandidate =
@@ -22,8 +24,9 @@ const ofEachCandidate =
     groups.map((group) => {
       const primary = upstreams[group]
       const { candidate: config } = primary
-      const statedTls = parsed.upstreams[group].candidate?.tls
-      return config && rule({ path: ['upstreams', group, 'candidate'], config, primary, statedTls })
+      const { tls: statedTls, request } = parsed.upstreams[group].candidate ?? {}
+      const path = ['upstreams', group, 'candidate']
+      return config && rule({ path, config, primary, statedTls, statesFields: request?.set !== undefined })
     })
 
 const duplicates: CandidateRule = ({ path, config: { upstream } }) => findDuplicates(path, upstream)
@@ -41,6 +44,24 @@ const sameAsPrimary: CandidateRule = ({ path, config: { upstream }, primary }) =
       expected: 'other endpoints, or another host or request',
       found: 'the same',
       hint: 'write the URL of the upstream that is to be tried, or remove candidate',
+    }
+  )
+}
+
+/** Warns of secrets for the upstream of a group that another host gets. They stand in copies too. */
+const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, statesFields }) => {
+  const known = new Set(primary.endpoints.map(({ origin }) => origin))
+  const stranger = upstream.endpoints.find(({ origin }) => origin !== 'sandbox' && !known.has(origin))
+  const names = upstream.request.set.filter(({ secret }) => secret).map(({ name }) => name)
+  return (
+    !statesFields &&
+    stranger !== undefined &&
+    names.length > 0 && {
+      path,
+      message: `this candidate gets what the gateway sets for the upstream of its group: ${names.join(', ')}`,
+      expected: 'request: { set: … } of its own',
+      found: `none, and another host: ${stranger.origin}`,
+      hint: 'add request: { set: {} } to the candidate, or write there what it may have; what is set is in copies too',
     }
   )
 }
@@ -118,6 +139,7 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
 export const candidateWarnings: readonly WarningRule[] = [
   duplicates,
   sameAsPrimary,
+  inheritedSecrets,
   withoutHealthCheck,
   unverifiedTls,
   unusedTls,

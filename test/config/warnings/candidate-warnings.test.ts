@@ -54,6 +54,24 @@ describe('one gets a warning', () => {
   })
 })
 
+describe('secrets that the group sets', () => {
+  const group = 'endpoints: [https://a], healthCheck: { path: /up }, request: { set: { Authorization: Basic dTpw } }'
+
+  test('are warned of where a candidate at another host inherits them', () => {
+    const warning = [at, expect.stringContaining('for the upstream of its group: Authorization')]
+
+    expect(warned('https://b', group)).toEqual([warning])
+    expect(warned('{ endpoints: [https://a, https://b], request: { remove: [X-A] } }', group)).toEqual([warning])
+  })
+
+  test('are not where it says what it gets, or is at the same host, or they are none', () => {
+    expect(warned('{ endpoints: [https://b], request: { set: {} } }', group)).toEqual([])
+    expect(warned('{ endpoints: [https://b], request: { set: { Authorization: Basic dTpw } } }', group)).toEqual([])
+    expect(warned('https://a/next', group)).toEqual([])
+    expect(warned('https://b', group.replace('Authorization', 'X-Release'))).toEqual([])
+  })
+})
+
 test('an endpoint of the group with other requests is something to try', () => {
   expect(warned('{ endpoints: [https://a], host: b.example }')).toEqual([])
   expect(warned('{ endpoints: [https://a], request: { set: { X-Release: b } } }')).toEqual([])
