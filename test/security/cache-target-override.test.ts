@@ -7,14 +7,14 @@ import { call, fieldValues } from '../helpers/wire.ts'
 /**
  * Boots a gateway before an upstream that says in its response what it finds in one field of the request, and no Vary.
  */
-const boot = async (name: string, trustedProxies: readonly string[] = []) => {
+const boot = async (name: string, trustedProxies: readonly string[] = [], listen: Record<string, unknown> = {}) => {
   const upstream = await httpUpstream((arrived, response) => {
     response.setHeader('Cache-Control', 'public, max-age=60')
     response.end(`for ${receivedValues(arrived, name.toLowerCase()).join()}`)
   })
   const { port } = await bootGateway({
     upstream: upstream.url,
-    listen: { trustedProxies },
+    listen: { trustedProxies, ...listen },
     operations: { 'market.insights': { cache: true } },
   })
   const ask = async (...fields: string[]) => {
@@ -23,6 +23,19 @@ const boot = async (name: string, trustedProxies: readonly string[] = []) => {
   }
   return { ask, upstream }
 }
+
+test('where the gateway writes Forwarded itself, clients share what is stored, and hosts do not', async () => {
+  const { ask } = await boot('forwarded', ['127.0.0.1'], { forwarded: 'rfc7239' })
+
+  const asked = [
+    await ask('Forwarded', 'for=192.0.2.1;host=shop'),
+    await ask('Forwarded', 'for="[2001:db8::1]:4711";host=shop'),
+    await ask('Forwarded', 'for=192.0.2.1;host=other'),
+  ]
+
+  expect(asked.map(({ did }) => /hit/.test(did))).toEqual([false, true, false])
+  expect(asked[2]?.text).toBe('for for=192.0.2.1;proto=http;host="other", for=127.0.0.1')
+})
 
 // The attack: a field that the upstream goes by, and that is not in the key. Its response is stored, and every other
 // client is answered with it.
