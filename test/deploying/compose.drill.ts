@@ -4,6 +4,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -12,6 +13,7 @@ import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
 import { runPrometheus } from '../helpers/prometheus.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { documentsOf, read, root, scratch } from './files.ts'
 
@@ -53,6 +55,14 @@ describe.skipIf(haproxy.missing ?? prometheus.missing)('the files of Compose', (
     }
     const ports = [await freePort(), await freePort(), await freePort(), await freePort()] as const
     const [a, b] = await Promise.all([startGateway(ports[0], ports[1]), startGateway(ports[2], ports[3])])
+
+    const token = readFileSync(join(folder, 'metrics/token'), 'utf8')
+    const scrape = (host: string): Promise<string> =>
+      exchangeRaw(
+        ports[1],
+        `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      )
+    expect(parseStatus(await scrape('gateway-a:9901'))).toBe(200) // as Prometheus asks in the network of Compose
 
     const [front, stats] = [await freePort(), join(folder, 'stats.sock')]
     const config = read(`${compose}/haproxy/haproxy.cfg`)
