@@ -170,6 +170,41 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     }
   }, 120_000)
 
+  test('a tap copies the next command, an opened group stays open, and problems only leaves the problems', async () => {
+    const { admin, url, upstreams } = await bootTwo()
+    await requestAll(url)
+    await upstreams[0]?.close()
+    for (let i = 0; i < 12; i++) await (await fetch(`${url}/risk/asset-valuation`, { method: 'POST' })).arrayBuffer()
+    const { page, complaints } = await visit(admin, {
+      viewport: { width: 390, height: 844 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    await isLive(page)
+    await page.waitForSelector('#findings .command')
+    const { body } = await fetchAdmin(`${admin}/status`)
+    const visible = (selectors: readonly string[]) =>
+      Promise.all(selectors.map((selector) => page.locator(selector).isVisible()))
+
+    await page.click('#findings .command code')
+    await expect.poll(() => page.textContent('#findings .copy')).toContain('Copied')
+    const copied = await page.evaluate('navigator.clipboard.readText()')
+    const folded = await visible(['#endpoint-market-0', '#endpoint-risk-0'])
+    await page.check('#unfold-market')
+    const then = await page.textContent('#live')
+    await expect.poll(() => page.textContent('#live')).not.toBe(then)
+    const opened = await visible(['#endpoint-market-0'])
+    await page.check('#problems-only')
+    const rows = ['#findings', '#endpoint-risk-0', '#operation-market\\.insights', '#limits']
+    const problems = await visible(rows)
+    await page.reload()
+    await isLive(page)
+
+    expect((body.findings as unknown as { command: string }[]).map(({ command }) => command)).toContain(copied)
+    expect([folded, opened, problems]).toEqual([[false, true], [true], [true, true, false, false]])
+    expect(await page.isChecked('#problems-only')).toBe(true)
+    expect(complaints).toEqual([])
+  })
+
   test('without a script there are plain tables, and a way to load them again', async () => {
     const gateway = await bootTwo()
     await fillPage(gateway)
