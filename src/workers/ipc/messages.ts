@@ -140,13 +140,27 @@ export type MessageToPrimary =
 
 /** Serialises a snapshot's input for another process. */
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
-  config: { ...config, clients: [], compiledContract: withoutDocument(config.compiledContract) },
+  config: {
+    ...config,
+    admin: withoutCredentials(config.admin),
+    clients: [],
+    compiledContract: withoutDocument(config.compiledContract),
+  },
   clients: serializeClients(config.clients),
   operations: overrides.operations.all,
   endpoints: overrides.endpoints.all,
   learning: overrides.learning.all,
   shifts: overrides.shifts.all,
   sandboxOrigin,
+})
+
+/** Leaves out what opens the admin listener: workers speak with clients, and the primary alone with operators. */
+const withoutCredentials = (admin: Config['admin']): Config['admin'] => ({
+  ...admin,
+  token: null,
+  metricsToken: null,
+  tokens: [],
+  tls: null,
 })
 
 /** Leaves out the document of a contract, which may have megabytes: the primary alone shows it. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Shifts } from '../../../src/runtime/shifts.ts'
 import { deserializeInput, serializeInput } from '../../../src/workers/ipc/messages.ts'
+import { adminTokens } from '../../helpers/admin-tokens.ts'
 import { contractFile } from '../../helpers/contract.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
@@ -36,6 +37,21 @@ test('it keeps the clients that have not changed, and no others', async () => {
 
   expect(same.config.clients).toBe(running)
   expect(edited.config).toEqual(configWith(true))
+})
+
+test('a worker is sent nothing that opens the admin listener', () => {
+  const token = 'a-token-of-an-operator'
+  const config = testConfig({ admin: { token, metricsToken: `${token}2`, tokens: adminTokens } })
+
+  const sent = serializeInput({
+    config,
+    overrides: { operations: none, endpoints: none, learning: none, shifts: none },
+    sandboxOrigin: null,
+  })
+
+  expect(config.admin.tokens).toHaveLength(adminTokens.length)
+  expect(sent.config.admin).toMatchObject({ port: config.admin.port, token: null, metricsToken: null, tokens: [] })
+  expect(JSON.stringify(sent)).not.toMatch(new RegExp([token, ...adminTokens.map(({ hash }) => hash)].join('|')))
 })
 
 test('a worker is sent the compiled contract without its document', () => {
