@@ -19,8 +19,21 @@ export const clientBucket = (group: Group, owner: RequestOwner): number =>
 // each other, and no client.
 const maxRemembered = 4096
 
-/** Creates a {@link clientBucket} of one group that remembers the buckets of the last owners. */
-export const createBucketMemory = (group: Group): ((owner: RequestOwner) => number) => {
+type FindBucket = (owner: RequestOwner) => number
+
+const memories = new Map<Group, FindBucket>()
+
+/**
+ * Returns the {@link clientBucket} of one group that remembers the buckets of the last owners. There is one in the
+ * process: no step, order or reload makes it forget, because none changes a bucket.
+ */
+export const getBucketMemory = (group: Group): FindBucket => {
+  const memory = memories.get(group) ?? createBucketMemory(group)
+  memories.set(group, memory)
+  return memory
+}
+
+const createBucketMemory = (group: Group): FindBucket => {
   const clients = new LRUCache<string, number>({ max: maxRemembered })
   const addresses = new LRUCache<string, number>({ max: maxRemembered })
   return (owner) => {

@@ -7,7 +7,7 @@ import { cellOf } from '../../observe/candidate/guard/guard-key.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Group } from '../../operations.ts'
 import { findRequestOwner } from '../../shared/exchange/request-owner.ts'
-import { createBucketMemory } from './client-bucket.ts'
+import { getBucketMemory } from './client-bucket.ts'
 
 /** What the layer is made from. */
 export interface GuardOptions {
@@ -84,7 +84,7 @@ export const guardObserver = (groups: ReadonlyMap<Group, GuardOptions>): Exchang
 }
 
 const createCellFinder = (group: Group, ipv6Prefix: number) => {
-  const findBucket = createBucketMemory(group)
+  const findBucket = getBucketMemory(group)
   return (exchange: Pick<Exchange, 'identity' | 'client'>): number =>
     cellOf(findBucket(findRequestOwner(exchange, ipv6Prefix)))
 }

@@ -3,7 +3,7 @@ import { getFirstFieldValue, omitFields } from '../../header-fields.ts'
 import type { Group, Side } from '../../operations.ts'
 import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
 import { bucketsOfShare } from '../../sides.ts'
-import { createBucketMemory } from './client-bucket.ts'
+import { getBucketMemory } from './client-bucket.ts'
 
 /** Which clients of a group are on the candidate. */
 export interface SideRules {
@@ -26,7 +26,7 @@ export interface SideOptions extends SideRules {
 export const createSideChooser = ({ group, share, clients }: SideRules): ((owner: RequestOwner) => Side) => {
   const named = new Set(clients)
   const below = bucketsOfShare(share)
-  const findBucket = createBucketMemory(group)
+  const findBucket = getBucketMemory(group)
   return (owner) => {
     if ('client' in owner && named.has(owner.client)) return 'candidate'
     return below > 0 && findBucket(owner) < below ? 'candidate' : 'primary'

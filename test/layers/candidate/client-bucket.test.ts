@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { clientBucket, createBucketMemory } from '../../../src/layers/candidate/client-bucket.ts'
+import { clientBucket, getBucketMemory } from '../../../src/layers/candidate/client-bucket.ts'
 import { type Group, groups } from '../../../src/operations.ts'
 import type { RequestOwner } from '../../../src/shared/exchange/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../../src/sides.ts'
@@ -134,8 +134,13 @@ test('another process has the same buckets', () => {
   expect(JSON.parse(printed)).toEqual(bucketsOf(owners, 'market'))
 })
 
+test('what is remembered of the buckets of a group is remembered once', () => {
+  expect(getBucketMemory('risk')).toBe(getBucketMemory('risk'))
+  expect(getBucketMemory('risk')).not.toBe(getBucketMemory('leads'))
+})
+
 test('what is remembered of buckets changes none, with more owners than there is room for', () => {
-  const findBucket = createBucketMemory('leads')
+  const findBucket = getBucketMemory('leads')
   const owners = [0, 1, 2].flatMap(() =>
     Array.from({ length: 6000 }, (_, index) =>
       index % 2 === 0
