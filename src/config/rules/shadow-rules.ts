@@ -1,10 +1,8 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
-import { configSchema } from '../config-schema.ts'
 import type { KeyPath } from '../problem.ts'
 import { shadowKeys } from '../sections/candidate/candidate-shadow.ts'
-import { type ConfigRule, isEnabledAt, listAt, parseAt, valueAt } from './rule.ts'
-
-const requestIdField = configSchema.shape.requestId.unwrap().shape.header
+import { findOtherUse } from './own-field.ts'
+import { type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
 
 const shadowAt = (group: Group): KeyPath => ['upstreams', group, 'candidate', 'shadow']
 
@@ -32,24 +30,24 @@ const markerTwice: ConfigRule = (tree) =>
     const path: KeyPath = [...shadow, 'marker']
     const field = isEnabledAt(tree, shadow) ? parseAt(tree, shadowKeys.shape.marker, path) : undefined
     if (field === undefined) return null
-    const isField = (name: unknown): boolean => typeof name === 'string' && name.toLowerCase() === field.toLowerCase()
-    const issue = {
-      path: valueAt(tree, path) === undefined ? shadow : path,
-      message: 'the field that marks copies says something else already',
-      expected: 'a field of its own as shadow.marker',
-      hint: 'rename one of the two',
-    }
-    if (isField(parseAt(tree, requestIdField, ['requestId', 'header'])))
-      return { ...issue, found: 'the field of requestId.header' }
-    const upstream: KeyPath = ['upstreams', group]
-    const editing = [[...upstream, 'candidate'], upstream]
-      .map((level) => [...level, 'request'])
-      .find((level) =>
-        [...Object.keys(Object(valueAt(tree, [...level, 'set']) ?? {})), ...listAt(tree, [...level, 'remove'])].some(
-          isField,
-        ),
-      )
-    return editing !== undefined && { ...issue, found: `a field of ${editing.join('.')}` }
+    const levels: readonly KeyPath[] = [
+      ['upstreams', group, 'candidate', 'request'],
+      ['upstreams', group, 'request'],
+    ]
+    const places = levels.flatMap((level): readonly KeyPath[] => [
+      [...level, 'set'],
+      [...level, 'remove'],
+    ])
+    const found = findOtherUse(tree, field, places)
+    return (
+      found !== null && {
+        path: valueAt(tree, path) === undefined ? shadow : path,
+        message: 'the field that marks copies says something else already',
+        expected: 'a field of its own as shadow.marker',
+        found,
+        hint: 'rename one of the two',
+      }
+    )
   })
 
 /** The rules of shadows across several keys. */

@@ -105,17 +105,22 @@ describe('a marker that means something else is an error', () => {
   test.each([
     ['the field of requestId.header', text('market', '{ marker: X-Request-Id }'), `${at('market')}.marker`],
     [
-      'a field of upstreams.market.candidate.request',
+      'a field of upstreams.market.candidate.request.set',
+      text('market', '{}', ', request: { set: { X_Shadow: "0" } }'),
+      at('market'),
+    ],
+    [
+      'a field of upstreams.market.candidate.request.set',
       text('market', '{}', ', request: { set: { x-shadow: "0" } }'),
       at('market'),
     ],
     [
-      'a field of upstreams.market.candidate.request',
+      'a field of upstreams.market.candidate.request.remove',
       text('market', '{}', ', request: { remove: [X-Shadow] }'),
       at('market'),
     ],
     [
-      'a field of upstreams.market.request',
+      'a field of upstreams.market.request.set',
       text('market', '{ marker: X-A }', '', ', request: { set: { X-A: "0" } }'),
       `${at('market')}.marker`,
     ],
