@@ -62,9 +62,6 @@ export type CandidateShadowConfig = NonNullable<CandidateConfig['shadow']>
 /** When a candidate is taken back by itself. */
 export type CandidateGuardConfig = NonNullable<CandidateConfig['guard']>
 
-/** How the answers of a candidate are compared with those of its primary. */
-export type ShadowCompareConfig = NonNullable<CandidateShadowConfig['compare']>
-
 /** The probes of an endpoint. */
 export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {
   /** The path and query of the request. */

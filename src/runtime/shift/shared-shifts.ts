@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { CoalescedTimer, now } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Group } from '../../operations.ts'
@@ -39,6 +40,9 @@ const periodMs = 1000
 // Redis forgets what no gateway has any more.
 const rewriteMs = 3_600_000
 
+// Candidates come and go with edits.
+const maxSeen = 100
+
 // A start, or an edit that brings a candidate, waits no longer for a connection.
 const readTimeoutMs = 1000
 
@@ -50,7 +54,7 @@ export class SharedShifts {
   readonly #shifts: Shifts
   readonly #logEvent: LogEvent
   readonly #links: RedisRegistry
-  readonly #seen = new Map<string, SeenShift>()
+  readonly #seen = new LRUCache<string, SeenShift>({ max: maxSeen })
   readonly #timer = new CoalescedTimer(() => void this.#sync())
   #place: Place | null = null
   #isSyncing = false
@@ -115,7 +119,7 @@ export class SharedShifts {
       const key = toKey(group, digest)
       if (reply !== null) {
         const version = reply.kind === 'other' ? reply.version : ''
-        this.#see(key, { ...nothingSeen, version, latest: version })
+        this.#seen.set(key, { ...nothingSeen, version, latest: version })
         return [key, reply.kind === 'other' ? reply.kept : null]
       }
       // What it had when the candidate ran before is not what holds now.
@@ -175,15 +179,15 @@ export class SharedShifts {
     if (reply === null) return true
     switch (reply.kind) {
       case 'kept':
-        this.#see(key, { version: reply.version, latest: reply.version, revision, writtenAt: now() })
+        this.#seen.set(key, { version: reply.version, latest: reply.version, revision, writtenAt: now() })
         this.#shifts.markKept(group, own)
         break
       case 'gone':
-        this.#see(key, { ...nothingSeen, latest: seen?.latest ?? '' })
+        this.#seen.set(key, { ...nothingSeen, latest: seen?.latest ?? '' })
         break
       case 'same':
         if (seen !== undefined) break
-        this.#see(key, nothingSeen)
+        this.#seen.set(key, nothingSeen)
         if (own.isHeld) this.#shifts.takeUp(group, digest, null)
         break
       case 'other':
@@ -200,21 +204,12 @@ export class SharedShifts {
     const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)
     const isReplaced = isBehind || kept === null
     const latest = isBehind ? seen.latest : version
-    this.#see(key, { version, latest, revision: isReplaced ? null : own.revision, writtenAt: now() })
+    this.#seen.set(key, { version, latest, revision: isReplaced ? null : own.revision, writtenAt: now() })
     if (!isReplaced || own.isHeld) this.#shifts.takeUp(group, own.digest, kept)
-  }
-
-  #see(key: string, seen: SeenShift): void {
-    this.#seen.delete(key)
-    this.#seen.set(key, seen)
-    for (const oldest of this.#seen.keys()) if (this.#seen.size > maxSeen) this.#seen.delete(oldest)
   }
 }
 
 const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writtenAt: 0 }
-
-// Candidates come and go with edits.
-const maxSeen = 100
 
 /**
  * Returns the Redis in which shifts are kept: one that has to keep what it is given, so not that of the cache. Null:

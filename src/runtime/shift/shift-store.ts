@@ -13,7 +13,7 @@ import type { ShiftRecord } from './shift-record.ts'
  * `gone` where it has none any more, and else what it has: the version, its age in ms and the record. So no gateway
  * replaces what it has not seen. The clock is that of Redis.
  */
-export const shiftScript = createScript(`
+const shiftScript = createScript(`
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 local version, at, record = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%d+) (.*)$')
@@ -45,7 +45,8 @@ const ttlMs = 14 * 24 * 3_600_000
 const replyTimeoutMs = 1000
 
 /**
- * Calls {@link shiftScript}. `record` null: it only reads. `latestVersion` is one that the written one follows.
+ * Reads or replaces the record of a group, by one script. `record` null: it only reads. `latestVersion` is one that the
+ * written one follows.
  * Resolves with null when there was no reply in time.
  */
 export const callShiftStore = async (
