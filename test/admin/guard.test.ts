@@ -96,6 +96,7 @@ describe('a token of Prometheus', () => {
     '/',
     '/status',
     '/config',
+    '/configuration',
     '/contract',
     '/shadow',
     '/reload',

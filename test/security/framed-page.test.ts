@@ -25,7 +25,7 @@ test.each(['/login', '/actions/reload', '/actions/drain'])(
   },
 )
 
-test.each(['/status', '/config', '/', '/login', '/nowhere'])(
+test.each(['/status', '/config', '/configuration', '/', '/login', '/nowhere'])(
   '%s is stored by no cache, whatever its response',
   async (path) => {
     const { admin } = await bootLiveGateway({ admin: { token } })

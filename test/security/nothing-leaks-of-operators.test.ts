@@ -23,6 +23,7 @@ test('neither a token of an operator nor its hash comes out anywhere', async () 
     '/status',
     '/overview',
     '/config',
+    '/configuration',
     '/whoami',
     '/metrics',
     '/openapi.json',

@@ -147,7 +147,7 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
   writeFileSync(file, `${configText(settings)}\nadmin: ${planted.broken}: x`)
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
-  for (const page of ['/', '/overview', '/refused', '/status', '/metrics'])
+  for (const page of ['/', '/configuration', '/overview', '/refused', '/status', '/metrics'])
     expect(await operator(page, planted.admin)).toBe(200)
   texts.push(await firstTick(`http://127.0.0.1:${adminPort}/events`, planted.admin))
   const command = (...args: readonly string[]): void => {

@@ -45,6 +45,7 @@ export const routeScopes: readonly RouteScope[] = [
   read('/contract/draft'),
   read('/shadow'),
   read('/config'),
+  read('/configuration'),
   read('/openapi.json'),
   { ...read('/logout'), method: 'POST' },
   ...commandGroups.flatMap(({ commands }) =>

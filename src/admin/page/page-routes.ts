@@ -4,6 +4,7 @@ import { type AdminError, sendProblem } from '../admin-error.ts'
 import { getOverview } from '../api/overview.ts'
 import { getPrincipal } from '../session/principal.ts'
 import { registerAssets } from './assets.ts'
+import { renderConfigurationPage } from './configuration-page.ts'
 import { renderOverviewPage } from './overview-page.ts'
 import { contentSecurityPolicy, sendPage } from './page-response.ts'
 import { maxStreams, SseHub, type SseStream } from './sse-hub.ts'
@@ -22,6 +23,7 @@ export const registerPageRoutes = (
       'Content-Security-Policy': scriptPolicy,
     }),
   )
+  app.get('/configuration', async (_, reply) => sendPage(reply, 200, renderConfigurationPage(context.reloader)))
   return streams
 }
 

@@ -8,6 +8,7 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
 import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
+import type { AppliedConfig } from './applied-config.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
 import {
@@ -44,13 +45,6 @@ interface ReloaderOptions {
   onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome, by: string | null): void
 }
 
-/** A configuration with what was reported about it. */
-export interface AppliedConfig extends ReportedConfig {
-  readonly warnings: readonly ConfigProblem[]
-  /** The files that it was read from. */
-  readonly sources: LoadResult['sources']
-}
-
 /**
  * Rereads the configuration, one reload at a time. Requests that come while one is under way share the next: the last
  * state of the file wins. A configuration is put into effect whole or not at all. An edit whose new endpoints or keys
@@ -82,9 +76,9 @@ export class Reloader {
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.file = options.file
-    const { config, report, warnings, sources, statedAdminPort } = options.initial
+    const { config, report, warnings, sources, provenance, statedAdminPort } = options.initial
     this.statedAdminPort = statedAdminPort
-    this.#running = { config, report, warnings, sources }
+    this.#running = { config, report, warnings, sources, provenance }
     this.#sources = sources
     this.#fileHash = config.hash
   }
@@ -114,8 +108,8 @@ export class Reloader {
   get previous(): AppliedConfig | null {
     if (this.#previous === null) return null
     if (this.#differsOnlyInCredentials(this.#previous)) return null
-    const { warnings, sources } = this.#previous
-    return { ...withCurrentCredentials(this.#running, this.#previous), warnings, sources }
+    const { warnings, sources, provenance } = this.#previous
+    return { ...withCurrentCredentials(this.#running, this.#previous), warnings, sources, provenance }
   }
 
   /** Whether no other configuration has run since the start. */
@@ -242,7 +236,7 @@ export class Reloader {
 
   async #applyNow(
     trigger: ReloadTrigger,
-    { config, report, warnings, sources }: AppliedConfig,
+    { config, report, warnings, sources, provenance }: AppliedConfig,
     forced: boolean,
   ): Promise<ReloadOutcome> {
     const previous = this.#running
@@ -258,7 +252,7 @@ export class Reloader {
     // What was refused still stands in the file after a rollback.
     const neverRan = trigger === 'rollback' && refused?.trigger !== 'rollback' ? refused : null
     this.#lastRejection = neverRan
-    this.#running = same ? { ...previous, warnings, sources } : { config, report, warnings, sources }
+    this.#running = { ...(same ? previous : { config, report }), warnings, sources, provenance }
     if (!same) {
       // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
       if (this.#previous === null || !this.#differsOnlyInCredentials(previous)) this.#previous = previous
