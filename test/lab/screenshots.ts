@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { now, sleep } from '../../src/clock.ts'
 import { allOperations, type Group, groups } from '../../src/operations.ts'
+import { installProgram } from '../helpers/installed-program.ts'
 import { program } from '../helpers/program.ts'
 
 const [, , minutes = '15', folder = 'docs/images'] = process.argv
@@ -40,7 +41,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-const place = mkdtempSync(join(tmpdir(), 'pictures-'))
+const place = mkdtempSync(join(tmpdir(), 'lender-gateway-'))
 const file = join(place, 'gateway.yaml')
 const [port, adminPort] = [await freePort(), await freePort()]
 const [base, admin] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`]
@@ -77,7 +78,11 @@ writeFileSync(file, configuration())
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const serve = [main, 'serve', '--config', 'gateway.yaml']
-const gateway = spawn(process.execPath, serve, { cwd: place, stdio: ['ignore', 'ignore', 'inherit'] })
+const gateway = spawn(process.execPath, serve, {
+  cwd: place,
+  stdio: ['ignore', 'ignore', 'inherit'],
+  env: { ...process.env, PATH: installProgram(place) },
+})
 const command = (path: string, body: object): Promise<Response> =>
   fetch(admin + path, { method: 'POST', body: JSON.stringify(body) })
 for (let up = false; !up; await sleep(200)) up = (await fetch(`${admin}/ready`).catch(() => null))?.ok === true
@@ -126,7 +131,7 @@ for (const [name, width, height, scale, colorScheme] of [
   const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor: scale, colorScheme })
   await page.goto(admin)
   await page.waitForSelector('#live[data-state=on]')
-  await page.waitForSelector('.chart canvas')
+  await page.waitForSelector('.chart canvas', { state: 'attached' }) // on a phone, charts of what is well are hidden
   await sleep(500)
   const picture = join(folder, `${name}.png`)
   await page.screenshot({ path: picture })

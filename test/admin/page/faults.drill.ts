@@ -4,11 +4,13 @@
  * `FOLDER-key.json`. `FAULTS=all` has axe look at each of them in four ways: light and dark, on a
  * screen and on a phone. Otherwise these take turns.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findGraveViolations } from '../../helpers/axe.ts'
+import { installProgram } from '../../helpers/installed-program.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
@@ -27,10 +29,18 @@ const looks = [
 
 describe.skipIf(program.missing)('the page', () => {
   let browser: Browser
+  // Commands are printed as an operator reads them.
+  const folder = mkdtempSync(join(tmpdir(), 'program-'))
+  const { PATH } = process.env
   beforeAll(async () => {
+    process.env.PATH = installProgram(folder)
     browser = await chromium.launch({ executablePath: program.path ?? '', args: ['--no-sandbox'] })
   })
-  afterAll(() => browser.close())
+  afterAll(async () => {
+    process.env.PATH = PATH
+    rmSync(folder, { recursive: true })
+    await browser.close()
+  })
 
   /** Opens the page of a gateway as an operator does: by the login. */
   const logIn = async (admin: string): Promise<Page> => {
