@@ -21,7 +21,8 @@ export default defineConfig({
   test: {
     // Half of what a test of the wire does is waiting: on two cores, three files at once.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
-    testTimeout: 30_000,
+    // On a machine with two busy loops beside it a test that starts commands takes its time.
+    testTimeout: 60_000,
     hookTimeout: 30_000,
     // A fact that is waited for comes when the machine has time for it.
     expect: { poll: { timeout: 20_000 } },

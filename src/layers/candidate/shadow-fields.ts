@@ -7,6 +7,8 @@ export interface ShadowFieldsOptions {
   readonly forwardsCredentials: boolean
   /** Names, in any case, of the fields that hold credentials of clients as configured. */
   readonly credentialFields: readonly string[]
+  /** Names, in any case, of fields that hold none, whatever they are called: keys of idempotency. */
+  readonly keptFields: readonly string[]
 }
 
 /**
@@ -18,19 +20,22 @@ export const createShadowFields = ({
   marker,
   forwardsCredentials,
   credentialFields,
+  keptFields,
 }: ShadowFieldsOptions): ((fields: HeaderFields) => HeaderFields) => {
   const removed = new Set((forwardsCredentials ? [] : credentialFields).map(foldUnderscores))
   removed.add(foldUnderscores(marker))
+  const kept = new Set(keptFields.map(foldUnderscores))
   return (fields) => {
-    const kept: string[] = []
+    const copied: string[] = []
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string
       const folded = foldUnderscores(name)
-      if (removed.has(folded) || (!forwardsCredentials && namesCredential(name))) continue
-      kept.push(name, fields[i + 1] as string)
+      if (removed.has(folded)) continue
+      if (!forwardsCredentials && namesCredential(name) && !kept.has(folded)) continue
+      copied.push(name, fields[i + 1] as string)
     }
-    kept.push(marker, '1')
-    return kept
+    copied.push(marker, '1')
+    return copied
   }
 }
 

@@ -6,6 +6,7 @@ import type { OnShadowPair } from '../../observe/candidate/shadow-pair.ts'
 import type { Operation } from '../../operations.ts'
 import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 import { formatPercent } from '../../units.ts'
+import { listCredentialFields } from '../credential-fields.ts'
 
 /** Where the copies of one group's requests go, and what becomes of the answers. */
 export interface ShadowDestination {
@@ -57,9 +58,6 @@ export const createShadowLayer = (
     timeoutMs: timeout,
     forwardsCredentials: credentials === 'forward',
     credentialFields: listCredentialFields(config),
+    keptFields: Object.values(config.operations).flatMap(({ idempotency }) => idempotency?.header ?? []),
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
   })
-
-/** Lists the fields that hold credentials of clients, or name them, as the file has it. */
-const listCredentialFields = ({ auth, cache }: Config): readonly string[] =>
-  [auth?.apiKey.field, auth?.identityField, ...cache.credentials].filter((each) => each != null)

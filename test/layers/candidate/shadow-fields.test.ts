@@ -35,7 +35,14 @@ const credentials: readonly (readonly [string, string])[] = [
   ['X-Client-Id', 'bank-a'],
 ]
 
-const options = { marker: 'X-Shadow', forwardsCredentials: false, credentialFields: ['X-Partner', 'x-client-id'] }
+const options = {
+  ...{ marker: 'X-Shadow', forwardsCredentials: false },
+  ...{ credentialFields: ['X-Partner', 'x-client-id'], keptFields: ['x-transaction-key'] },
+}
+
+test.each(['X-Transaction-Key', 'x_transaction_key', 'Idempotency-Key'])('%s names a request, and stays', (name) => {
+  expect(createShadowFields(options)([name, 'a-1'])).toEqual([name, 'a-1', ...marked])
+})
 
 test.each(credentials)('%s does not get into the copy', (name, value) => {
   const toCopyFields = createShadowFields(options)

@@ -43,7 +43,7 @@ const repeating = (isTaken: boolean, again: Handler = sending('again'), concurre
     }
   const layer = shadowLayer({
     ...{ sample: 1, timeoutMs: 30_000, maxBody: 1024, requestIdField: null },
-    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], copies },
+    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], copies },
     send: noting(copied, sending('of the candidate')),
     onPair: (_, { body }) => void pairs.push(`candidate: ${body.bytes}`),
     repeats: {

@@ -78,7 +78,7 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
   })
   const layer = shadowLayer({
     ...{ sample: 1, timeoutMs: 30_000, maxBody: 100 * kib, requestIdField: 'x-request-id' },
-    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], repeats: null },
+    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], repeats: null },
     ...more,
     copies,
     send: (exchange) => {
