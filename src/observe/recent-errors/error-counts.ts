@@ -24,6 +24,8 @@ const maxErrors = 200
 
 interface CountedError {
   readonly counter: RollingCounter
+  /** When it was first met, or met again after fifteen minutes without it. */
+  readonly metAt: number
   last: ErrorOccurrence
   lastAt: number
 }
@@ -59,7 +61,7 @@ class ErrorPool {
     if (error === undefined) {
       if (this.#errors.size >= maxErrors && this.#lastSweptSlot !== slotOf(at)) this.#sweep(at)
       if (this.#errors.size >= maxErrors) return
-      error = { counter: new RollingCounter(), last: occurrence, lastAt: at }
+      error = { counter: new RollingCounter(), metAt: at, last: occurrence, lastAt: at }
       this.#errors.set(key, error)
     }
     error.counter.count(at)
@@ -81,7 +83,7 @@ class ErrorPool {
 const errorKey = ({ operation, kind, reason, endpoint }: Omit<ErrorOccurrence, 'cause'>): string =>
   `${operation} ${kind} ${reason} ${endpoint}`
 
-const toErrorCount = ({ last, counter, lastAt }: CountedError, at: number) => ({
+const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number) => ({
   operation: last.operation,
   kind: last.kind,
   reason: last.reason,
@@ -89,8 +91,8 @@ const toErrorCount = ({ last, counter, lastAt }: CountedError, at: number) => ({
   detail: last.cause,
   lastMinute: counter.countWithin(at, 60_000),
   last15Min: counter.countWithin(at, 900_000),
-  /** When it came first in the last fifteen minutes, to ten seconds. */
-  firstAt: counter.firstAt(at) ?? lastAt,
+  /** When it came first in the last fifteen minutes, to ten seconds, and never before it came at all. */
+  firstAt: Math.max(metAt, counter.firstAt(at) ?? lastAt),
   lastAt,
 })
 
