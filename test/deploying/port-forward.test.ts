@@ -21,7 +21,7 @@ describe.skipIf(found.missing)('by port-forward', () => {
     const page = await browser.newPage()
 
     await page.goto(`http://localhost:${port}/`)
-    await page.getByLabel('Your token, as an operator').fill(tokenBeside)
+    await page.getByLabel('Token of the operators').fill(tokenBeside)
     await page.getByRole('button', { name: 'Log in' }).click()
 
     await page.waitForURL(`http://localhost:${port}/`)
