@@ -110,7 +110,7 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
     ...(proofs === 'refuse' ? ['requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'] : []),
     ...(proofs === 'serve' ? ['a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'] : []),
     ...(limits.address !== null || clients.some(({ rate }) => rate !== null)
-      ? ['this gateway counts by itself how often clients ask']
+      ? ['this gateway counts the rates of clients by itself, so several gateways let more through']
       : []),
   ]
 }

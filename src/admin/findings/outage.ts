@@ -172,7 +172,7 @@ const outageDetails = (names: readonly Group[], { report }: FindingInputs): read
 const endpointText = (endpoint: EndpointReport): string => {
   const { state, lastFailure: last, url } = endpoint
   const { requests, failures: failed } = endpoint.counts
-  const counts = requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since it was opened`
+  const counts = requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since the gateway has known it`
   if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + counts
   const why = last === null || state.name === 'failing' ? '' : `; the last failure: ${lastFailurePhrase(last, url)}`
   return stateText(endpoint) + why + counts

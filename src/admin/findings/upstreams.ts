@@ -161,7 +161,7 @@ const staleAddressFindings = (
   command: string,
 ): readonly Finding[] => {
   if (since === null) return []
-  const cause = `the name of ${url} is not found any more: ${since.reason}; what it was before is used on`
+  const cause = `the name of ${url} is not found any more: ${since.reason}; requests go on to the address that it had`
   return [createFinding('warning', about, cause, { since: since.since, command })]
 }
 

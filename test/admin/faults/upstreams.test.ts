@@ -86,7 +86,7 @@ test('an open circuit breaker is named, with what opened it', async () => {
   const { details } = await shows(live.admin, symptom(7))
   expect(details).toEqual([
     expect.stringMatching(
-      /^http:\S+ refuses connections \(ECONNREFUSED\); 2 of 3 requests to it failed since it was opened$/,
+      /^http:\S+ refuses connections \(ECONNREFUSED\); 2 of 3 requests to it failed since the gateway has known it$/,
     ),
     'the circuit breaker of market is open: 6 requests were refused in the last minute',
   ])

@@ -268,7 +268,7 @@ describe('an endpoint', () => {
     const outdated = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
 
     expect(causes({ upstreams: { risk: { endpoints: [endpoint({ outdated })] } } })).toEqual([
-      `the name of ${risk} is not found any more: the name does not resolve (ENOTFOUND); what it was before is used on`,
+      `the name of ${risk} is not found any more: the name does not resolve (ENOTFOUND); requests go on to the address that it had`,
     ])
   })
 
@@ -326,7 +326,7 @@ describe('a group', () => {
         about: 'upstreams.risk',
         cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
         details: [
-          `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since it was opened`,
+          `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since the gateway has known it`,
           'the circuit breaker of risk is open: 40 requests were refused in the last minute',
         ],
         since: '2026-11-21T02:03:58.000Z',
@@ -549,7 +549,7 @@ test('Redis that cannot be asked is named for what it is used for, with the reas
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
 
   expect(causes({ settings: { limits: { address: { rate: '1/s' } } }, report: { limits, cache } })).toEqual([
-    'Redis (redis-a:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts by itself how often clients ask',
+    'Redis (redis-a:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts the rates of clients by itself, so several gateways let more through',
     'Redis (redis-b:6379) cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway has in its cache what it has stored itself',
   ])
   expect(causes({ report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } })).toEqual([])
@@ -571,7 +571,12 @@ test.each([
     ...found({ settings: { ...settings, limits: { redis, address } }, report: { limits } }),
   ]).toMatchObject([
     { severity, about: 'redis', cause: `Redis (redis:6379) cannot be asked (refused): ${proofs}` },
-    { severity, cause: expect.stringMatching(/, and this gateway counts by itself how often clients ask$/) },
+    {
+      severity,
+      cause: expect.stringMatching(
+        /, and this gateway counts the rates of clients by itself, so several gateways let more through$/,
+      ),
+    },
   ])
 })
 
