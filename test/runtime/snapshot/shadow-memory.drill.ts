@@ -15,7 +15,7 @@ import { bootEditedGateway, type Heap } from '../../helpers/edited-gateway.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { configText } from '../../helpers/gateway.ts'
 
-const minutes = Number(process.env.SHADOW_MINUTES ?? 1)
+const minutes = Number(process.env.SHADOW_MINUTES ?? 0.5)
 const samples = 40
 const lanes = 8
 const mebibyte = 1024 ** 2

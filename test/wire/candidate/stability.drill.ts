@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { listAddresses, shiftClients } from './stability.ts'
 
-const steps = Number(process.env.STEPS ?? 5)
+const steps = Number(process.env.STEPS ?? 4)
 
 test('10,000 clients go over: none goes back, two gateways agree, each step is met within a point', async () => {
   const result = await shiftClients(listAddresses(10_000), steps)
