@@ -1,10 +1,7 @@
-import { constants } from 'node:crypto'
-import type { RequestListener, Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { AdminConfig } from '../config/config.ts'
-import { createServer } from '../node-http.ts'
 import type { Log } from '../observe/log.ts'
 import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
@@ -13,7 +10,8 @@ import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
 import { getContractDraft } from './api/contract-learning.ts'
 import { getContractReport } from './api/contract-report.ts'
-import { getOverview, getRecentErrors } from './api/overview.ts'
+import { getOverview } from './api/overview.ts'
+import { getRecentErrors } from './api/recent-errors.ts'
 import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
 import { OrderHistory } from './commands/order-history.ts'
@@ -21,6 +19,7 @@ import { registerCommands } from './commands/routes.ts'
 import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
 import { isActionPath } from './guard.ts'
+import { createAdminListener, reloadAdminTls } from './listener.ts'
 import { registerMetricsRoute } from './metrics/route.ts'
 import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
@@ -205,51 +204,3 @@ export const sendUnauthorized = (
     ? reply.redirect('/login', 303)
     : sendAdminError(request, reply, rejection)
 }
-
-// Operators and probes are few. A flood of this listener would otherwise take the descriptors that clients of the
-// public one need.
-const maxConnections = 256
-const requestTimeoutMs = 10_000
-// Longer than a reload may take, behind one that is under way.
-const idleMs = 60_000
-
-/**
- * Creates the server of the operator's listener. Not Fastify's own: for `localhost` that opens a second one, which
- * keeps the certificate it began with.
- */
-export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestListener): Server => {
-  const options = {
-    requireHostHeader: false, // HAProxy's health checks send none
-    headersTimeout: requestTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: 1000,
-  }
-  const server: Server =
-    tls === null
-      ? createServer(options, onRequest)
-      : createTlsServer({ ...options, ...tlsOptions(tls), handshakeTimeout: requestTimeoutMs }, onRequest)
-  server.setTimeout(idleMs)
-  server.maxConnections = maxConnections
-  server.on('drop', () => server.closeIdleConnections()) // makes room for the next connection, a probe's among them
-  return server
-}
-
-/** Sets the certificate that new connections get. */
-export const reloadAdminTls = (server: Server, { tls }: AdminConfig): void => {
-  if (tls !== null && 'setSecureContext' in server && typeof server.setSecureContext === 'function')
-    server.setSecureContext(tlsOptions(tls))
-}
-
-const tlsOptions = ({ certificate, key, clientCertificate }: NonNullable<AdminConfig['tls']>) => ({
-  cert: certificate,
-  key,
-  minVersion: 'TLSv1.2' as const,
-  // Probes and operators with a token show none. A ticket would carry a verdict on one that was made long ago.
-  ...(clientCertificate !== null && {
-    ca: clientCertificate.ca,
-    requestCert: true,
-    rejectUnauthorized: false,
-    secureOptions: constants.SSL_OP_NO_TICKET,
-  }),
-})
