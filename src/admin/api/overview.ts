@@ -1,11 +1,6 @@
 import { epochMs } from '../../clock.ts'
-import type { Config, ListenConfig } from '../../config/config.ts'
 import { changedGroups } from '../../config/diff/diff-reports.ts'
-import { explainPathMismatch } from '../../config/path-mismatch.ts'
-import type { FailureKind } from '../../failures/kinds.ts'
-import { failureText, reasonText } from '../../failures/reasons.ts'
-import type { RecentError } from '../../observe/recent-errors/recent-errors.ts'
-import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
+import { allOperations, type Group, type Operation, type OperationId } from '../../operations.ts'
 import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import {
@@ -21,8 +16,7 @@ import {
 } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { endpointRateShape } from '../endpoint-rates.ts'
-import { isContractFailure } from '../findings/contract-findings.ts'
-import { createFinding, lastFailurePhrase } from '../findings/finding.ts'
+import { createFinding } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
 import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
@@ -30,6 +24,7 @@ import { clientActivityShape, clientActivityView } from './client-activity.ts'
 import { changeShape, problemShape } from './config-responses.ts'
 import { driftRowShape, driftRowViews } from './contract-report.ts'
 import { orderMembers } from './order-status.ts'
+import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
 import { comparisonShape, comparisonViews } from './shadow-report.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 
@@ -87,34 +82,6 @@ const orderShape = asObject({
   text: asText,
 })
 
-/** Decodes a recent error. Nothing in it is what the client wrote, but for the request's id. */
-export const recentErrorShape = asObject({
-  at: asText,
-  requestId: asText,
-  /** The client's address. */
-  client: asText,
-  /** The id in `clients`; null: not asked for, or unknown. */
-  clientId: asNullable(asText),
-  /** Null: no request could be parsed. */
-  method: asNullable(asText),
-  /** Null: the request was for no operation. */
-  operation: asNullable(asWord<OperationId>()),
-  /** Null: it was sent nowhere. */
-  endpoint: asNullable(asText),
-  /** The side that its client is on; null: its group has no candidate in use. */
-  side: asNullable(asWord<Side>()),
-  /** Whether it went over to the primary, although its client is on the candidate. */
-  fellBack: asBoolean,
-  status: asNumber,
-  kind: asWord<FailureKind>(),
-  /** In words. */
-  reason: asText,
-  traceId: asNullable(asText),
-})
-
-/** A request that the gateway answered with an error of its own. */
-export type RecentErrorView = Decoded<typeof recentErrorShape>
-
 /** Decodes what an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
 export const overviewShape = asObject({
   /** The same as /status. */
@@ -140,13 +107,6 @@ export const overviewShape = asObject({
   comparisons: asList(comparisonShape),
 })
 
-/** Decodes the response of /refused: the recent errors alone. */
-export const recentErrorsShape = asObject({
-  refusals: asList(recentErrorShape),
-  /** Errors since the start, from which a client that polls sees how many there were meanwhile. */
-  total: asNumber,
-})
-
 /** What the page and `top` show. */
 export type Overview = Decoded<typeof overviewShape>
 
@@ -158,9 +118,6 @@ export type ReloadView = Decoded<typeof reloadShape>
 
 /** An order that an operator gave. */
 export type OrderView = Decoded<typeof orderShape>
-
-/** The response of /refused. */
-export type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
 
 /** Collects the overview. */
 export const getOverview = async (context: AdminContext): Promise<Overview> => {
@@ -193,15 +150,6 @@ const promoteCommands = ({ upstreams }: Status, { resolveCommand }: AdminContext
 
 // The page shows the worst; /contract and /shadow have all.
 const maxRowViews = 10
-
-/** Collects the recent errors alone. */
-export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {
-  const all = await report()
-  return { refusals: toRecentErrorViews(all, reloader.config), total: all.recentErrors.total }
-}
-
-const toRecentErrorViews = ({ recentErrors }: StatusReport, { listen }: Config): RecentErrorsResponse['refusals'] =>
-  recentErrors.last.map((entry) => toRecentErrorView(entry, listen))
 
 const notOrdered = { state: 'serve' as const, until: null, orderedBy: null, orderedAt: null }
 
@@ -250,32 +198,3 @@ const toReloadView = ({ at, trigger, by, outcome }: ReloadEntry): ReloadView => 
   const { to: hash, changes } = outcome
   return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
 }
-
-/** Renders a recent error, as far as it may be shown. */
-export const toRecentErrorView = (entry: RecentError, listen: ListenConfig): RecentErrorView => {
-  const { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId } = entry
-  const members = { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId }
-  return { at: formatTime(entry.at), ...members, reason: describeReason(entry, listen) }
-}
-
-const describeReason = (entry: RecentError, listen: ListenConfig): string => {
-  const { kind, reason, cause, failedAttempt, method, path } = entry
-  // Where the contract is broken, in words of the contract alone.
-  if (isContractFailure(entry)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
-  if (reason !== null && failedAttempt !== null)
-    return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
-  if (reason !== null) return reasonText(reason)
-  if (path === null) return failureText(kind, null)
-  if (kind === 'not-found') {
-    const base = { basePath: listen.basePath, baseKey: 'listen.basePath', show: redactText }
-    const { differs, meant } = explainPathMismatch(path, base)
-    const near = meant === null ? '' : `; probably meant: ${meant.method} ${listen.basePath}${meant.path}`
-    return differs.join('; ') + near
-  }
-  const known = allOperations.find((each) => listen.basePath + each.path === path)
-  if (kind === 'method-not-allowed' && known !== undefined) return `${known.path} takes ${known.method}, not ${method}`
-  return failureText(kind, null)
-}
-
-/** Text of a client may be a secret in the wrong place. */
-const redactText = (): string => '…'

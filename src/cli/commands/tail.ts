@@ -1,4 +1,4 @@
-import { type RecentErrorsResponse, type RecentErrorView, recentErrorsShape } from '../../admin/api/overview.ts'
+import { type RecentErrorsResponse, type RecentErrorView, recentErrorsShape } from '../../admin/api/recent-errors.ts'
 import { sleep } from '../../clock.ts'
 import { parseDuration } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'

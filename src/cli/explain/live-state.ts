@@ -1,4 +1,4 @@
-import { type RecentErrorView, recentErrorsShape } from '../../admin/api/overview.ts'
+import { type RecentErrorView, recentErrorsShape } from '../../admin/api/recent-errors.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { allOperations, type Operation } from '../../operations.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { toRecentErrorView } from '../../../src/admin/api/overview.ts'
+import { toRecentErrorView } from '../../../src/admin/api/recent-errors.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { testConfig } from '../../helpers/gateway.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RecentErrorView } from '../../../src/admin/api/overview.ts'
+import type { RecentErrorView } from '../../../src/admin/api/recent-errors.ts'
 import { RefusalFollower } from '../../../src/cli/commands/tail.ts'
 import type { OperationId } from '../../../src/operations.ts'
 

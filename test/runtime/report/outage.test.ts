@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { toRecentErrorView } from '../../../src/admin/api/overview.ts'
+import { toRecentErrorView } from '../../../src/admin/api/recent-errors.ts'
 import { upstreamStatus } from '../../../src/admin/api/upstream-status.ts'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
 import { upstreamMetrics } from '../../../src/admin/metrics/families/upstreams.ts'

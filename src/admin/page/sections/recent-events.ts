@@ -1,6 +1,7 @@
 import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../config/problem.ts'
-import type { OrderView, Overview, RecentErrorView, ReloadView } from '../../api/overview.ts'
+import type { OrderView, Overview, ReloadView } from '../../api/overview.ts'
+import type { RecentErrorView } from '../../api/recent-errors.ts'
 import { type BadgeTone, badge, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
 import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
