@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { defaultConfigFile } from '../options.ts'
+import { type DocumentFormat, printMadeDocument } from '../render/print-made-document.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it, and asks no gateway. A running gateway has the document at
@@ -18,23 +19,9 @@ export const createOpenApiCommand = (): Command =>
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
     .addOption(new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'))
     .addHelpText('after', help)
-    .action(async ({ config: file, format }: { readonly config: string; readonly format: 'yaml' | 'json' }) => {
-      const { loadConfig } = await import('../../config/load/load.ts')
-      const loaded = loadConfig(file)
-      if (!loaded.ok) {
-        const { formatProblems } = await import('../../config/problem.ts')
-        process.stderr.write(formatProblems(loaded.problems))
-        process.exitCode = loaded.unreadable ? 2 : 1
-        return
-      }
-
-      const { createOpenApiDocument } = await import('../../admin/openapi/openapi-document.ts')
-      const document = createOpenApiDocument(loaded.config, loaded.config.compiledContract?.document ?? null)
-      if (format === 'json') {
-        const { printJson } = await import('../render/output.ts')
-        printJson(document)
-      } else {
-        const { formatYaml } = await import('../../config/yaml/format-yaml.ts')
-        process.stdout.write(formatYaml(document))
-      }
-    })
+    .action(({ config: file, format }: { readonly config: string; readonly format: DocumentFormat }) =>
+      printMadeDocument(file, format, async (config) => {
+        const { createOpenApiDocument } = await import('../../admin/openapi/openapi-document.ts')
+        return createOpenApiDocument(config, config.compiledContract?.document ?? null)
+      }),
+    )

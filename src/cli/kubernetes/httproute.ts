@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Operation } from '../../operations.ts'
 import { allOperations } from '../../operations.ts'
 import { defaultConfigFile } from '../options.ts'
+import { type DocumentFormat, printMadeDocument } from '../render/print-made-document.ts'
 
 const help = `
 The route has exactly the nine, by method and exact path, below listen.basePath of the file. It asks no gateway.
@@ -22,7 +23,7 @@ interface RouteOptions {
 
 interface CommandOptions extends RouteOptions {
   readonly config: string
-  readonly format: 'yaml' | 'json'
+  readonly format: DocumentFormat
 }
 
 /** Makes the command `httproute`: exit 0 when the route is printed, 1 for a file with problems, 2 for no file. */
@@ -41,25 +42,9 @@ export const createHttpRouteCommand = (): Command =>
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
     .addOption(new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'))
     .addHelpText('after', help)
-    .action(async ({ config: file, format, ...options }: CommandOptions) => {
-      const { loadConfig } = await import('../../config/load/load.ts')
-      const loaded = loadConfig(file)
-      if (!loaded.ok) {
-        const { formatProblems } = await import('../../config/problem.ts')
-        process.stderr.write(formatProblems(loaded.problems))
-        process.exitCode = loaded.unreadable ? 2 : 1
-        return
-      }
-
-      const route = createHttpRoute(loaded.config.listen.basePath, options)
-      if (format === 'json') {
-        const { printJson } = await import('../render/output.ts')
-        printJson(route)
-      } else {
-        const { formatYaml } = await import('../../config/yaml/format-yaml.ts')
-        process.stdout.write(formatYaml(route))
-      }
-    })
+    .action(({ config: file, format, ...options }: CommandOptions) =>
+      printMadeDocument(file, format, ({ listen }) => createHttpRoute(listen.basePath, options)),
+    )
 
 interface ParentRef {
   readonly namespace?: string

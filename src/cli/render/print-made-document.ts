@@ -1,0 +1,32 @@
+import type { Config } from '../../config/config.ts'
+
+/** How a document is printed. */
+export type DocumentFormat = 'yaml' | 'json'
+
+/**
+ * Prints the document that is made from a configuration file. Sets the exit code: 1 for a file with problems, which go
+ * to stderr, 2 for a file that cannot be read.
+ */
+export const printMadeDocument = async (
+  file: string,
+  format: DocumentFormat,
+  make: (config: Config) => unknown,
+): Promise<void> => {
+  const { loadConfig } = await import('../../config/load/load.ts')
+  const loaded = loadConfig(file)
+  if (!loaded.ok) {
+    const { formatProblems } = await import('../../config/problem.ts')
+    process.stderr.write(formatProblems(loaded.problems))
+    process.exitCode = loaded.unreadable ? 2 : 1
+    return
+  }
+
+  const document = await make(loaded.config)
+  if (format === 'json') {
+    const { printJson } = await import('./output.ts')
+    printJson(document)
+  } else {
+    const { formatYaml } = await import('../../config/yaml/format-yaml.ts')
+    process.stdout.write(formatYaml(document))
+  }
+}
