@@ -209,8 +209,12 @@ const look = async (
   for (const { breakIt } of opened) breakIt()
   const isFailure = ({ failure, failedAttempts }: Line): boolean =>
     failure !== undefined || failedAttempts !== undefined
-  // Long enough for an endpoint to have failed as often as makes it fail, a hanging one too.
-  for (let n = 0; n < 40 && lines.filter(isFailure).length < 20; n++) await sleep(250)
+  // An endpoint has failed as often as makes it fail, a hanging one too. One that few requests meet takes longer.
+  const isFound = async (): Promise<boolean> => {
+    const found: readonly FoundFinding[] = JSON.parse(await (await fetch(`${admin}/status`)).text()).findings
+    return groups.every((group) => findingsOf(group, found)[0]?.severity === fault.severity)
+  }
+  for (let n = 0; n < 80 && !(await isFound()); n++) await sleep(250)
   await sleep(1500)
 
   const counted = { looks: 0, status: 0, page: 0, metric: 0, findings: 0, offMs: 0 }
@@ -228,11 +232,11 @@ const look = async (
       ),
     )
     metrics = exposed ?? ''
-    const found: readonly Record<string, string>[] = JSON.parse(status ?? '{}').findings
+    const found: readonly FoundFinding[] = JSON.parse(status ?? '{}').findings
     const now = new Map(groups.map((group) => [group, countOf(metrics, group, fault.reason)]))
     for (const group of groups) {
       counted.looks++
-      const of = found.filter(({ about, cause }) => about === `upstreams.${group}` || cause?.includes(`${group} `))
+      const of = findingsOf(group, found)
       const [top] = of
       counted.findings = Math.max(counted.findings, of.length)
       if (fault.words.test(top?.cause ?? '')) counted.status++
@@ -271,6 +275,11 @@ const start = (args: readonly string[], onEnd: (end: () => unknown) => void): Ch
 const eachLine = ({ stdout }: ChildProcess, take: (line: string) => void): void => {
   if (stdout !== null) createInterface({ input: stdout }).on('line', take)
 }
+
+type FoundFinding = Readonly<Record<string, string>>
+
+const findingsOf = (group: Group, found: readonly FoundFinding[]): readonly FoundFinding[] =>
+  found.filter(({ about, cause }) => about === `upstreams.${group}` || cause?.includes(`${group} `))
 
 const countOf = (metrics: string, group: string, reason: string): number =>
   [
