@@ -18,7 +18,7 @@ const listener = `
 import json, socket, sys
 path, seconds = sys.argv[1], float(sys.argv[2])
 taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-taken.bind(path)
+taken.bind('\\0' + path[1:] if path[0] == '@' else path)
 print('{}', flush=True)
 while True:
     try:
@@ -37,12 +37,12 @@ while True:
 
 /**
  * Opens one, and closes it when the test has finished. With `watchdogMs` it says `expired` when no sign of life came
- * for that long.
+ * for that long. `name` is that of an abstract socket, with `@` in front; by default it has a path.
  */
-export const openNotifySocket = async (python: string, watchdogMs = 0): Promise<NotifySocket> => {
+export const openNotifySocket = async (python: string, watchdogMs = 0, name?: string): Promise<NotifySocket> => {
   const folder = mkdtempSync(join(tmpdir(), 'notify-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const path = join(folder, 'notify')
+  const path = name ?? join(folder, 'notify')
   const child = spawn(python, ['-c', listener, path, String(watchdogMs / 1000)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -24,7 +24,14 @@ interface ServiceNotifierOptions {
   describe(): string
 }
 
-/** Makes the messages of a gateway to systemd. A message that cannot be sent is logged once, until one can. */
+// systemd drops messages of more than 4,096 bytes, a sign of life among them.
+const maxStatusLength = 1000
+const maxTimerMs = 2 ** 31 - 1
+
+/**
+ * Makes the messages of a gateway to systemd. One that cannot be sent is sent once more: systemd ends a service whose
+ * `READY=1` is lost. When that fails too it is logged, once until a message arrives again.
+ */
 export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceNotifier => {
   const { send, watchdogMs, log, describe } = options
   const queue = new SerialQueue()
@@ -33,18 +40,25 @@ export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceN
   let isStopping = false
   let reloads = 0
 
-  const notify = (...assignments: readonly string[]): Promise<void> =>
-    queue.run(() =>
-      send([...assignments, `STATUS=${isStopping ? 'Stops; requests in flight end' : describe()}`]).then(
-        () => {
-          isLost = false
-        },
-        (error) => {
-          if (!isLost) log.warn({ reason: error.message }, 'systemd was not notified')
-          isLost = true
-        },
-      ),
+  const notify = (...assignments: readonly string[]): Promise<void> => {
+    const sendNow = async (): Promise<void> => {
+      const status = isStopping ? 'Stops; requests in flight end' : describe()
+      await send([...assignments, `STATUS=${status.slice(0, maxStatusLength)}`])
+    }
+    return queue.run(() =>
+      sendNow()
+        .catch(sendNow)
+        .then(
+          () => {
+            isLost = false
+          },
+          (error) => {
+            if (!isLost) log.warn({ reason: error.message }, 'systemd was not notified')
+            isLost = true
+          },
+        ),
     )
+  }
 
   // systemd recommends half of the time. A beat that takes longer than that is not joined by another.
   const beat = (): void => {
@@ -59,7 +73,7 @@ export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceN
     ready() {
       void notify('READY=1')
       // Node's own timer: one that stands for others could fire while the event loop is late.
-      if (watchdogMs !== null) setInterval(beat, watchdogMs / 2).unref()
+      if (watchdogMs !== null) setInterval(beat, Math.min(watchdogMs / 2, maxTimerMs)).unref()
     },
     reloading() {
       reloads++

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openNotifyChannel } from '../../../src/cli/systemd/notify-channel.ts'
 import { openNotifySocket } from '../../helpers/notify-socket.ts'
@@ -16,6 +19,15 @@ const withProgram = (text: string): string => {
   return folder
 }
 
+/** Tells whether a process is there and has not ended. */
+const isRunning = (pid: number): boolean => {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
 describe.skipIf(systemdNotify.missing ?? python.missing)('the channel to systemd', () => {
   test('carries what a shell would take for its own as it is, and a line feed as a blank', async () => {
     const { path, messages } = await openNotifySocket(python.path ?? '')
@@ -24,6 +36,15 @@ describe.skipIf(systemdNotify.missing ?? python.missing)('the channel to systemd
     await send(['READY=1', 'STATUS=it\'s $(id) `id` "a" \\ * ; %s\nX=1'])
 
     expect(messages).toEqual([{ READY: '1', STATUS: 'it\'s $(id) `id` "a" \\ * ; %s X=1' }])
+  })
+
+  test('finds an abstract socket, which a systemd in a container may hand over', async () => {
+    const { path, messages } = await openNotifySocket(python.path ?? '', 0, `@lender-gateway/${randomUUID()}`)
+    const send = openNotifyChannel(path)
+
+    await send(['READY=1'])
+
+    expect(messages).toEqual([{ READY: '1' }])
   })
 
   test('says that nobody listens', async () => {
@@ -50,6 +71,34 @@ test('a shell that is killed fails one message, and the next has another shell',
   await expect(send(['WATCHDOG=1'])).rejects.toThrow('the shell of systemd-notify has ended')
 
   await expect(send(['READY=1'])).resolves.toBe(undefined)
+})
+
+test('a program that hangs is killed with its shell, and the next message has another', async () => {
+  const folder = withProgram('[ "$1" = READY=1 ] && exit 0; echo $$ > "$(dirname "$0")/pid"; exec sleep 1000')
+  const send = openNotifyChannel('/notify', `${folder}:/usr/bin:/bin`, 500)
+
+  await expect(send(['WATCHDOG=1'])).rejects.toThrow('systemd-notify hung for 500 ms')
+  await expect(send(['READY=1'])).resolves.toBe(undefined)
+
+  const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
+  await expect.poll(() => isRunning(pid)).toBe(false)
+})
+
+test('nothing is kept of a message that was sent', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const send = openNotifyChannel('/notify', withProgram('exit 0'))
+  const sendMany = async (messages: number): Promise<void> => {
+    for (let n = 0; n < messages; n++) await send([`STATUS=${'x'.repeat(10_000)}${n}`])
+  }
+  await sendMany(20)
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  await sendMany(200)
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000)
 })
 
 test('the program gets two variables, and no secret of this process', async () => {

@@ -9,14 +9,18 @@ afterEach(() => {
 })
 
 /** Makes one whose messages are kept; `send` may hold one up, or reject it. */
-const notifier = (send: () => Promise<void> = async () => {}, watchdogMs: number | null = 1000) => {
+const notifier = (
+  send: () => Promise<void> = async () => {},
+  watchdogMs: number | null = 1000,
+  describe = () => 'serves',
+) => {
   const sent: string[] = []
   const warned: unknown[] = []
   const log = { warn: (fields: unknown, event: string) => warned.push([event, fields]) } as unknown as Log
   const service = createServiceNotifier({
     watchdogMs,
     log,
-    describe: () => 'serves',
+    describe,
     send: (assignments) => {
       sent.push(assignments.join(' '))
       return send()
@@ -81,8 +85,40 @@ test('messages keep their order, and a beat that is held up is not joined by oth
   ])
 })
 
-test('a message that is lost is logged once, until one arrives again', async () => {
-  const results = [false, false, true, false]
+test('a message that fails is sent once more before the next, and a success is not logged', async () => {
+  const results = [false]
+  const { service, sent, warned } = notifier(async () => {
+    if (results.shift() === false) throw new Error('spawn systemd-notify EAGAIN')
+  }, null)
+
+  service.ready()
+  service.reloading()
+  await settle()
+
+  expect(sent.map((each) => each.split(' ')[0])).toEqual(['READY=1', 'READY=1', 'RELOADING=1'])
+  expect(warned).toEqual([])
+})
+
+test('what it says of itself never makes a message too long for systemd', async () => {
+  const { service, sent } = notifier(undefined, null, () => 'ß'.repeat(5000))
+
+  service.ready()
+  await settle()
+
+  expect(Buffer.byteLength(sent.join())).toBeLessThan(4096)
+})
+
+test('a time that is longer than a timer of Node’s does not make it beat without a pause', async () => {
+  const { service, sent } = notifier(undefined, 2 ** 33)
+
+  service.ready()
+  await vi.advanceTimersByTimeAsync(1000)
+
+  expect(sent).toEqual(['READY=1 STATUS=serves'])
+})
+
+test('a message that is lost twice is logged once, until one arrives again', async () => {
+  const results = [false, false, false, false, true, false, false]
   const { service, warned } = notifier(async () => {
     if (results.shift() === false) throw new Error('spawn systemd-notify ENOENT')
   })
