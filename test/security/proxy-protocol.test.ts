@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { bootApiKeyGateway, key } from '../helpers/api-key-gateway.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
 import { bootHttp2, dialHttp2, get as http2Get, listenHttp2, missing, requestHttp2 } from '../helpers/http2.ts'
@@ -150,6 +152,21 @@ describe('from a load balancer, the client is whom the header names', () => {
     expect(audited.map(({ address }) => address)).toEqual([client, client, '203.0.113.6', client])
   })
 
+  test('for where a client may call from', async () => {
+    const apiKeys = [{ id: 'key', sha256: hash('sha256', key.slice('key.'.length)) }]
+    const { gateway } = await bootApiKeyGateway('all', {
+      listen: { proxyProtocol },
+      clients: [{ id: 'bank-a', operations: 'all', addresses: ['203.0.113.0/24'], apiKeys }],
+    })
+    const asked = get.replace('\r\n\r\n', `\r\nX-Api-Key: ${key}\r\n\r\n`)
+    const statuses: number[] = []
+
+    for (const header of [proxyV2(client), proxyV2('192.0.2.7'), local])
+      statuses.push(parseStatus(await exchangeRaw(gateway.port, withRequest(header, asked))))
+
+    expect(statuses).toEqual([200, 403, 403])
+  })
+
   test('for the bound on connections of one address', async () => {
     const { port } = await boot({ maxConnectionsPerAddress: 1 })
     const ask = async (header: Buffer): Promise<RawClient | null> => {
@@ -203,6 +220,25 @@ describe('from a load balancer that names no client', () => {
 
     expect((await served(gateway)).client).toBe('6.6.6.6')
     expect(receivedValues(gateway.upstream.requests[0], 'x-forwarded-for')).toEqual([`6.6.6.6, ${client}`])
+  })
+
+  test.each([
+    [
+      'a trusted proxy in front of it is',
+      client,
+      '198.51.100.9',
+      `for=198.51.100.9;proto=http;host="a", for=${client}`,
+    ],
+    ['a client of it is not', '203.0.113.6', '203.0.113.6', 'for=203.0.113.6;proto=http;host="a"'],
+  ])('%s believed what Forwarded says', async (_, named, address, rendered) => {
+    const gateway = await boot({ trustedProxies: [client, '127.0.0.1'], forwarded: 'rfc7239' })
+    const asked = forged.replace('X-Forwarded-For', 'Forwarded: for=198.51.100.9\r\nX-Forwarded-For')
+
+    await exchangeRaw(gateway.port, withRequest(proxyV1(named), asked))
+
+    expect((await served(gateway)).client).toBe(address)
+    expect(receivedValues(gateway.upstream.requests[0], 'forwarded')).toEqual([rendered])
+    expect(JSON.stringify(gateway.upstream.requests[0]?.rawHeaders)).not.toContain('6.6.6.6')
   })
 })
 

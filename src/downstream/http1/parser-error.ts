@@ -1,5 +1,6 @@
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
+import { proxySignature } from '../proxy-protocol/proxy-header.ts'
 
 /** An error of Node's parser or of its timeouts, with the bytes at which it happened. */
 export type ParserError = Error & {
@@ -58,9 +59,8 @@ const reasonByCode: Readonly<Record<string, ReasonFor<'bad-request'>>> = {
   HPE_INVALID_EOF_STATE: 'cut-short',
 }
 
-// The PROXY protocol, §2.1 and §2.2: a line of text, or a signature that no other protocol begins with.
+// The PROXY protocol, §2.1: more than its first word, which could be a method.
 const proxyLine = /^PROXY (?:TCP4|TCP6|UNKNOWN)[ \r]/
-const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 
 // RFC 8446 §5.1: a record of type handshake, with a version that begins with 3.
 const isTls = (first: Buffer): boolean => first[0] === 0x16 && first[1] === 0x03

@@ -10,7 +10,7 @@ export const setProxyHeader = (socket: Socket, header: ProxyHeader): void => voi
 /** Returns the header of a connection; undefined: none was asked for. */
 export const getProxyHeader = (socket: Socket): ProxyHeader | undefined => headers.get(socket)
 
-/** Makes a TLS socket as good as the connection below it, of whose header it has received nothing. */
+/** Gives a TLS socket the header of the connection below it, of which it receives no byte itself. */
 export const inheritProxyHeader = (secured: Socket, raw: Socket): void => {
   const header = headers.get(raw)
   if (header !== undefined) headers.set(secured, { ...header, length: 0 })

@@ -27,14 +27,15 @@ const maxBlockBytes = 536
 export const maxProxyHeaderBytes = 16 + maxBlockBytes
 
 const linePrefix = Buffer.from('PROXY ')
-const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
+/** What a header of version 2 begins with, and no other protocol. */
+export const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 
 /**
  * Parses the header at the beginning of what has come. Null: the rest of it is missing. An error: there is no header,
  * or none that the protocol allows.
  */
 export const parseProxyHeader = (bytes: Buffer): ProxyHeader | GatewayError | null => {
-  if (startsAlike(bytes, signature)) return bytes.length < 16 ? null : parseBinary(bytes)
+  if (startsAlike(bytes, proxySignature)) return bytes.length < 16 ? null : parseBinary(bytes)
   if (startsAlike(bytes, linePrefix)) return parseLine(bytes)
   return new GatewayError('bad-request', { reason: 'no-proxy-header' })
 }

@@ -34,8 +34,10 @@ export const compileForwarded = (
   if (mode === 'x-forwarded') return null
   return (peer, fields) => {
     const byForwarded = fields.forwarded === null ? null : walkForwarded(fields.forwarded, isTrusted)
-    const isUsed = mode === 'both' && (fields.for !== null || byForwarded === null)
-    const byXForwarded = isUsed ? { ...fields, addresses: walkForwardedFor(fields.for ?? '', isTrusted) } : null
+    const readsXForwarded = mode === 'both' && (fields.for !== null || byForwarded === null)
+    const byXForwarded = readsXForwarded
+      ? { ...fields, addresses: walkForwardedFor(fields.for ?? '', isTrusted) }
+      : null
     // One of the two is what a client wrote then, and nothing tells which.
     if (byForwarded !== null && byXForwarded !== null && contradict(byForwarded, byXForwarded))
       return toClaims(peer, emptyWalk, new GatewayError('bad-request', { reason: 'forwarded-contradiction' }))

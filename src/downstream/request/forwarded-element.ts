@@ -25,15 +25,15 @@ interface Pair {
  */
 export const parseLastElement = (field: string, end: number): ForwardedElement | null => {
   const found = new Map<string, string>()
-  let at = skipBlanks(field, end)
+  let at = skipSemicolons(field, skipBlanks(field, end))
   for (;;) {
     const pair = parseLastPair(field, at)
     // §4: no parameter occurs twice.
     if (pair === null || found.has(pair.name)) return null
     found.set(pair.name, pair.value)
-    at = pair.start
-    if (field[at - 1] !== ';') break
-    at--
+    at = skipSemicolons(field, pair.start)
+    const isFirst = at === 0 || ', \t'.includes(field.charAt(at - 1))
+    if (isFirst || at === pair.start) break
   }
   const before = skipBlanks(field, at)
   if (before > 0 && field[before - 1] !== ',') return null
@@ -73,6 +73,13 @@ const startOfToken = (field: string, end: number): number => {
   let start = end
   while (start > 0 && tokenCharacter.test(field.charAt(start - 1))) start--
   return start
+}
+
+/** Skips empty pairs too, which §4 allows: a proxy may end an element with a semicolon. */
+const skipSemicolons = (field: string, end: number): number => {
+  let at = end
+  while (field[at - 1] === ';') at--
+  return at
 }
 
 const skipBlanks = (field: string, end: number): number => {

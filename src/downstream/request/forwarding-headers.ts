@@ -43,8 +43,11 @@ export const applyForwarded = (
   if (fieldNameEquals(name, 'x-forwarded-for')) return { ...forwarded, for: joinValues(forwarded.for, value) }
   if (fieldNameEquals(name, 'x-forwarded-proto')) return { ...forwarded, proto: value }
   if (fieldNameEquals(name, 'x-forwarded-host')) return { ...forwarded, host: value }
-  if (readsForwarded && fieldNameEquals(name, 'forwarded'))
-    return { ...forwarded, forwarded: joinValues(forwarded.forwarded, value) }
+  if (readsForwarded) {
+    if (fieldNameEquals(name, 'forwarded')) return { ...forwarded, forwarded: joinValues(forwarded.forwarded, value) }
+    // A proxy that says its client by Forwarded passes these on as the client wrote them.
+    if (fieldNameEquals(name, 'x-real-ip') || fieldNameEquals(name, 'x-forwarded')) return forwarded
+  }
   fields.push(name, value)
   return forwarded
 }

@@ -30,6 +30,9 @@ describe('the client', () => {
       '203.0.113.1',
     ],
     ['may be quoted without need, and with backslashes', 'for="203\\.0.113.1"', '203.0.113.1'],
+    ['may stand before a semicolon at the end', 'for=6.6.6.6;, for=203.0.113.1;proto=http;', '203.0.113.1'],
+    ['may stand behind a semicolon', 'for=6.6.6.6, ;for=203.0.113.1', '203.0.113.1'],
+    ['may stand between empty pairs', ';;proto=http;;for=203.0.113.1;;', '203.0.113.1'],
     ['is the rightmost that is not trusted', 'for=1.1.1.1, for=203.0.113.1, for=10.9.9.9', '203.0.113.1'],
     ['is the leftmost when all are trusted', 'for=10.0.0.3, for="[fd00::1]:80"', '10.0.0.3'],
     [
@@ -54,6 +57,9 @@ describe('the client', () => {
     ['has no port without quotes', 'for=203.0.113.1:4711', '10.0.0.1'],
     ['is not in octal', 'for=0313.0.113.1', '10.0.0.1'],
     ['is not said twice', 'for=203.0.113.1;for=203.0.113.2', '10.0.0.1'],
+    ['is not said twice with an empty pair between', 'for=203.0.113.1;;for=203.0.113.2', '10.0.0.1'],
+    ['is not in semicolons alone', 'for=203.0.113.1, ;;', '10.0.0.1'],
+    ['is not before a blank within an element', 'for=203.0.113.1; proto=http', '10.0.0.1'],
     ['has no blanks around the equals sign', 'for = 203.0.113.1', '10.0.0.1'],
     ['is no bare address', '203.0.113.1', '10.0.0.1'],
     ['is not behind what is no parameter', 'x for=203.0.113.1', '10.0.0.1'],
@@ -96,7 +102,9 @@ describe('the client', () => {
 
   // Where time grew with the square of the length, this would not end.
   test('is found in the longest fields there may be', () => {
-    const fillings = [' ', '"', '\\"', ',', ';', 'a', '="', '=","'].map((part) => part.repeat(1024 ** 2 / part.length))
+    const fillings = [' ', '"', '\\"', ',', ';', 'a', 'a=b;', '="', '=","'].map((part) =>
+      part.repeat(1024 ** 2 / part.length),
+    )
 
     const clients = fillings.flatMap((filling) => [
       read({ forwarded: `${filling}, for=203.0.113.1` }).client,
