@@ -13,10 +13,13 @@ const unusedForwarded: WarningRule = ({ config: { listen } }) =>
 
 /** Warns of load balancers that are trusted as well: trust goes by the address in their header. */
 const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
+  const from = listen.proxyProtocol?.from ?? []
   const isTrusted = cidrMatcher(listen.trustedProxies)
-  return (listen.proxyProtocol?.from ?? []).map(
+  // Of two networks that overlap, one has the first address of the other.
+  const trustedWithin = listen.trustedProxies.map(firstAddress).filter(cidrMatcher(from))
+  return from.map(
     (cidr, nth) =>
-      isTrusted(cidr.split('/')[0] ?? '') && {
+      (isTrusted(firstAddress(cidr)) || trustedWithin.some(cidrMatcher([cidr]))) && {
         path: ['listen', 'proxyProtocol', 'from', nth],
         message: 'listen.trustedProxies has this one too, and is asked about the address in its header',
         expected: 'trustedProxies that stand in front of this load balancer',
@@ -25,6 +28,8 @@ const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
       },
   )
 }
+
+const firstAddress = (cidr: string): string => cidr.split('/')[0] ?? ''
 
 /** Warnings of who the client is. */
 export const listenWarnings: readonly WarningRule[] = [unusedForwarded, trustedLoadBalancers]

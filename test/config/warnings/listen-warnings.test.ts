@@ -17,5 +17,9 @@ test('a load balancer that is trusted as well is named: its clients are asked ab
 
   expect(warned(`{ ${from}, trustedProxies: [10.0.0.0/8] }`)).toEqual(['listen.proxyProtocol.from[1]'])
   expect(warned(`{ ${from}, trustedProxies: [192.0.2.2, "fd00::/8"] }`)).toEqual(['listen.proxyProtocol.from[2]'])
+  expect(warned(`{ ${from}, trustedProxies: [10.0.0.5] }`)).toEqual(['listen.proxyProtocol.from[1]'])
+  expect(warned(`{ ${from}, trustedProxies: [10.0.0.16, "::ffff:192.0.2.1"] }`)).toEqual([
+    'listen.proxyProtocol.from[0]',
+  ])
   expect(warned(`{ ${from} }`)).toEqual([])
 })
