@@ -119,7 +119,7 @@ test('an edit whose keys are not there', () => {
   expect(
     print([
       jwksUnavailableProblem(
-        { url: 'https://login.example/jwks', reason: 'it answered 404' },
+        { key: 'auth.jwt', url: 'https://login.example/jwks', reason: 'it answered 404' },
         provenance,
         'gateway.yaml',
       ),

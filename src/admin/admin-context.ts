@@ -1,3 +1,4 @@
+import type { IssuerKeysState } from '../layers/auth/jwt/jwks-cache.ts'
 import type { AuditLog } from '../observe/audit/audit-log.ts'
 import type { Overrides } from '../runtime/overrides.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
@@ -24,6 +25,8 @@ export interface AdminContext {
   report(): Promise<StatusReport>
   /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
+  /** Returns the state of the keys of `admin.jwt`; null: there is no such issuer. */
+  operatorKeys(): IssuerKeysState | null
   /** Completes the commands of findings, so that they run on this machine. */
   readonly resolveCommand: ResolveCommand
   /** The last orders of operators. */

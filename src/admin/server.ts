@@ -5,7 +5,8 @@ import type { AdminConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
 import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
-import { authenticateAdmin } from './access/authenticate.ts'
+import { type AdminAccess, authenticateAdmin, hasTokens, recheckAdmin } from './access/authenticate.ts'
+import { OperatorJwts } from './access/operator-jwts.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
 import { getContractDraft } from './api/contract-learning.ts'
@@ -24,7 +25,7 @@ import { registerMetricsRoute } from './metrics/route.ts'
 import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
 import { RateHistory } from './rate-history.ts'
-import { hasLogin, registerLogin } from './session/login.ts'
+import { registerLogin } from './session/login.ts'
 import { getPrincipal } from './session/principal.ts'
 import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
@@ -41,7 +42,10 @@ export interface AdminServer {
 }
 
 /** The context before the listener is open. */
-export type AdminContextInit = Omit<AdminContext, 'history' | 'endpointRates' | 'orders' | 'resolveCommand'>
+export type AdminContextInit = Omit<
+  AdminContext,
+  'history' | 'endpointRates' | 'orders' | 'resolveCommand' | 'operatorKeys'
+>
 
 /**
  * Opens the operator's listener, at the configured address unless a target is given. Rejects when it cannot listen
@@ -57,18 +61,22 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   let resolver: ResolveCommand = (found) => found
   const orders = new OrderHistory()
   const resolveCommand: ResolveCommand = (found) => resolver(found)
-  const context: AdminContext = { ...init, history, endpointRates, orders, resolveCommand }
+  const jwts = new OperatorJwts(log)
+  const operatorKeys = () => jwts.state()
+  const context: AdminContext = { ...init, history, endpointRates, orders, resolveCommand, operatorKeys }
   const { admin } = context.reloader.config
-  const sessions = new SessionStore()
+  jwts.applyConfig(admin)
+  const sessions = new SessionStore(jwts)
+  const access: AdminAccess = { sessions, jwts }
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
-  const authenticateAndLog = (request: FastifyRequest, { raw }: FastifyReply): AdminError | null => {
+  const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
     const { method, url, ip } = request
-    const rejection = authenticateAdmin(request, sessions, context.reloader.config.admin)
+    const rejection = await authenticateAdmin(request, access, context.reloader.config.admin)
     const { operator, session } = getPrincipal(request)
     // At the close and not at the end of the response: a client that leaves before it has given the command all the
     // same.
     if (method !== 'GET' && method !== 'HEAD')
-      raw.once('close', () => {
+      whenClosed(raw, () => {
         const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
         const by = {
           ...(operator === null || operator.name === null ? {} : { operator: operator.name }),
@@ -93,21 +101,22 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
     return503OnClosing: false,
     serverFactory: (onRequest) => createAdminListener(admin, onRequest as RequestListener),
     // A target that cannot be decoded gets here instead of to the hooks.
-    frameworkErrors: (_, request, reply) => void sendProblem(reply, authenticateAndLog(request, reply) ?? notDecoded),
+    frameworkErrors: (_, request, reply) =>
+      void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', 'no-store')
-    const rejection = authenticateAndLog(request, reply)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(context.reloader.config.admin))
+    const rejection = await authenticateAndLog(request, reply)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasTokens(context.reloader.config.admin))
   })
-  registerAdminRoutes(app, context, log, sessions)
+  registerAdminRoutes(app, context, log, access)
   const streams = registerPageRoutes(
     app,
     context,
-    (request) => authenticateAdmin(request, sessions, context.reloader.config.admin) === null,
+    (request) => recheckAdmin(request, access, context.reloader.config.admin) === null,
   )
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
@@ -123,12 +132,14 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   return {
     address: app.server.address() as AddressInfo,
     applyConfig(next) {
+      jwts.applyConfig(next)
       sessions.sync(next)
       streams.recheck()
       reloadAdminTls(app.server, next)
     },
     async close() {
       history.close()
+      jwts.close()
       streams.end()
       const closed = new Promise((resolve) => app.server.close(resolve))
       app.server.closeAllConnections()
@@ -138,7 +149,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   }
 }
 
-const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: Log, sessions: SessionStore): void => {
+const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: Log, access: AdminAccess): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
@@ -169,7 +180,7 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
   })
   registerCommands(app, context, log)
   registerMetricsRoute(app, context)
-  registerLogin(app, context, log, sessions)
+  registerLogin(app, context, log, access)
 
   app.setNotFoundHandler(({ url }, reply) => {
     const path = targetPath(url)
@@ -178,6 +189,12 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
       ? sendProblem(reply, { ...notFound, detail: `one of ${[...methods.keys()].join(', ')} is expected` })
       : sendProblem(reply, { ...notAllowed, detail: `${path} takes ${allow}`, headers: { Allow: allow } })
   })
+}
+
+/** Calls back when a response is closed: at once where its client left while a token was verified. */
+const whenClosed = (raw: FastifyReply['raw'], callback: () => void): void => {
+  if (raw.closed) callback()
+  else raw.once('close', callback)
 }
 
 const clientClosedStatus = 499 // as in the access log

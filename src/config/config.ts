@@ -127,6 +127,8 @@ export type MtlsConfig = AuthConfig['mtls']
 export type InstanceConfig = Config['instance']
 /** The admin listener. */
 export type AdminConfig = Config['admin']
+/** The issuer of operators' tokens. */
+export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
 /** The record of every exchange and every operator command. */
 export type AuditConfig = NonNullable<Config['audit']>
 /** What requests and responses have to look like. */

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../src/admin/access/authenticate.ts'
+import { OperatorJwts } from '../../src/admin/access/operator-jwts.ts'
 import { guardRequest } from '../../src/admin/guard.ts'
 import { SessionStore } from '../../src/admin/session/session-store.ts'
 import type { AdminConfig } from '../../src/config/config.ts'
+import { logInMemory } from '../helpers/gateway.ts'
 
 const open: AdminConfig = {
   host: '127.0.0.1',
@@ -12,15 +14,18 @@ const open: AdminConfig = {
   token: null,
   metricsToken: null,
   tokens: [],
+  jwt: null,
   tls: null,
   insecure: false,
 }
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
+const access = () => ({ sessions: new SessionStore(), jwts: new OperatorJwts(logInMemory().log) })
+
 /** Guards a request; returns the error, or null when it is let in. */
 const guard = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') =>
-  guardRequest({ method, path, headers }, findPrincipal(headers, new SessionStore(), admin), admin)
+  guardRequest({ method, path, headers }, findPrincipal(headers, access(), admin), admin)
 
 const statusOf = (...request: Parameters<typeof guard>): number | null => guard(...request)?.status ?? null
 

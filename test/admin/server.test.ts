@@ -115,7 +115,7 @@ describe('/status', () => {
       limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 0, limit: 10_000 }], eventLoop: null },
       operations: {},
       clients: null,
-      tokens: { jwt: null, introspection: null, proofs: null },
+      tokens: { jwt: null, introspection: null, operators: null, proofs: null },
       cache: null,
       idempotency: null,
       contract: null,

@@ -73,7 +73,7 @@ export const healthyStatus = {
   workers: [],
   limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }], eventLoop: null },
   clients: null,
-  tokens: { jwt: null, introspection: null, proofs: null },
+  tokens: { jwt: null, introspection: null, operators: null, proofs: null },
   cache: null,
   idempotency: null,
   contract: null,

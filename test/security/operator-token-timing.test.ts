@@ -20,6 +20,7 @@ const admin: AdminConfig = {
     ...Array.from({ length: 20 }, (_, i) => ({ name: `n${i}`, hash: hash('sha256', `n${i}`), scope: 'read' as const })),
     { name: 'last', hash: hash('sha256', 'D'.repeat(43)), scope: 'operate' },
   ],
+  jwt: null,
   tls: null,
   insecure: false,
 }

@@ -2,25 +2,51 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { AdminConfig } from '../../config/config.ts'
-import type { AdminError } from '../admin-error.ts'
+import { digestSecret } from '../../shared/secrets.ts'
+import { type AdminError, isAdminError } from '../admin-error.ts'
 import { guardRequest } from '../guard.ts'
 import { type Principal, setPrincipal } from '../session/principal.ts'
 import type { SessionStore } from '../session/session-store.ts'
 import { targetPath } from '../url.ts'
-import { unnamedOperator } from './operator.ts'
+import { type Operator, unnamedOperator } from './operator.ts'
 import { findOperatorByCertificate } from './operator-certificates.ts'
+import type { OperatorJwts } from './operator-jwts.ts'
 import { findOperatorToken, listOperatorTokens } from './operator-tokens.ts'
 
+/** What operators are found by. */
+export interface AdminAccess {
+  readonly sessions: SessionStore
+  readonly jwts: Pick<OperatorJwts, 'verify' | 'recall'>
+}
+
+type CheckedRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'raw' | 'socket' | 'ip'>
+
 /**
- * Checks a request (null: it is let in), and notes its principal. A stream checks again and again while it is open: a
- * session ends, a token is removed, a scope changes.
+ * Checks a request (null: it is let in), and notes its principal. It waits for a token of the issuer alone, and only
+ * where nothing else lets the request in or keeps it out.
  */
-export const authenticateAdmin = (
-  { method, url, headers, raw, socket }: FastifyRequest,
-  sessions: SessionStore,
+export const authenticateAdmin = async (
+  request: CheckedRequest,
+  access: AdminAccess,
   admin: AdminConfig,
-): AdminError | null => {
-  const principal = findPrincipal(headers, sessions, admin, socket)
+): Promise<AdminError | null> => {
+  const rejection = recheckAdmin(request, access, admin)
+  const token = parseBearerToken(request.headers.authorization)
+  if (rejection?.status !== 401 || admin.jwt === null || token === null) return rejection
+  const shown = await access.jwts.verify(token, request.ip)
+  if (shown === null) return rejection
+  if (isAdminError(shown)) return shown
+  return guard(request, access.sessions.withoutSession(shown.operator), admin)
+}
+
+/**
+ * Checks a request with what is known already, and notes its principal. A stream is checked again and again while it is
+ * open: a session ends, a token is removed or expires, a scope changes.
+ */
+export const recheckAdmin = (request: CheckedRequest, access: AdminAccess, admin: AdminConfig): AdminError | null =>
+  guard(request, findPrincipal(request.headers, access, admin, request.socket), admin)
+
+const guard = ({ method, url, headers, raw }: CheckedRequest, principal: Principal, admin: AdminConfig) => {
   setPrincipal(raw, principal)
   return guardRequest({ method, path: targetPath(url), headers }, principal, admin)
 }
@@ -31,16 +57,26 @@ export const authenticateAdmin = (
  */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
-  sessions: SessionStore,
+  { sessions, jwts }: AdminAccess,
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {
-  const asksForProof = listOperatorTokens(admin).length > 0 || (admin.tls?.clientCertificate ?? null) !== null
-  if (!asksForProof) return sessions.withoutSession(unnamedOperator)
+  if (!asksForProof(admin)) return sessions.withoutSession(unnamedOperator)
   const token = parseBearerToken(headers.authorization)
-  if (token !== null) return sessions.withoutSession(findOperatorToken(token, admin)?.operator ?? null)
-  return sessions.find(headers, admin) ?? sessions.withoutSession(socket && findOperatorByCertificate(socket, admin))
+  if (token === null)
+    return sessions.find(headers, admin) ?? sessions.withoutSession(socket && findOperatorByCertificate(socket, admin))
+  const listed = findOperatorToken(token, admin)
+  return sessions.withoutSession(listed === null ? recallJwt(token, jwts, admin) : listed.operator)
 }
+
+const asksForProof = (admin: AdminConfig): boolean =>
+  hasTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
+
+/** Tells whether operators have tokens, to send or to log in with. */
+export const hasTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
+
+const recallJwt = (token: string, jwts: AdminAccess['jwts'], { jwt }: AdminConfig): Operator | null =>
+  jwt === null ? null : jwts.recall(digestSecret(token))
 
 /** Parses the token of an Authorization field (RFC 6750 §2.1); null: it holds none. */
 const parseBearerToken = (authorization = ''): string | null =>

@@ -3,11 +3,16 @@ import type { AdminConfig } from '../../config/config.ts'
 import { digestSecret } from '../../shared/secrets.ts'
 import type { Operator } from './operator.ts'
 
-/** A token of the file: its operator, and the SHA-256 of the token. */
+/** A token that is good: its operator, and the SHA-256 of the token. */
 export interface OperatorToken {
   readonly operator: Operator
   readonly digest: Buffer
+  /** When it expires, in milliseconds since the epoch. Null: it is good until the file has it no longer. */
+  readonly expiresAt: number | null
 }
+
+/** The names of the operators whose tokens have a key of their own. */
+export const tokenKeyNames = ['admin.token', 'admin.metricsToken'] as const
 
 /** Lists the tokens of the file: `admin.token` and `admin.metricsToken` are two of them. */
 export const listOperatorTokens = (admin: AdminConfig): readonly OperatorToken[] => {
@@ -32,12 +37,13 @@ export const findOperatorToken = (given: string, admin: AdminConfig): OperatorTo
 const lists = new WeakMap<AdminConfig, readonly OperatorToken[]>()
 
 const buildList = ({ token, metricsToken, tokens }: AdminConfig): readonly OperatorToken[] => [
-  ...(token === null ? [] : [toToken('admin.token', 'operate', digestSecret(token))]),
-  ...(metricsToken === null ? [] : [toToken('admin.metricsToken', 'metrics', digestSecret(metricsToken))]),
+  ...(token === null ? [] : [toToken(tokenKeyNames[0], 'operate', digestSecret(token))]),
+  ...(metricsToken === null ? [] : [toToken(tokenKeyNames[1], 'metrics', digestSecret(metricsToken))]),
   ...tokens.map(({ name, scope, hash }) => toToken(name, scope, Buffer.from(hash, 'hex'))),
 ]
 
 const toToken = (name: string, scope: Operator['scope'], digest: Buffer): OperatorToken => ({
   operator: { name, scope, proof: 'token' },
   digest,
+  expiresAt: null,
 })

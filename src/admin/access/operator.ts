@@ -1,11 +1,14 @@
 import type { OperatorScope } from '../../shared/operator-scopes.ts'
 
-/** How an operator has proved to be one. `none`: the listener asks for no proof. */
-export type OperatorProof = 'none' | 'token' | 'certificate'
+/**
+ * How an operator has proved to be one. `none`: the listener asks for no proof. `token`: one of the file. `jwt`: one
+ * that the issuer has made.
+ */
+export type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
 
 /** The person or the program that sent a request to the admin listener. */
 export interface Operator {
-  /** The name in the file. Null: the listener asks for no proof, so there is none. */
+  /** The name in the file, or in the token of the issuer. Null: the listener asks for no proof, so there is none. */
   readonly name: string | null
   readonly scope: OperatorScope
   readonly proof: OperatorProof

@@ -3,6 +3,7 @@
  * servers behind it.
  */
 import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
+import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
 import { zeroRedisCacheCounts } from '../../layers/cache/redis/redis-cache-store.ts'
 import type { CacheReport } from '../../runtime/report/cache-report.ts'
 import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'
@@ -51,10 +52,14 @@ const dependencyHealthMembers = {
   where: asNullable(asText),
 }
 
+const issuerKeysShape = asObject({ source: asWord<'url' | 'file'>(), keys: asNumber, ...dependencyHealthMembers })
+
 /** What tokens are checked with. Null: not used. */
 export const tokensShape = asObject({
-  jwt: asNullable(asObject({ source: asWord<'url' | 'file'>(), keys: asNumber, ...dependencyHealthMembers })),
+  jwt: asNullable(issuerKeysShape),
   introspection: asNullable(asObject(dependencyHealthMembers)),
+  /** The issuer of operators' tokens. */
+  operators: asNullable(issuerKeysShape),
   /** How full the replay cache of proofs is. */
   proofs: asNullable(asObject({ remembered: asNumber, room: asNumber })),
 })
@@ -117,10 +122,20 @@ export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): De
 })
 
 /** Renders what tokens are checked with. */
-export const tokensStatus = ({ jwt, introspection, proofs }: TokensReport): Decoded<typeof tokensShape> => ({
-  jwt: jwt && { source: jwt.source, keys: jwt.keys, ...dependencyHealth(jwt) },
+export const tokensStatus = (
+  { jwt, introspection, proofs }: TokensReport,
+  operatorKeys: IssuerKeysState | null,
+): Decoded<typeof tokensShape> => ({
+  jwt: jwt && issuerKeys(jwt),
   introspection: introspection && dependencyHealth(introspection),
+  operators: operatorKeys && issuerKeys({ ...operatorKeys, where: null }),
   proofs,
+})
+
+const issuerKeys = (jwt: NonNullable<TokensReport['jwt']>) => ({
+  source: jwt.source,
+  keys: jwt.keys,
+  ...dependencyHealth(jwt),
 })
 
 const dependencyHealth = ({ error, since, lastSuccess, where }: NonNullable<TokensReport['introspection']>) => ({

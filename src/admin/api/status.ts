@@ -187,7 +187,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
     upstreams: Object.fromEntries(groups.map((group) => [group, upstreamStatus(upstreams[group], overrides, group)])),
     limits: limitsStatus(limits),
     clients: clientsStatus(reloader.config),
-    tokens: tokensStatus(tokens),
+    tokens: tokensStatus(tokens, context.operatorKeys()),
     cache: cache && cacheStatus(cache),
     idempotency: idempotency && idempotencyStatus(idempotency),
     contract: contractStatus(reloader.config, reloader.file, drift),

@@ -1,6 +1,7 @@
 import { clientAuthorities, listenerCertificates } from '../../config/certificates.ts'
 import type { Config } from '../../config/config.ts'
 import { formatKeyPath } from '../../config/problem.ts'
+import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
 import { type Group, groups } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { expiryWarningMs } from '../../shared/expiry-warning.ts'
@@ -40,13 +41,16 @@ const tokenFindings = ({
   report: {
     tokens: { jwt, introspection, proofs },
   },
+  operatorKeys,
 }: FindingInputs): readonly Finding[] => {
   const found: Finding[] = []
   if (jwt?.error != null) {
-    const none = jwt.keys === 0
-    const instead = none ? 'no token can be checked' : `the ${jwt.keys} that are known are used on`
-    const cause = `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${jwt.error}: ${instead}`
-    found.push(createFinding(none ? 'critical' : 'warning', 'auth.jwt', cause, { since: jwt.since }))
+    const cause = `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`
+    found.push(createFinding(jwt.keys === 0 ? 'critical' : 'warning', 'auth.jwt', cause, { since: jwt.since }))
+  }
+  if (operatorKeys?.error != null) {
+    const cause = `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(operatorKeys)}`
+    found.push(createFinding('warning', 'admin.jwt', cause, { since: operatorKeys.since }))
   }
   if (introspection?.error != null) {
     const cause = `the authorization server cannot be asked about tokens${wherePhrase(introspection)}: ${introspection.error}`
@@ -58,6 +62,9 @@ const tokenFindings = ({
   }
   return found
 }
+
+const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
+  `${error}: ${keys === 0 ? 'no token can be checked' : `the ${keys} that are known are used on`}`
 
 /**
  * Finds certificates of endpoints of some groups that have expired, or soon will, as their last handshakes have shown.

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
+import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
 import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
@@ -22,6 +23,8 @@ export interface FindingInputs {
   readonly overrides: OverridesView
   /** Null: there is no audit log, or another process writes it. */
   readonly audit: AuditWriterState | null
+  /** The keys of `admin.jwt`. Null: there is no such issuer. */
+  readonly operatorKeys: IssuerKeysState | null
   /** None: one process serves. */
   readonly workers: readonly WorkerStatus[]
   /** Why no client is served; null: clients are. */
@@ -64,6 +67,7 @@ export const collectFindingInputs = (
     recent: collectRecentTraffic(context, report),
     overrides: context.overrides,
     audit: context.audit.state,
+    operatorKeys: context.operatorKeys(),
     workers: context.workers(),
     notServing: context.notServing(),
     draining: context.draining(),

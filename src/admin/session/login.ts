@@ -1,17 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { now } from '../../clock.ts'
-import type { AdminConfig } from '../../config/config.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import type { Log } from '../../observe/log.ts'
 import { includesScope } from '../../shared/operator-scopes.ts'
-import {
-  consumeToken,
-  isAllowed,
-  msUntilNextToken,
-  type RateLimit,
-  type TokenBucket,
-} from '../../shared/rate-limiter/token-bucket.ts'
-import { findOperatorToken, listOperatorTokens } from '../access/operator-tokens.ts'
+import { AttemptThrottle, tooManyAttempts } from '../access/attempt-throttle.ts'
+import { type AdminAccess, hasTokens } from '../access/authenticate.ts'
+import { findOperatorToken } from '../access/operator-tokens.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
 import { type Html, html } from '../page/html.ts'
@@ -19,20 +12,20 @@ import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from 
 import { targetQuery } from '../url.ts'
 import { csrfTokenField, parseForm } from './csrf.ts'
 import { getPrincipal, type Principal } from './principal.ts'
-import { clearSessionCookie, formatSessionCookie, type SessionStore, sessionTtlMs } from './session-store.ts'
+import { clearSessionCookie, formatSessionCookie } from './session-store.ts'
 
 /** Registers the login and logout of operators. */
 export const registerLogin = (
   app: FastifyInstance,
   { reloader, audit }: AdminContext,
   log: Log,
-  sessions: SessionStore,
+  { sessions, jwts }: AdminAccess,
 ): void => {
-  const throttle = new LoginThrottle()
+  const throttle = new AttemptThrottle(loginLimit)
 
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
-    if (!hasLogin(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!hasTokens(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
     const isLost = targetQuery(request.url) === 'done'
     return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
@@ -40,13 +33,15 @@ export const registerLogin = (
 
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
-    if (!hasLogin(admin)) return reply.redirect('/', 303)
+    if (!hasTokens(admin)) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
     const form = parseForm(request)
     if (isAdminError(form)) return showLoginAgain(request, reply, form)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return showLoginAgain(request, reply, tooManyAttempts(retryAfter))
-    const token = findOperatorToken((form.get('token') ?? '').trim(), admin)
+    const given = (form.get('token') ?? '').trim()
+    const token = findOperatorToken(given, admin) ?? (await jwts.verify(given, request.ip))
+    if (token !== null && isAdminError(token)) return showLoginAgain(request, reply, token)
     if (token === null || !includesScope(token.operator.scope, 'read')) {
       const operator = token === null ? {} : { operator: token.operator.name }
       log.warn({ client: request.ip, ...operator }, 'login refused')
@@ -54,13 +49,11 @@ export const registerLogin = (
       return showLoginAgain(request, reply, token === null ? wrongToken : tokenOfAScraper)
     }
     sessions.end(getPrincipal(request))
-    const { id, principal } = sessions.open(token)
+    const { id, principal, lifeMs } = sessions.open(token)
     const { name: operator } = token.operator
     log.info({ client: request.ip, operator, session: principal.session }, 'login')
     audit.recordAdminEvent('login', { operator, session: principal.session, address: request.ip, config })
-    return reply
-      .header('Set-Cookie', formatSessionCookie(request.headers, id, sessionTtlMs))
-      .redirect('/login?done', 303)
+    return reply.header('Set-Cookie', formatSessionCookie(request.headers, id, lifeMs)).redirect('/login?done', 303)
   })
 
   app.post('/logout', async (request, reply) => {
@@ -105,9 +98,6 @@ const loginUnavailable: AdminError = {
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
-/** Tells whether there is something to log in with. */
-export const hasLogin = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0
-
 const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }
 
 const tokenOfAScraper: AdminError = {
@@ -116,26 +106,8 @@ const tokenOfAScraper: AdminError = {
   detail: 'this token is for /metrics alone: log in with one of the scope read or operate',
 }
 
-const tooManyAttempts = (seconds: number): AdminError => ({
-  status: 429,
-  code: 'too-many-attempts',
-  detail: `too many attempts: try again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`,
-  headers: { 'Retry-After': `${seconds}` },
-})
-
 // People mistype now and then. One limit for all clients together, because an address costs an attacker nothing.
-const limit: RateLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 }
-
-/** Throttles login attempts, those of all clients together. */
-export class LoginThrottle {
-  readonly #bucket: TokenBucket = { used: 0, at: now() }
-
-  /** Takes an attempt. Returns after how many seconds another may be made (null: this one may). */
-  tryAcquire(): number | null {
-    const outcome = consumeToken(this.#bucket, limit, now())
-    return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, limit) / 1000)
-  }
-}
+const loginLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 } as const
 
 /** What the gateway knows of a connection: a socket of Node's has it. */
 interface LoginConnection {
@@ -165,7 +137,7 @@ ${csrfTokenField(principal)}
 <input type="password" id="token" name="token" autocomplete="current-password" required autofocus></p>
 <p><button type="submit">Log in</button></p>
 </form>
-<p>A session lasts 30 minutes. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
+<p>A session lasts 30 minutes, and no longer than its token. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
   })
 
 /** Renders why a login is not possible on this connection, and what to do. */

@@ -1,7 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { epochMs } from '../../clock.ts'
 import type { AdminConfig } from '../../config/config.ts'
 import { isSameOperator, type Operator } from '../access/operator.ts'
+import type { OperatorJwts } from '../access/operator-jwts.ts'
 import { listOperatorTokens, type OperatorToken } from '../access/operator-tokens.ts'
 import { Principal } from './principal.ts'
 
@@ -26,14 +28,20 @@ export class SessionStore {
   readonly #sessions = new Map<string, Session>()
   /** The principals of requests without a session, by operator; the oldest first. */
   readonly #withoutSession = new Map<string, Principal>()
+  readonly #jwts: Pick<OperatorJwts, 'recall'>
   /** The configuration that the sessions were last compared with. */
   #admin: AdminConfig | null = null
+
+  /** `jwts` knows which tokens of the issuer are good still; without it, none is. */
+  constructor(jwts: Pick<OperatorJwts, 'recall'> = { recall: () => null }) {
+    this.#jwts = jwts
+  }
 
   /** Finds the principal of a session; null: the request has none that goes on. */
   find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
     this.sync(admin)
     const id = parseSessionCookie(headers)
-    return id === null ? null : this.#findValid(digest(id))
+    return id === null ? null : this.#findValid(digest(id), admin)
   }
 
   /** Returns the principal of all requests of an operator without a session; null: of unknown clients. */
@@ -49,14 +57,16 @@ export class SessionStore {
 
   /**
    * Opens a session for a client that has shown a token. The id is made here, never taken over, and known only to that
-   * client.
+   * client. It lives no longer than its token.
    */
-  open(token: OperatorToken): { readonly id: string; readonly principal: Principal } {
+  open(token: OperatorToken): { readonly id: string; readonly principal: Principal; readonly lifeMs: number } {
     const id = randomBytes(32).toString('base64url')
-    const principal = new Principal(token.operator, randomBytes(4).toString('hex'), sessionTtlMs)
+    const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
+    const lifeMs = Math.max(0, Math.min(sessionTtlMs, untilExpiryMs))
+    const principal = new Principal(token.operator, randomBytes(4).toString('hex'), lifeMs)
     dropOldest(this.#sessions)
     this.#sessions.set(digest(id), { principal, token })
-    return { id, principal }
+    return { id, principal, lifeMs }
   }
 
   /** Ends a session. */
@@ -65,26 +75,28 @@ export class SessionStore {
   }
 
   /**
-   * Ends the sessions whose token a configuration has no longer, or gives to another operator or for another scope.
+   * Ends the sessions whose token is good no longer by a configuration, or is another operator's or for another scope.
    * They do not come back with it.
    */
   sync(admin: AdminConfig): void {
     if (admin === this.#admin) return
     this.#admin = admin
-    const current = listOperatorTokens(admin)
-    for (const [id, { token }] of this.#sessions) {
-      const goesOn = current.some(
-        ({ operator, digest }) => digest.equals(token.digest) && isSameOperator(operator, token.operator),
-      )
-      if (!goesOn) this.#sessions.delete(id)
-    }
+    for (const [id, { token }] of this.#sessions) if (!this.#isGood(token, admin)) this.#sessions.delete(id)
   }
 
-  #findValid(id: string): Principal | null {
-    const principal = this.#sessions.get(id)?.principal
-    if (principal?.isExpired !== true) return principal ?? null
+  #findValid(id: string, admin: AdminConfig): Principal | null {
+    const session = this.#sessions.get(id)
+    if (session === undefined) return null
+    if (!session.principal.isExpired && this.#isGood(session.token, admin)) return session.principal
     this.#sessions.delete(id)
     return null
+  }
+
+  /** Tells whether a token is good, and of the same operator, as when its session was opened. */
+  #isGood({ operator, digest }: OperatorToken, admin: AdminConfig): boolean {
+    const listed = listOperatorTokens(admin).find((each) => each.digest.equals(digest))
+    const current = listed?.operator ?? this.#jwts.recall(digest)
+    return current !== null && isSameOperator(current, operator)
   }
 }
 
@@ -112,7 +124,7 @@ export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null 
  * others can read.
  */
 export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
-  `${cookieName(headers)}=${id}; Path=/; Max-Age=${lifeMs / 1000}; Secure; HttpOnly; SameSite=Strict`
+  `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.floor(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
 
 /** Formats the cookie that makes a browser forget the session. */
 export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)

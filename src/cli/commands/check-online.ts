@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { type Group, groups, type Side } from '../../operations.ts'
+import { tryJwks } from '../../runtime/reload/reload-preflight.ts'
 import { describeSide, listSides, sideKey } from '../../sides.ts'
 import {
   type EndpointCertificate,
@@ -100,4 +101,39 @@ export const collectOnlineIssues = (
     }
   }
   return { problems, warnings }
+}
+
+// As long as an endpoint has.
+const issuerTimeoutMs = 2000
+
+/**
+ * Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s.
+ * `provenance` and `file` are those of the configuration.
+ */
+export const checkIssuers = async (
+  { auth, admin }: Config,
+  provenance: ProvenanceMap,
+  file: string,
+): Promise<readonly ConfigProblem[]> => {
+  const issuers = [['auth.jwt', auth?.jwt ?? null] as const, ['admin.jwt', admin.jwt] as const]
+  const checked = issuers.map(async ([key, jwt]): Promise<readonly ConfigProblem[]> => {
+    if (jwt === null) return []
+    const { reason } = (await tryJwks(key, jwt, issuerTimeoutMs)) ?? { reason: null }
+    if (reason === null) return []
+    const path = `${key}.jwks`
+    const { line = 1, column = 1 } = provenance.get(path) ?? {}
+    const message = `the keys of ${key} cannot be had from here: ${reason}`
+    return [
+      {
+        file,
+        line,
+        column,
+        path,
+        message,
+        expected: 'a JWK Set with a key that tokens may be signed with',
+        found: reason,
+      },
+    ]
+  })
+  return (await Promise.all(checked)).flat()
 }

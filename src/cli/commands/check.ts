@@ -17,7 +17,7 @@ export const createCheckCommand = (): Command =>
     .argument('[FILE]', 'the file', defaultConfigFile)
     .option(
       '--online',
-      'also try every endpoint, as reload.preflight says, and every Redis, for at most 2 s, and whether audit.file can be opened',
+      'also try every endpoint, as reload.preflight says, every issuer of tokens and every Redis, for at most 2 s, and whether audit.file can be opened',
     )
     .option(
       '--sample <FILE>',
@@ -72,19 +72,23 @@ const getExitCode = (result: LoadResult, { online, samples }: MoreChecks): 0 | 1
   return (online?.problems ?? []).length > 0 || samples?.ok === false ? 1 : 0
 }
 
-/** Checks the endpoints, each Redis and the audit file; a file with problems has none. */
+/** Checks the endpoints, each issuer, each Redis and the audit file; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
-  const { collectOnlineIssues, checkEndpoints } = await import('./check-online.ts')
+  const { collectOnlineIssues, checkEndpoints, checkIssuers } = await import('./check-online.ts')
   const { checkAuditFile } = await import('./check-audit-file.ts')
   const { checkRedis } = await import('./check-redis.ts')
   const { config, provenance } = result
-  const [endpoints, redisWarnings] = await Promise.all([checkEndpoints(config), checkRedis(config, provenance, file)])
+  const [endpoints, issuerWarnings, redisWarnings] = await Promise.all([
+    checkEndpoints(config),
+    checkIssuers(config, provenance, file),
+    checkRedis(config, provenance, file),
+  ])
   const { problems, warnings } = collectOnlineIssues(endpoints, provenance, file)
   return {
     endpoints,
     problems,
-    warnings: [...(await checkAuditFile(config, provenance, file)), ...redisWarnings, ...warnings],
+    warnings: [...(await checkAuditFile(config, provenance, file)), ...issuerWarnings, ...redisWarnings, ...warnings],
   }
 }
 

@@ -165,10 +165,11 @@ const renderRedis = (
 }
 
 /** Lists the state of keys, introspection and proofs; what needs an operator is in capitals. */
-const tokenRows = ({ jwt, introspection, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
+const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
   ['tokens', 'now'],
   ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
   ...(introspection === null ? [] : [['introspection', renderFailure(introspection, at) ?? 'can be asked']]),
+  ...(operators === null ? [] : [['operators', renderKeys(operators, at)]]),
   ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
 ]
 

@@ -2,6 +2,8 @@ import { digestSecret } from '../../shared/secrets.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
+import { authSchema } from '../sections/auth.ts'
+import { unusableAlgorithms } from './auth-rules.ts'
 import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
 
 const { shape } = configSchema.shape.admin.unwrap()
@@ -76,6 +78,7 @@ const unguarded: ConfigRule = (tree) => {
 const hasToken = (tree: unknown): boolean =>
   valueAt(tree, ['admin', 'token']) !== undefined ||
   listAt(tree, ['admin', 'tokens']).length > 0 ||
+  valueAt(tree, ['admin', 'jwt']) !== undefined ||
   valueAt(tree, clientCertificatePath) !== undefined
 
 /** Requires that the token for metrics stands beside one of operators, and differs from the admin token. */
@@ -150,6 +153,27 @@ const clientCertificates: ConfigRule = (tree) => {
   ]
 }
 
+/** Requires keys that can be used, and an audience that is that of no client: the same issuer makes their tokens. */
+const operatorJwt: ConfigRule = (tree) => {
+  const jwt = parseAt(tree, shape.jwt, ['admin', 'jwt'])
+  if (!jwt) return null
+  const { data: auth } = authSchema.safeParse(valueAt(tree, ['auth']))
+  const shared = (['jwt', 'introspection'] as const).find((name) => {
+    const { issuer = null, audience } = auth?.[name] ?? {}
+    return (issuer === null || issuer === jwt.issuer) && audience?.some((each) => jwt.audience.includes(each))
+  })
+  return [
+    unusableAlgorithms(['admin', 'jwt'], jwt),
+    shared && {
+      path: ['admin', 'jwt', 'audience'],
+      message: 'a token of a client would be one for the admin listener too',
+      expected: 'an audience of its own',
+      found: `one of auth.${shared}.audience`,
+      hint: 'have the issuer make the tokens of operators for another audience',
+    },
+  ]
+}
+
 /** The rules that keep the admin listener to operators. */
 export const adminRules: readonly ConfigRule[] = [
   sameAddress,
@@ -158,4 +182,5 @@ export const adminRules: readonly ConfigRule[] = [
   duplicateTokens,
   tlsKeyPair,
   clientCertificates,
+  operatorJwt,
 ]

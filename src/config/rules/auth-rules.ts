@@ -1,8 +1,9 @@
 import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations } from '../../operations.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
+import type { JwtConfig } from '../config.ts'
 import { configSchema } from '../config-schema.ts'
-import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { authSchema, operationAuthSchema } from '../sections/auth.ts'
 import { authMethodLists, type ConfigRule, listAt, type RuleResult, valueAt } from './rule.ts'
@@ -17,7 +18,12 @@ const authSettings: ConfigRule = (tree) => {
   const auth = valueAt(tree, ['auth'])
   const { data } = authSchema.safeParse(auth)
   if (auth === undefined || data === null) return allOperations.map(({ id }) => unprovableAuth(tree, id))
-  return [conflictingFields(tree, data), tokenMethods(tree), unusableAlgorithms(data), scopesWithoutToken(tree)]
+  return [
+    conflictingFields(tree, data),
+    tokenMethods(tree),
+    data?.jwt && unusableAlgorithms(['auth', 'jwt'], data.jwt),
+    scopesWithoutToken(tree),
+  ]
 }
 
 /** Rejects authentication for an operation where the top level has none. */
@@ -97,15 +103,17 @@ const methodHints = {
   introspection: 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
 }
 
-/** Requires, of keys in a file, one that fits an allowed algorithm: without it, no client has a good token. */
-const unusableAlgorithms = (auth: ParsedAuth): RuleResult => {
-  if (!auth?.jwt || !('text' in auth.jwt.jwks)) return null
-  const { jwks, algorithms } = auth.jwt
+/** Requires, of keys in a file, one that fits an allowed algorithm: without it, no token is good. */
+export const unusableAlgorithms = (
+  path: KeyPath,
+  { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>,
+): RuleResult => {
+  if (!('text' in jwks)) return null
   const keys = parseJwkSet(jwks.text, null)
   return (
     algorithms.every((algorithm) => keys.find(algorithm, null).length === 0) && {
-      path: ['auth', 'jwt', 'algorithms'],
-      message: 'no key of auth.jwt.jwks is for any of these, so no token is good',
+      path: [...path, 'algorithms'],
+      message: `no key of ${formatKeyPath([...path, 'jwks'])} is for any of these, so no token is good`,
       expected: 'an algorithm that the issuer signs with',
       found: algorithms.join(', '),
       hint: 'see alg and kty of its keys',

@@ -8,6 +8,7 @@ import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, integer } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
 import { certificateName } from './clients.ts'
+import { operatorJwtSchema } from './operator-jwt.ts'
 
 // An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
 const minTokenLength = 16
@@ -116,6 +117,7 @@ export const adminSchema = z
     token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
     metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics, and nothing else')),
     tokens: tokens.prefault([]),
+    jwt: optionalKey(operatorJwtSchema),
     tls: annotate(optionalKey(tls), { restart: true }),
     insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
   })

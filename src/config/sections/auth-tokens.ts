@@ -140,15 +140,34 @@ export const introspectionSchema = annotate(
   { sensitive: true },
 )
 
+const claimNameExpected = '1 to 128 letters, digits and -_.:/'
+const claimNamePattern = '^[0-9A-Za-z_.:/-]{1,128}$'
+
 // The list of clients is searched by these names, so none may be special to JavaScript.
+const isClaimName = (name: string): boolean => /^[\w.:/-]{1,128}$/.test(name) && name !== '__proto__'
+
 const claimName = z
   .string()
   .check((context) => {
-    if (/^[\w.:/-]{1,128}$/.test(context.value) && context.value !== '__proto__') return
-    const params = { expected: '1 to 128 letters, digits and -_.:/' }
+    if (isClaimName(context.value)) return
+    const params = { expected: claimNameExpected }
     context.issues.push({ code: 'custom', message: 'not the name of a claim', params, input: context.value })
   })
-  .meta({ pattern: '^[0-9A-Za-z_.:/-]{1,128}$' })
+  .meta({ pattern: claimNamePattern })
+
+/** The schema of the name of a claim, as a value. */
+export const claimNameSchema = (description: string) =>
+  scalar<string>(
+    {
+      expected: claimNameExpected,
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+        return isClaimName(value) ? value : new InvalidScalar('not the name of a claim')
+      },
+      json: { type: 'string', pattern: claimNamePattern },
+    },
+    description,
+  )
 
 // The characters of a scope: RFC 6749 §3.3.
 export const scopeSchema = scalar<string>(

@@ -10,6 +10,9 @@ const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
     ...admin.tokens.map(
       ({ scope }, index) => scope === 'metrics' && unusedScraper(['admin', 'tokens', index, 'scope']),
     ),
+    ...Object.entries(admin.jwt?.scopes ?? {}).map(
+      ([value, scope]) => scope === 'metrics' && unusedScraper(['admin', 'jwt', 'scopes', value]),
+    ),
   ]
 }
 
@@ -25,7 +28,8 @@ const unusedScraper = (path: KeyPath): ConfigIssue => ({
 const noOrders: WarningRule = ({ config: { admin } }) =>
   hasTokens(admin) &&
   admin.token === null &&
-  [...admin.tokens, ...(admin.tls?.clientCertificate?.operators ?? [])].every(({ scope }) => scope !== 'operate') && {
+  [...admin.tokens, ...(admin.tls?.clientCertificate?.operators ?? [])].every(({ scope }) => scope !== 'operate') &&
+  Object.values(admin.jwt?.scopes ?? {}).every((scope) => scope !== 'operate') && {
     path: ['admin', 'tokens'],
     message: 'no operator may give an order: no token has the scope operate',
     expected: 'one of the scope operate, or admin.token',
@@ -33,8 +37,8 @@ const noOrders: WarningRule = ({ config: { admin } }) =>
     hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
   }
 
-const hasTokens = ({ tokens, metricsToken, tls }: Config['admin']): boolean =>
-  tokens.length > 0 || metricsToken !== null || (tls?.clientCertificate ?? null) !== null
+const hasTokens = ({ tokens, metricsToken, jwt, tls }: Config['admin']): boolean =>
+  tokens.length > 0 || metricsToken !== null || jwt !== null || (tls?.clientCertificate ?? null) !== null
 
 /** The warnings of the admin listener: tokens that are good for nothing, and orders that no token gives. */
 export const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]

@@ -8,7 +8,7 @@ import { newEndpoints } from './new-endpoints.ts'
 import { type JwksUnavailable, jwksUnavailableProblem, unreachableProblems } from './reload-problems.ts'
 
 /**
- * Tries the new endpoints and the issuer's new keys of an edit. Lists the upstreams of which no endpoint was reached,
+ * Tries the new endpoints and the issuers' new keys of an edit. Lists the upstreams of which no endpoint was reached,
  * and keys that cannot be fetched.
  */
 export const preflightReload = async (
@@ -20,36 +20,51 @@ export const preflightReload = async (
   const { preflight: mode } = next.reload
   if (mode === 'none') return []
   const targets = newEndpoints(running, next).map((each) => toPreflightTarget(each, mode))
-  const [unreached, keys] = await Promise.all([findUnreachableUpstreams(targets), preflightJwks(running, next)])
+  const [unreached, ...keys] = await Promise.all([
+    findUnreachableUpstreams(targets),
+    preflightJwks('auth.jwt', running.auth?.jwt ?? null, next.auth?.jwt ?? null),
+    preflightJwks('admin.jwt', running.admin.jwt, next.admin.jwt),
+  ])
   return [
     ...unreachableProblems(unreached, provenance, file),
-    ...(keys === null ? [] : [jwksUnavailableProblem(keys, provenance, file)]),
+    ...keys.flatMap((each) => (each === null ? [] : [jwksUnavailableProblem(each, provenance, file)])),
   ]
 }
 
 /**
- * Fetches the keys at a new URL, once, as the gateway will: without keys every token would be answered with 503. Null:
- * they are there, or the URL is not new. A URL that runs already is not tried, so an outage of the issuer keeps no
- * other edit back.
+ * Fetches the keys at a new URL: without keys every token would be answered with 503. Null: they are there, or the URL
+ * is not new. A URL that runs already is not tried, so an outage of the issuer keeps no other edit back.
  */
-const preflightJwks = async (running: Config, next: Config): Promise<JwksUnavailable | null> => {
-  const jwt = next.auth?.jwt ?? null
-  const jwksUrl = getJwksUrl(jwt)
-  if (jwt === null || jwksUrl === null || jwksUrl === getJwksUrl(running.auth?.jwt ?? null)) return null
-  const url = new URL(jwksUrl)
-  const fetcher = createJwksFetcher(url)
+const preflightJwks = async (
+  key: JwksUnavailable['key'],
+  running: KeySource | null,
+  next: KeySource | null,
+): Promise<JwksUnavailable | null> =>
+  next === null || getJwksUrl(next) === getJwksUrl(running) ? null : tryJwks(key, next)
+
+type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
+
+/** Fetches the keys of an issuer, once, as the gateway will, within 5 s. Null: they are there, or stand in a file. */
+export const tryJwks = async (
+  key: JwksUnavailable['key'],
+  { jwks, algorithms }: KeySource,
+  timeoutMs?: number,
+): Promise<JwksUnavailable | null> => {
+  if (!('url' in jwks)) return null
+  const url = new URL(jwks.url)
+  const fetcher = createJwksFetcher(url, timeoutMs)
   try {
     const keys = parseJwkSet(await fetcher.fetchJwks(), null)
     // As with keys in a file: keys of which none fits an accepted algorithm are no keys.
-    if (jwt.algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
-    return { url: withoutQuery(url), reason: `it holds no key for ${jwt.algorithms.join(', ')}` }
+    if (algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
+    return { key, url: withoutQuery(url), reason: `it holds no key for ${algorithms.join(', ')}` }
   } catch (error) {
-    return { url: withoutQuery(url), reason: error instanceof Error ? error.message : String(error) }
+    return { key, url: withoutQuery(url), reason: error instanceof Error ? error.message : String(error) }
   } finally {
     fetcher.close()
   }
 }
 
-const getJwksUrl = (jwt: JwtConfig | null): string | null => (jwt !== null && 'url' in jwt.jwks ? jwt.jwks.url : null)
+const getJwksUrl = (jwt: KeySource | null): string | null => (jwt !== null && 'url' in jwt.jwks ? jwt.jwks.url : null)
 
 const withoutQuery = ({ origin, pathname }: URL): string => origin + pathname

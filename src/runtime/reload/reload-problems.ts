@@ -38,6 +38,8 @@ export const unreachableProblems = (
 
 /** New keys that cannot be fetched. The reason may be shown to operators. */
 export interface JwksUnavailable {
+  /** The key of the file that names their issuer. */
+  readonly key: 'auth.jwt' | 'admin.jwt'
   /** Without the query, which may hold a secret. */
   readonly url: string
   readonly reason: string
@@ -45,11 +47,11 @@ export interface JwksUnavailable {
 
 /** Points at the URL of keys that cannot be fetched. `provenance` and `file` are those of the edit. */
 export const jwksUnavailableProblem = (
-  { url, reason }: JwksUnavailable,
+  { key, url, reason }: JwksUnavailable,
   provenance: ProvenanceMap,
   file: string,
 ): ConfigProblem => ({
-  ...locate('auth.jwt.jwks', provenance, file),
+  ...locate(`${key}.jwks`, provenance, file),
   expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
   found: `${url} ${reason}`,
   message: 'the keys that the edit brings cannot be had, so no token would be good',

@@ -9,7 +9,7 @@ import {
   JwksCache,
   staticIssuerKeys,
 } from '../../layers/auth/jwt/jwks-cache.ts'
-import { jwtVerifier } from '../../layers/auth/jwt/jwt-verifier.ts'
+import { type JwtVerifier, jwtVerifier } from '../../layers/auth/jwt/jwt-verifier.ts'
 import { createHttpClient } from '../../shared/http-client.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
@@ -23,6 +23,9 @@ export interface TokenVerifierLease<State> {
   state(): State
   release(): void
 }
+
+/** A verifier of JWTs, as long as its user needs it. */
+export interface JwtVerifierLease extends JwtVerifier, TokenVerifierLease<IssuerKeysState> {}
 
 /** The last keys that were fetched from a URL: plain data, 256 KiB at most, which one process hands to others. */
 export interface KeysHandover extends FetchedJwks {
@@ -45,7 +48,7 @@ export class TokenVerifiers {
   /** Those of `#keys` that are fetched, by URL. */
   readonly #jwksCaches = new Map<string, JwksCache>()
   readonly #keys = new RefCountedMap<IssuerKeys>()
-  readonly #verifiers = new RefCountedMap<GetClaims>()
+  readonly #verifiers = new RefCountedMap<JwtVerifier>()
   readonly #introspectors = new RefCountedMap<OpenIntrospector<DependencyHealthState>>()
 
   /** `onKeysFetched` is called with the keys that this process has fetched. */
@@ -65,13 +68,13 @@ export class TokenVerifiers {
   }
 
   /** Opens the verifier of JWTs, or acquires the open one. */
-  acquireJwt(config: JwtConfig): TokenVerifierLease<IssuerKeysState> {
+  acquireJwt(config: JwtConfig): JwtVerifierLease {
     const keysName = JSON.stringify(config.jwks)
     const name = JSON.stringify(config)
     const keys = this.#keys.acquire(keysName, () => this.#openKeys(config.jwks))
-    const getClaims = this.#verifiers.acquire(name, () => jwtVerifier(keys, config))
+    const verifier = this.#verifiers.acquire(name, () => jwtVerifier(keys, config))
     return {
-      getClaims,
+      ...verifier,
       state: () => keys.state(),
       release: () => {
         this.#verifiers.release(name)
@@ -138,8 +141,8 @@ export interface JwksFetcher {
 }
 
 /** Creates the fetcher of the keys at a URL: 256 KiB at most, within 5 s. */
-export const createJwksFetcher = (url: URL): JwksFetcher => {
-  const server = createHttpClient(url, jwksLimits)
+export const createJwksFetcher = (url: URL, timeoutMs: number = jwksLimits.timeoutMs): JwksFetcher => {
+  const server = createHttpClient(url, { ...jwksLimits, timeoutMs })
   return {
     async fetchJwks() {
       const { status, text } = await server.request({

@@ -160,6 +160,7 @@ const withoutCredentials = (admin: Config['admin']): Config['admin'] => ({
   token: null,
   metricsToken: null,
   tokens: [],
+  jwt: null,
   tls: null,
 })
 

@@ -8,6 +8,7 @@ import { adminTokens, bearerOf, tokenOf } from '../../helpers/admin-tokens.ts'
 import { logIn, visitPage } from '../../helpers/form-browser.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { adminJwt, operatorJwt } from '../../helpers/operator-jwts.ts'
 import { serve } from '../../helpers/serve-process.ts'
 
 const [scraper, reader, anna] = adminTokens
@@ -52,7 +53,7 @@ test('with two workers and from the command line, a token does what its scope sa
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
   const write = (tokens: object): void =>
-    writeFileSync(file, configText({ workers: 2, admin: { tokens }, reload: { watch: false } }))
+    writeFileSync(file, configText({ workers: 2, admin: { tokens, jwt: adminJwt() }, reload: { watch: false } }))
   write(adminTokens)
   const gateway = serve(file)
   const { port } = await gateway.line(({ msg }) => msg === 'admin listening')
@@ -65,6 +66,7 @@ test('with two workers and from the command line, a token does what its scope sa
     run(tokenOf.operate, 'operation', 'refuse', 'inventory.sync'),
   ])
   const shown = await run(tokenOf.read, 'status')
+  const drained = await run(operatorJwt(), 'operation', 'refuse', 'leads.pipeline')
   write(withoutAnna)
   const { status } = await fetchAdmin(`${admin}/reload`, 'POST', { headers: bearerOf('operate') })
 
@@ -76,7 +78,11 @@ test('with two workers and from the command line, a token does what its scope sa
   })
   expect(done).toMatchObject({ code: 0, out: expect.stringContaining('inventory.sync is refused until ') })
   expect(shown.out).toMatch(/^inventory\.sync +REFUSED by oncall-anna until /m)
+  expect(drained).toMatchObject({ code: 0, out: expect.stringContaining('leads.pipeline is refused until ') })
   expect([status, await statusWith(admin, bearerOf('operate'))]).toEqual([200, 401])
+  expect(gateway.lines).toContainEqual(
+    expect.objectContaining({ operation: 'leads.pipeline', by: 'anna@lender.example' }),
+  )
   const named = gateway.lines.find(({ msg }) => msg === 'operation override')
   expect(named).toMatchObject({ operation: 'inventory.sync', by: 'oncall-anna' })
 })

@@ -96,6 +96,7 @@ export const findingInputs = ({
   recent: null,
   overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
   audit: null,
+  operatorKeys: null,
   workers: [],
   notServing: null,
   draining: false,

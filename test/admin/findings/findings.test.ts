@@ -746,3 +746,19 @@ test('an operation that an operator refuses is named with the end of that', () =
     },
   ])
 })
+
+test.each([
+  [2, 'it answered 500: the 2 that are known are used on'],
+  [0, 'it answered 500: no token can be checked'],
+])('keys of the issuer of operators that cannot be had, with %d known, are a warning', (keys, words) => {
+  const state = { source: 'url', keys, error: 'it answered 500', since: at - 60_000, lastSuccess: null } as const
+
+  expect(found({ operatorKeys: state })).toMatchObject([
+    {
+      severity: 'warning',
+      about: 'admin.jwt',
+      cause: `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${words}`,
+    },
+  ])
+  expect(found({ operatorKeys: { ...state, error: null } })).toEqual([])
+})

@@ -208,6 +208,7 @@ export const fixture: Overview = {
         where: null,
       },
       introspection: null,
+      operators: null,
       proofs: { remembered: 1204, room: 1_000_000 },
     },
     cache: {

@@ -233,7 +233,7 @@ test('what is off or unknown is said so, and nothing is rendered as null or unde
       cache: null,
       audit: null,
       limits: { rate: null, concurrency: [], eventLoop: null },
-      tokens: { jwt: null, introspection: null, proofs: null },
+      tokens: { jwt: null, introspection: null, operators: null, proofs: null },
       upstreams: Object.fromEntries(
         Object.entries(status.upstreams).map(([group, each]) => [group, { ...each, breaker: null, retryBudget: null }]),
       ),

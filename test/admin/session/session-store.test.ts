@@ -1,11 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { listOperatorTokens, type OperatorToken } from '../../../src/admin/access/operator-tokens.ts'
-import { LoginThrottle } from '../../../src/admin/session/login.ts'
 import { formatSessionCookie, parseSessionCookie, SessionStore } from '../../../src/admin/session/session-store.ts'
 import type { AdminConfig } from '../../../src/config/config.ts'
 
 const withToken = (token: string): AdminConfig => ({
-  ...{ host: '127.0.0.1', port: 9901, hosts: [], metricsToken: null, tokens: [], tls: null, insecure: false },
+  ...{
+    host: '127.0.0.1',
+    port: 9901,
+    hosts: [],
+    metricsToken: null,
+    tokens: [],
+    jwt: null,
+    tls: null,
+    insecure: false,
+  },
   token,
 })
 const admin = withToken('a-token-of-an-operator')
@@ -94,15 +102,4 @@ describe('the cookie', () => {
     expect(formatSessionCookie({ host: name }, 'a', 1000)).toMatch(start)
     expect(formatSessionCookie({ host: name }, 'a', 1000).startsWith(start)).toBe(true)
   })
-})
-
-test('attempts are five at once and then two a second', () => {
-  const throttle = new LoginThrottle()
-
-  const atOnce = Array.from({ length: 7 }, () => throttle.tryAcquire())
-  vi.advanceTimersByTime(1000)
-  const later = Array.from({ length: 3 }, () => throttle.tryAcquire())
-
-  expect(atOnce).toEqual([null, null, null, null, null, 1, 1])
-  expect(later).toEqual([null, null, 1])
 })

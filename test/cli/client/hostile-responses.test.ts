@@ -47,7 +47,12 @@ const full = {
     concurrency: [{ key: 'limits.concurrency', inFlight: 1, limit: 1 }],
     eventLoop: { delayMs: 1, limitMs: 2, sheds: true, since, where: 'w' },
   },
-  tokens: { jwt: { source: 'url', keys: 1, ...standing }, introspection: standing, proofs: { remembered: 1, room: 2 } },
+  tokens: {
+    jwt: { source: 'url', keys: 1, ...standing },
+    introspection: standing,
+    operators: { source: 'url', keys: 1, ...standing },
+    proofs: { remembered: 1, room: 2 },
+  },
   operations: { 'inventory.sync': { state: 'refuse', until: since } },
 }
 

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import { folderWith } from '../../config/helper.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { adminJwt, operatorKey } from '../../helpers/operator-jwts.ts'
 import { scriptedRedis } from '../../helpers/scripted-redis.ts'
+import { audience, issuer, jwks } from '../../helpers/tokens.ts'
 import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
 import { runInProcess } from '../golden/golden.ts'
 
@@ -291,4 +293,34 @@ test('a Redis for idempotency that does not say what it does for want of room is
 
   expect(out).not.toContain('edis')
   expect(code).toBe(0)
+})
+
+test('issuers whose keys cannot be had are warnings, those of clients and those of operators', async () => {
+  const reply = { status: 200, text: jwks(operatorKey) }
+  const server = await httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
+  const keys = `${server.url}/jwks`
+  const file = fileWith(
+    {},
+    {
+      admin: { jwt: adminJwt({ jwks: keys }) },
+      auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: keys } },
+      clients: [],
+    },
+  )
+
+  const good = await check(file)
+  reply.text = jwks()
+  const { code, out } = await check(file)
+  const json = await check(file, '--format', 'json')
+
+  expect(good.out).not.toContain('cannot be had')
+  expect(code).toBe(0)
+  expect(out.split('\n').filter((line) => line.includes('cannot be had'))).toEqual(
+    ['auth.jwt', 'admin.jwt'].map((key) =>
+      expect.stringContaining(
+        `${key}.jwks: the keys of ${key} cannot be had from here: it holds no key for PS256, ES256, EdDSA`,
+      ),
+    ),
+  )
+  expect(JSON.parse(json.out).warnings).toMatchObject([{ path: 'auth.jwt.jwks' }, { path: 'admin.jwt.jwks' }])
 })

@@ -47,6 +47,7 @@ const troubled = {
       where: null,
     },
     introspection: { error: null, since: '2026-11-21T02:00:07.000Z', lastSuccess: null, where: null },
+    operators: null,
     proofs: { remembered: 500_000, room: 1_000_000 },
   },
   operations: {
@@ -135,8 +136,8 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     const { jwt } = troubled.tokens
     const without = { ...jwt, keys: 0, lastSuccess: null, where: 'in 1 of 2 workers' }
     const show = (shown: object) =>
-      runStatus({ ...troubled, tokens: { jwt: shown, introspection: null, proofs: null } }).then(({ out }) =>
-        out.split('\n').find((line) => line.startsWith('jwt ')),
+      runStatus({ ...troubled, tokens: { jwt: shown, introspection: null, operators: null, proofs: null } }).then(
+        ({ out }) => out.split('\n').find((line) => line.startsWith('jwt ')),
       )
 
     expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never had')

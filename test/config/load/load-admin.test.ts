@@ -15,6 +15,7 @@ const builtIn = {
   token: null,
   metricsToken: null,
   tokens: [],
+  jwt: null,
   tls: null,
   insecure: false,
 }

@@ -46,6 +46,7 @@ test('every key but upstreams has a default', () => {
       token: null,
       metricsToken: null,
       tokens: [],
+      jwt: null,
       tls: null,
       insecure: false,
     },
@@ -162,6 +163,7 @@ operations:
     token: null,
     metricsToken: null,
     tokens: [],
+    jwt: null,
     tls: null,
     insecure: false,
   })
@@ -310,7 +312,7 @@ describe('precedence', () => {
         2 +
         3 +
         3 +
-        12 +
+        21 +
         26 +
         20 +
         28 +

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { adminTokens } from '../../helpers/admin-tokens.ts'
+import { adminJwt } from '../../helpers/operator-jwts.ts'
 import { parse, sandbox } from '../helper.ts'
 
 const warned = (admin: object, more = '') => {
@@ -26,4 +27,17 @@ test('tokens of which none is for orders get one', () => {
   expect(warned({ tokens: [scraper, reader], token })).toEqual([])
   expect(warned({ tokens: adminTokens })).toEqual([])
   expect(warned({})).toEqual([])
+})
+
+test('an issuer’s tokens are looked at in the same way', () => {
+  const jwt = (scopes: object) => ({ jwt: adminJwt({ scopes }) })
+
+  expect(warned(jwt({ oncall: 'operate', 'a group': 'metrics' }), 'metrics: none')).toEqual([
+    'admin.jwt.scopes."a group": this token opens nothing: nothing is counted',
+  ])
+  expect(warned(jwt({ auditors: 'read' }))).toEqual([
+    'admin.tokens: no operator may give an order: no token has the scope operate',
+  ])
+  expect(warned({ ...jwt({ auditors: 'read' }), tokens: adminTokens })).toEqual([])
+  expect(warned({ ...jwt({ oncall: 'operate' }), tokens: [scraper, reader] })).toEqual([])
 })

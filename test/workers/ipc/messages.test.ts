@@ -4,6 +4,7 @@ import { deserializeInput, serializeInput } from '../../../src/workers/ipc/messa
 import { adminTokens } from '../../helpers/admin-tokens.ts'
 import { contractFile } from '../../helpers/contract.ts'
 import { testConfig } from '../../helpers/gateway.ts'
+import { adminJwt } from '../../helpers/operator-jwts.ts'
 
 const configWith = (disabled: boolean) =>
   testConfig({
@@ -41,7 +42,7 @@ test('it keeps the clients that have not changed, and no others', async () => {
 
 test('a worker is sent nothing that opens the admin listener', () => {
   const token = 'a-token-of-an-operator'
-  const config = testConfig({ admin: { token, metricsToken: `${token}2`, tokens: adminTokens } })
+  const config = testConfig({ admin: { token, metricsToken: `${token}2`, tokens: adminTokens, jwt: adminJwt() } })
 
   const sent = serializeInput({
     config,
@@ -50,7 +51,13 @@ test('a worker is sent nothing that opens the admin listener', () => {
   })
 
   expect(config.admin.tokens).toHaveLength(adminTokens.length)
-  expect(sent.config.admin).toMatchObject({ port: config.admin.port, token: null, metricsToken: null, tokens: [] })
+  expect(sent.config.admin).toMatchObject({
+    port: config.admin.port,
+    token: null,
+    metricsToken: null,
+    tokens: [],
+    jwt: null,
+  })
   expect(JSON.stringify(sent)).not.toMatch(new RegExp([token, ...adminTokens.map(({ hash }) => hash)].join('|')))
 })
 

@@ -173,6 +173,10 @@ export const clientsSection = ({ at, status: { clients, tokens } }: Overview): H
         'Keys of the issuer',
         tokens.jwt && html`${dependencyBadge(at, tokens.jwt)}, ${formatCount(tokens.jwt.keys)} keys`,
       ],
+      [
+        'Keys of the issuer of operators',
+        tokens.operators && html`${dependencyBadge(at, tokens.operators)}, ${formatCount(tokens.operators.keys)} keys`,
+      ],
       ['Introspection', tokens.introspection && dependencyBadge(at, tokens.introspection)],
       [
         'Proofs',

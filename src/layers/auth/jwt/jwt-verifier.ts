@@ -139,20 +139,31 @@ const parseObject = (text: string, what: string): Claims => {
   throw new CredentialRejected('other-token-flaw', `${what} is not a JSON object`)
 }
 
+/** The verifier of the tokens of one issuer. */
+export interface JwtVerifier {
+  readonly getClaims: GetClaims
+  /** Recalls the claims of a token that was verified, by its digest. Null: none was, or it is good no more. */
+  recall(digest: string): Claims | null
+}
+
 /**
  * Verifies the tokens of one issuer, each once for as long as it is good: until it expires, or the issuer no longer has
  * the key that it was signed with.
  */
-export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): GetClaims => {
+export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): JwtVerifier => {
   const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
-  return (token) => {
-    const digest = tokenDigest(token)
-    const cached = cache.find(digest)
-    if (cached !== null) return cached.claims
-    const loaded = cache.load(digest, async () => {
-      const value = await verifyToken(token, settings, keys)
-      return { value, expiresAt: value.expiresAt, size: token.length }
-    })
-    return loaded.then(({ claims }) => claims)
+  const recall = (digest: string): Claims | null => cache.find(digest)?.claims ?? null
+  return {
+    recall,
+    getClaims(token) {
+      const digest = tokenDigest(token)
+      const known = recall(digest)
+      if (known !== null) return known
+      const loaded = cache.load(digest, async () => {
+        const value = await verifyToken(token, settings, keys)
+        return { value, expiresAt: value.expiresAt, size: token.length }
+      })
+      return loaded.then(({ claims }) => claims)
+    },
   }
 }

@@ -33,7 +33,7 @@ const openCache = (text: string | null = jwks(first)) => {
     onFetched: (set) => fetched.push(set),
     random: () => 0.5,
   })
-  const getClaims = jwtVerifier(keys, {
+  const { getClaims } = jwtVerifier(keys, {
     issuer,
     audience: [audience],
     algorithms: ['ES256'],

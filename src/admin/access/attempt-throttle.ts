@@ -1,0 +1,71 @@
+import { now } from '../../clock.ts'
+import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
+import {
+  consumeToken,
+  isAllowed,
+  msUntilNextToken,
+  type RateLimit,
+  type TokenBucket,
+} from '../../shared/rate-limiter/token-bucket.ts'
+import type { AdminError } from '../admin-error.ts'
+
+/** Throttles attempts to prove who one is, those of all clients together. */
+export class AttemptThrottle {
+  readonly #limit: RateLimit
+  readonly #bucket: TokenBucket = { used: 0, at: now() }
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit
+  }
+
+  /** Takes an attempt. Returns after how many seconds another may be made (null: this one may). */
+  tryAcquire(): number | null {
+    const outcome = consumeToken(this.#bucket, this.#limit, now())
+    return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, this.#limit) / 1000)
+  }
+
+  /** Gives an attempt back: it was right. */
+  refund(): void {
+    this.#bucket.used = Math.max(0, this.#bucket.used - 1)
+  }
+}
+
+// A connection has a real address: to come from many takes many machines, or a network of IPv6, which counts as one.
+const ipv6Prefix = 64
+
+// More than the listener has connections.
+const maxAddresses = 1024
+
+/**
+ * Throttles attempts by address: a client with wrong tokens keeps no operator out who comes from elsewhere. Operators
+ * behind one tunnel share its address.
+ */
+export class AttemptThrottles {
+  readonly #limit: RateLimit
+  /** By network; the oldest first. */
+  readonly #all = new Map<string, AttemptThrottle>()
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit
+  }
+
+  /** Returns the throttle of an address. */
+  of(address: string): AttemptThrottle {
+    const key = toNetworkKey(address, ipv6Prefix)
+    const known = this.#all.get(key)
+    if (known !== undefined) return known
+    const [oldest] = this.#all.keys()
+    if (this.#all.size >= maxAddresses && oldest !== undefined) this.#all.delete(oldest)
+    const throttle = new AttemptThrottle(this.#limit)
+    this.#all.set(key, throttle)
+    return throttle
+  }
+}
+
+/** Creates the error for attempts that come too fast. */
+export const tooManyAttempts = (seconds: number): AdminError => ({
+  status: 429,
+  code: 'too-many-attempts',
+  detail: `too many attempts: try again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`,
+  headers: { 'Retry-After': `${seconds}` },
+})

@@ -1,0 +1,54 @@
+import { isIP } from 'node:net'
+import type { OperatorJwtConfig } from '../../config/config.ts'
+import type { Claims } from '../../layers/auth/claims.ts'
+import { type OperatorScope, operatorScopes } from '../../shared/operator-scopes.ts'
+import type { Operator } from './operator.ts'
+import { tokenKeyNames } from './operator-tokens.ts'
+
+/** Why a token that is good in itself is that of no operator. */
+export type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
+
+/** The part of `admin.jwt` that says who a token is of, and what it opens. */
+export type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
+
+/** Reads the operator of a good token from its claims, or why there is none. */
+export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRefusal => {
+  // Its owner has a key to prove with (RFC 7800), and who sends it as a bearer token may be a thief.
+  if (Object.hasOwn(claims, 'cnf')) return 'bound-token'
+  const scope = readScope(claims, config)
+  if (scope === null) return 'no-scope'
+  const name = readName(claims, config)
+  return name === null ? 'no-name' : { name, scope, proof: 'jwt' }
+}
+
+// The name goes into each line of the log: no control character, and a bound.
+const namePattern = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
+
+const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | null => {
+  const name = claimOf(claims, nameClaim)
+  if (typeof name !== 'string' || !namePattern.test(name)) return null
+  // In the log, the first would be the address of an operator without a name, and the others the tokens of those keys.
+  return isIP(name) !== 0 || (tokenKeyNames as readonly string[]).includes(name) ? null : name
+}
+
+/** Reads the scope: of several values, that of the one that opens most. */
+const readScope = (claims: Claims, { scopeClaim, scopes }: OperatorClaimConfig): OperatorScope | null => {
+  const held = new Set(
+    listValues(claims, scopeClaim).flatMap((value) =>
+      typeof value === 'string' && Object.hasOwn(scopes, value) ? [scopes[value]] : [],
+    ),
+  )
+  return operatorScopes.findLast((scope) => held.has(scope)) ?? null
+}
+
+// RFC 9068 §2.2.3 has scopes in one text with blanks between them, and so has `scp` where it is one. In any other claim
+// a text is one value: `former oncall` is not two groups.
+const blankSeparated: ReadonlySet<string> = new Set(['scope', 'scp'])
+
+const listValues = (claims: Claims, name: string): readonly unknown[] => {
+  const value = claimOf(claims, name)
+  if (Array.isArray(value)) return value
+  return typeof value === 'string' && blankSeparated.has(name) ? value.split(' ') : [value]
+}
+
+const claimOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined)

@@ -1,0 +1,135 @@
+import type { AdminConfig, OperatorJwtConfig } from '../../config/config.ts'
+import type { Claims } from '../../layers/auth/claims.ts'
+import { CredentialRejected, VerifierUnavailable } from '../../layers/auth/errors.ts'
+import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
+import { isJwt } from '../../layers/auth/jwt/jwt-verifier.ts'
+import type { Log } from '../../observe/log.ts'
+import { type JwtVerifierLease, TokenVerifiers } from '../../runtime/resources/token-verifiers.ts'
+import { digestSecret } from '../../shared/secrets.ts'
+import type { AdminError } from '../admin-error.ts'
+import { AttemptThrottles, tooManyAttempts } from './attempt-throttle.ts'
+import type { Operator } from './operator.ts'
+import { type OperatorRefusal, readOperator } from './operator-claims.ts'
+import type { OperatorToken } from './operator-tokens.ts'
+
+// To verify a token costs more than to compare one. A wrong one counts, a right one does not.
+const wrongTokenLimit = { policy: 'operator-jwt', perMs: 2 / 1000, burst: 20 } as const
+
+type VerifiedToken = OperatorToken | AdminError | null
+
+/**
+ * The tokens that an issuer makes for operators (`admin.jwt`). They are verified where the listener of operators is,
+ * with keys that are fetched for it alone: a client that names unknown keys holds up no operator.
+ */
+export class OperatorJwts {
+  readonly #verifiers: TokenVerifiers
+  readonly #log: Pick<Log, 'warn'>
+  readonly #throttles = new AttemptThrottles(wrongTokenLimit)
+  /** By the digest of their token. */
+  readonly #pending = new Map<string, Promise<VerifiedToken>>()
+  #current: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
+
+  constructor(log: Pick<Log, 'info' | 'warn'>) {
+    this.#log = log
+    this.#verifiers = new TokenVerifiers((level, event, fields) => log[level](fields, event))
+  }
+
+  /** Applies a configuration. Where it verifies as the one before, the tokens that were verified stay so. */
+  applyConfig({ jwt }: Pick<AdminConfig, 'jwt'>): void {
+    const before = this.#current
+    this.#current = jwt && { config: jwt, lease: this.#acquire(jwt) }
+    before?.lease.release()
+  }
+
+  /**
+   * Verifies a token, once for all requests that bring it at the same time. Null: it is no good, and the log says why.
+   * An error: it cannot be verified now, or too many wrong ones came from that address.
+   */
+  verify(token: string, address: string): Promise<VerifiedToken> {
+    const digest = digestSecret(token)
+    const name = toRecallKey(digest)
+    const pending = this.#pending.get(name)
+    if (pending !== undefined) return pending
+    const verifying = this.#verify(token, digest, address).finally(() => this.#pending.delete(name))
+    this.#pending.set(name, verifying)
+    return verifying
+  }
+
+  /**
+   * Finds the operator of a token that was verified before, by its SHA-256. Null: none was, or it is good no more: it
+   * has expired, its key is gone, or another configuration runs.
+   */
+  recall(digest: Buffer): Operator | null {
+    const claims = this.#current?.lease.recall(toRecallKey(digest)) ?? null
+    if (claims === null || this.#current === null) return null
+    const operator = readOperator(claims, this.#current.config)
+    return typeof operator === 'string' ? null : operator
+  }
+
+  /** Returns the state of the issuer's keys; null: there is no issuer. */
+  state(): IssuerKeysState | null {
+    return this.#current?.lease.state() ?? null
+  }
+
+  /** Stops fetching keys. */
+  close(): void {
+    this.applyConfig({ jwt: null })
+  }
+
+  async #verify(token: string, digest: Buffer, address: string): Promise<VerifiedToken> {
+    const current = this.#current
+    if (current === null || !isJwt(token)) return null
+    const known = current.lease.recall(toRecallKey(digest))
+    if (known !== null) return toOperatorToken(known, digest, readOperator(known, current.config))
+    const throttle = this.#throttles.of(address)
+    const retryAfter = throttle.tryAcquire()
+    if (retryAfter !== null) return tooManyAttempts(retryAfter)
+    try {
+      const claims = await current.lease.getClaims(token)
+      if (this.#current !== current) {
+        throttle.refund()
+        return await this.#verify(token, digest, address) // a reload came between: it may take no such token
+      }
+      const operator = readOperator(claims, current.config)
+      if (typeof operator === 'string') this.#logRefusal(address, operator, refusals[operator])
+      else throttle.refund()
+      return toOperatorToken(claims, digest, operator)
+    } catch (error) {
+      if (error instanceof CredentialRejected) {
+        this.#logRefusal(address, error.reason, error.message)
+        return null
+      }
+      if (!(error instanceof VerifierUnavailable)) throw error
+      throttle.refund()
+      return keysUnavailable // the log has a line of its own for that
+    }
+  }
+
+  // The claims are read anew for each request: an edit of what they open makes no token unknown.
+  #acquire({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtVerifierLease {
+    return this.#verifiers.acquireJwt(settings)
+  }
+
+  #logRefusal(client: string, reason: string, cause: string): void {
+    this.#log.warn({ client, reason, cause }, 'operator token refused')
+  }
+}
+
+// The verifier knows tokens by their SHA-256, and this is how it spells it.
+const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
+
+const toOperatorToken = (claims: Claims, digest: Buffer, operator: Operator | OperatorRefusal): OperatorToken | null =>
+  typeof operator === 'string' ? null : { operator, digest, expiresAt: Number(claims.exp) * 1000 }
+
+const refusals: Readonly<Record<OperatorRefusal, string>> = {
+  'bound-token': 'it is bound to a key or a certificate, and this listener takes no proof of one',
+  'no-name': 'admin.jwt.nameClaim of the token is no name',
+  'no-scope': 'admin.jwt.scopes has nothing that admin.jwt.scopeClaim of the token says',
+}
+
+const keysUnavailable: AdminError = {
+  status: 503,
+  code: 'identity-unavailable',
+  detail: 'the keys of the issuer of operators’ tokens cannot be had: tokens of the file and certificates are good',
+  headers: { 'Retry-After': '1' },
+}

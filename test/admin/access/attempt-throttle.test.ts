@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { AttemptThrottle, AttemptThrottles } from '../../../src/admin/access/attempt-throttle.ts'
+
+const limit = { policy: 'test', perMs: 2 / 1000, burst: 5 }
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('attempts are five at once and then two a second', () => {
+  const throttle = new AttemptThrottle(limit)
+
+  const atOnce = Array.from({ length: 7 }, () => throttle.tryAcquire())
+  vi.advanceTimersByTime(1000)
+  const later = Array.from({ length: 3 }, () => throttle.tryAcquire())
+
+  expect(atOnce).toEqual([null, null, null, null, null, 1, 1])
+  expect(later).toEqual([null, null, 1])
+})
+
+test('what was right does not count', () => {
+  const throttle = new AttemptThrottle(limit)
+
+  const all = Array.from({ length: 20 }, () => {
+    const wait = throttle.tryAcquire()
+    throttle.refund()
+    return wait
+  })
+
+  expect(all).toEqual(all.map(() => null))
+})
+
+test('an address has its own count, and a network of IPv6 has one', () => {
+  const throttles = new AttemptThrottles({ ...limit, burst: 1 })
+  const attempt = (address: string) => throttles.of(address).tryAcquire()
+
+  const all = ['10.0.0.1', '10.0.0.1', '10.0.0.2', '2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map(attempt)
+
+  expect(all).toEqual([null, 1, null, null, 1, null])
+})
+
+test('of addresses it knows a thousand: the oldest makes room', () => {
+  const throttles = new AttemptThrottles({ ...limit, burst: 1 })
+  const first = throttles.of('10.9.9.9')
+
+  for (let i = 0; i < 1024; i++) throttles.of(`10.0.${i >> 8}.${i & 255}`)
+
+  expect(throttles.of('10.9.9.9')).not.toBe(first)
+})
