@@ -31,6 +31,11 @@ export class BoundedMap<Value> {
     return true
   }
 
+  /** Makes room. */
+  delete(key: string): void {
+    this.#values.delete(key)
+  }
+
   #sweep(at: number): void {
     this.#lastSweptSlot = slotOf(at)
     for (const [key, value] of this.#values)

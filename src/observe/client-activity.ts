@@ -2,8 +2,9 @@ import { epochMs } from '../clock.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { bucketBoundsMs, bucketIndex, type HistogramReport } from './metrics/histogram.ts'
+import { isErrorOutcome, toStatusClass } from './metrics/request-metrics.ts'
 import { mergeBy, type NonEmpty } from './row-counts.ts'
-import { pluck, sum, sumReports } from './sum-reports.ts'
+import { pluck, sumReports } from './sum-reports.ts'
 
 /** What became of the requests of a client that was authenticated, over the last fifteen minutes. */
 export interface ClientActivityRow {
@@ -25,45 +26,64 @@ export interface ClientCounts {
   readonly limited: number
   /** Answered with another 4xx. */
   readonly rejected: number
-  /** Answered with a 5xx. */
+  /** Answered with a 5xx, or cut short. */
   readonly failed: number
 }
 
-/** What the clients of several processes did, as plain data. */
+/** What the clients of one process did, or of several, as plain data. */
 export interface ClientActivityReport {
-  /** At most 100, the ones that fare worst first. */
+  /** The ones that fare worst first. */
   readonly rows: readonly ClientActivityRow[]
-  /** How many clients were seen. */
-  readonly seen: number
+  /** Whether every client is followed that has come. */
+  readonly isComplete: boolean
 }
 
 const sliceMs = 60_000
 const sliceCount = 15
 const maxTracked = 500
-const maxRows = 100
 
 /** Counts what becomes of each client's requests, over the last fifteen minutes. */
 export class ClientActivity implements ExchangeObserver {
   readonly name = 'clients'
   readonly #clients = new BoundedMap<ClientWindow>(maxTracked, (window, at) => window.isStale(at))
+  /** When a client was last left out for want of room. */
+  #leftOutAt = Number.NEGATIVE_INFINITY
 
   record(record: ExchangeRecord): void {
     const identity = record.exchange?.identity ?? null
     if (identity === null) return
     const at = epochMs()
-    let window = this.#clients.get(identity.client)
-    if (window === undefined) {
-      window = new ClientWindow(identity.client)
-      if (!this.#clients.add(identity.client, window, at)) return
-    }
-    window.count(record, identity.keyId, at)
+    const outcome = classifyOutcome(record)
+    const window = this.#clients.get(identity.client) ?? this.#follow(identity.client, outcome, at)
+    window?.count(record, outcome, identity.keyId, at)
   }
 
   get report(): ClientActivityReport {
     const at = epochMs()
     const rows = this.#clients.values.filter((window) => !window.isStale(at)).map((window) => window.report(at))
-    return { rows: worstFirst(rows), seen: rows.length }
+    return { rows: worstFirst(rows), isComplete: at - this.#leftOutAt >= sliceCount * sliceMs }
   }
+
+  /** Follows one more client; null: there is no room. One that fares badly takes the room of one that fares well. */
+  #follow(client: string, outcome: ClientOutcome | null, at: number): ClientWindow | null {
+    const window = new ClientWindow(client)
+    if (this.#clients.add(client, window, at)) return window
+    this.#leftOutAt = at
+    const other = outcome === null ? undefined : this.#clients.values.find((each) => each.faresWell(at))
+    if (other === undefined) return null
+    this.#clients.delete(other.client)
+    return this.#clients.add(client, window, at) ? window : null
+  }
+}
+
+/** What did not go well of a request; null: it did. */
+type ClientOutcome = Exclude<keyof ClientCounts, 'requests'>
+
+const classifyOutcome = ({ status, failure }: ExchangeRecord): ClientOutcome | null => {
+  // A response that was cut short has the status of its head.
+  if (isErrorOutcome(toStatusClass(status), failure?.kind ?? null)) return 'failed'
+  if (status < 400) return null
+  return status === 429 ? 'limited' : 'rejected'
 }
 
 /** Merges what several processes have seen. */
@@ -73,7 +93,7 @@ export const mergeClientActivity = (each: readonly ClientActivityReport[]): Clie
     ({ client }) => client,
     mergeRows,
   )
-  return { rows: worstFirst(rows), seen: Math.max(rows.length, ...pluck(each, 'seen')) }
+  return { rows: worstFirst(rows), isComplete: each.every(({ isComplete }) => isComplete) }
 }
 
 const mergeRows = (same: NonEmpty<ClientActivityRow>): ClientActivityRow => ({
@@ -83,11 +103,9 @@ const mergeRows = (same: NonEmpty<ClientActivityRow>): ClientActivityRow => ({
 })
 
 const worstFirst = (rows: readonly ClientActivityRow[]): readonly ClientActivityRow[] =>
-  rows
-    .toSorted(({ counts: a, ...one }, { counts: b, ...other }) => {
-      return b.failed - a.failed || b.limited - a.limited || b.rejected - a.rejected || other.lastAt - one.lastAt
-    })
-    .slice(0, maxRows)
+  rows.toSorted(({ counts: a, ...one }, { counts: b, ...other }) => {
+    return b.failed - a.failed || b.limited - a.limited || b.rejected - a.rejected || other.lastAt - one.lastAt
+  })
 
 // What a slice counts, before the buckets of its histogram.
 const places = { requests: 0, limited: 1, rejected: 2, failed: 3, totalMs: 4 } as const
@@ -97,23 +115,30 @@ const sliceWidth = firstBucket + bucketCount
 
 /** The last fifteen minutes of one client, a minute to a slice: numbers in one array, no object for each. */
 class ClientWindow {
-  readonly #client: string
+  readonly client: string
   readonly #numbers = new Float64Array(sliceCount * sliceWidth)
   /** Which minute since the epoch each slice counts. */
   readonly #minutes: number[] = new Array(sliceCount).fill(-sliceCount)
   #lastAt = 0
+  /** When a request last did not go well. */
+  #lastBadAt = 0
   #keyId: string | null = null
 
   constructor(client: string) {
-    this.#client = client
+    this.client = client
   }
 
-  /** Whether its last request is older than fifteen minutes. */
+  /** Whether its last request is in no slice of the last fifteen minutes any more. */
   isStale(at: number): boolean {
-    return at - this.#lastAt >= sliceCount * sliceMs
+    return isOver(this.#lastAt, at)
   }
 
-  count({ status, totalMs }: ExchangeRecord, keyId: string | null, at: number): void {
+  /** Whether all its requests went well, of the last fifteen minutes. */
+  faresWell(at: number): boolean {
+    return isOver(this.#lastBadAt, at)
+  }
+
+  count({ totalMs }: ExchangeRecord, outcome: ClientOutcome | null, keyId: string | null, at: number): void {
     const minute = Math.trunc(at / sliceMs)
     const slice = minute % sliceCount
     const from = slice * sliceWidth
@@ -124,26 +149,34 @@ class ClientWindow {
     this.#add(from + places.requests, 1)
     this.#add(from + places.totalMs, totalMs)
     this.#add(from + firstBucket + bucketIndex(totalMs), 1)
-    if (status >= 400)
-      this.#add(from + (status >= 500 ? places.failed : status === 429 ? places.limited : places.rejected), 1)
+    if (outcome !== null) {
+      this.#add(from + places[outcome], 1)
+      this.#lastBadAt = at
+    }
     this.#lastAt = at
     this.#keyId = keyId
   }
 
   report(at: number): ClientActivityRow {
     const minute = Math.trunc(at / sliceMs)
-    const recent = this.#minutes.flatMap((each, slice) =>
-      each > minute - sliceCount && each <= minute ? [slice * sliceWidth] : [],
-    )
-    const total = (place: number): number => sum(recent.map((from) => this.#numbers[from + place] as number))
-    const { requests, limited, rejected, failed, totalMs } = places
+    // In loops over one array: a process that serves clients does it for each of hundreds.
+    const totals = new Float64Array(sliceWidth)
+    for (const [slice, each] of this.#minutes.entries()) {
+      if (each <= minute - sliceCount || each > minute) continue
+      const from = slice * sliceWidth
+      for (let place = 0; place < sliceWidth; place++)
+        totals[place] = (totals[place] as number) + (this.#numbers[from + place] as number)
+    }
+    const total = (name: keyof typeof places): number => totals[places[name]] as number
     return {
-      client: this.#client,
-      counts: { requests: total(requests), limited: total(limited), rejected: total(rejected), failed: total(failed) },
-      latency: {
-        counts: Array.from({ length: bucketCount }, (_, bucket) => total(firstBucket + bucket)),
-        sumMs: total(totalMs),
+      client: this.client,
+      counts: {
+        requests: total('requests'),
+        limited: total('limited'),
+        rejected: total('rejected'),
+        failed: total('failed'),
       },
+      latency: { counts: [...totals.subarray(firstBucket)], sumMs: total('totalMs') },
       lastAt: this.#lastAt,
       keyId: this.#keyId,
     }
@@ -153,3 +186,7 @@ class ClientWindow {
     this.#numbers[place] = (this.#numbers[place] as number) + amount
   }
 }
+
+/** Tells whether a time is in none of the slices that count now. A clock that was put back may have left it ahead. */
+const isOver = (time: number, at: number): boolean =>
+  Math.abs(Math.trunc(at / sliceMs) - Math.trunc(time / sliceMs)) >= sliceCount

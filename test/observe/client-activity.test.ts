@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { ClientActivity, mergeClientActivity } from '../../src/observe/client-activity.ts'
 import { quantile } from '../../src/observe/metrics/histogram.ts'
 import { exchangeRecord } from './exchange-record.ts'
@@ -27,7 +28,16 @@ test('requests are counted by client and by how they went, the client that fares
   for (const status of [200, 502]) serve(activity, 'bank-c', status)
 
   expect(rowsOf(activity)).toEqual(['bank-c 2 1 0 0', 'bank-b 4 0 2 1', 'bank-a 3 0 0 1'])
-  expect(activity.report.seen).toBe(3)
+  expect(activity.report.isComplete).toBe(true)
+})
+
+test('a response that was cut short has failed, though its status is 200', () => {
+  const activity = new ClientActivity()
+  const identity = { client: 'bank-a', method: 'apiKey' as const, keyId: 'key-1' }
+  activity.record(exchangeRecord({ status: 200, failure: new GatewayError('truncated'), identity }))
+  activity.record(exchangeRecord({ status: 499, failure: new GatewayError('client-gone'), identity }))
+
+  expect(rowsOf(activity)).toEqual(['bank-a 2 1 0 1'])
 })
 
 test('what is older than fifteen minutes counts no more, minute by minute, and leaves with its client', () => {
@@ -41,6 +51,27 @@ test('what is older than fifteen minutes counts no more, minute by minute, and l
   later(10 * 60_000)
 
   expect([after15, rowsOf(activity)]).toEqual([['bank-a 1 0 0 0'], []])
+})
+
+test('a client leaves with its last slice, and never stands there with nothing', () => {
+  const activity = new ClientActivity()
+  later(30_000)
+  serve(activity, 'bank-a')
+
+  later(14 * 60_000 + 29_000)
+  const before = rowsOf(activity)
+  later(1000)
+
+  expect([before, rowsOf(activity)]).toEqual([['bank-a 1 0 0 0'], []])
+})
+
+test('a clock that is put back keeps no client for ever', () => {
+  const activity = new ClientActivity()
+  serve(activity, 'bank-a')
+  later(-60 * 60_000)
+  serve(activity, 'bank-b')
+
+  expect(rowsOf(activity)).toEqual(['bank-b 1 0 0 0'])
 })
 
 test('a slice that comes around again begins at 0', () => {
@@ -73,7 +104,23 @@ test('500 clients are followed, and a new one finds room when others have left',
   later(15 * 60_000)
   serve(activity, 'bank-500')
 
-  expect([full.seen, full.rows.length, rowsOf(activity)]).toEqual([500, 100, ['bank-500 1 0 0 0']])
+  expect([full.isComplete, full.rows.length, rowsOf(activity)]).toEqual([false, 500, ['bank-500 1 0 0 0']])
+  expect(activity.report.isComplete).toBe(true)
+})
+
+test('a client that fares badly takes the place of one that fares well, and not of one like it', () => {
+  const activity = new ClientActivity()
+  for (let n = 0; n < 499; n++) serve(activity, `bad-${n}`, 502)
+  serve(activity, 'well')
+
+  serve(activity, 'late-1', 502)
+  serve(activity, 'late-2', 502)
+  const { rows } = activity.report
+  const clients = new Set(rows.map(({ client }) => client))
+
+  expect([rows.length, clients.has('late-1'), clients.has('late-2'), clients.has('well')]).toEqual([
+    ...[500, true, false, false],
+  ])
 })
 
 test('what several processes have seen of a client is one row, with the key that came last', () => {
@@ -87,5 +134,18 @@ test('what several processes have seen of a client is one row, with the key that
 
   expect(rowsOf({ report: merged })).toEqual(['bank-a 2 1 0 0', 'bank-b 1 0 0 0'])
   expect(merged.rows[0]).toMatchObject({ keyId: 'new', lastAt: Date.now(), latency: { sumMs: 20 } })
-  expect(merged.seen).toBe(2)
+  expect(merged.isComplete).toBe(true)
+})
+
+test('of hundreds of clients in several processes each is counted in full', () => {
+  const each = [new ClientActivity(), new ClientActivity()]
+  for (const [place, activity] of each.entries())
+    for (let n = 0; n < 300; n++) {
+      later(place === 0 ? 1 : -1) // whoever came last stands first, in one process and not in the other
+      serve(activity, `bank-${n}`)
+    }
+
+  const { rows } = mergeClientActivity(each.map(({ report }) => report))
+
+  expect(rows.map(({ counts }) => counts.requests)).toEqual(new Array(300).fill(2))
 })

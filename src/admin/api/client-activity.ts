@@ -1,7 +1,7 @@
 import type { ClientActivityRow } from '../../observe/client-activity.ts'
 import { quantile } from '../../observe/metrics/histogram.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
-import { asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../shared/decode.ts'
+import { asBoolean, asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../shared/decode.ts'
 import { formatTime } from '../format-time.ts'
 
 /** Decodes what became of one client's requests over the last fifteen minutes. */
@@ -13,7 +13,7 @@ const clientActivityRowShape = asObject({
   limited: asNumber,
   /** Answered with another 4xx. */
   rejected: asNumber,
-  /** Answered with a 5xx. */
+  /** Answered with a 5xx, or cut short. */
   failed: asNumber,
   /** In milliseconds, to the last byte of the response. Null: there was no request. */
   p50: asNullable(asNumber),
@@ -28,16 +28,25 @@ const clientActivityRowShape = asObject({
 export const clientActivityShape = asObject({
   /** At most 100, the ones that fare worst first. */
   rows: asList(clientActivityRowShape),
-  /** How many clients were seen. */
+  /** How many clients were followed. */
   seen: asNumber,
+  /** Whether these are all that came. Null: the gateway is of a version that does not say. */
+  complete: asNullable(asBoolean),
 })
+
+// What an operator reads of them.
+const maxRows = 100
 
 /** What became of one client's requests. */
 export type ClientActivityView = Decoded<typeof clientActivityRowShape>
 
 /** Returns what clients did. Null: clients do not authenticate. */
 export const clientActivityView = ({ clients }: StatusReport): Decoded<typeof clientActivityShape> | null =>
-  clients && { rows: clients.rows.map(toRowView), seen: clients.seen }
+  clients && {
+    rows: clients.rows.slice(0, maxRows).map(toRowView),
+    seen: clients.rows.length,
+    complete: clients.isComplete,
+  }
 
 const toRowView = ({ client, counts, latency, lastAt, keyId }: ClientActivityRow): ClientActivityView => ({
   client,

@@ -21,6 +21,7 @@ test('/overview says what a client did, and by which key, and nothing of credent
   expect(statuses).toEqual([200, 200, 429, 401])
   await expect.poll(read).toEqual({
     seen: 1,
+    complete: true,
     rows: [
       {
         ...{ client: 'bank-a', requests: 3, limited: 1, rejected: 0, failed: 0, keyId: 'key' },

@@ -7,16 +7,24 @@ import { type Html, html } from '../html.ts'
 /** Renders which clients are affected: what became of the requests of each, of the last fifteen minutes. */
 export const clientActivitySection = ({ at, clients }: Overview): Html => {
   if (clients === null) return quietSection(name, heading, 'Nobody is asked who it is.')
-  const { rows, seen } = clients
+  const { rows } = clients
   if (rows.length === 0) return quietSection(name, heading, 'No client has sent a request in the last 15 minutes.')
   const affected = rows.filter(isAffected)
   const others = rows.filter((row) => !isAffected(row))
   const folded =
     others.length > 0 &&
-    html`<details id="clients-well"><summary>${formatCounted(others.length, 'client')}${affected.length > 0 && ' more'} without an error${seen > rows.length && `; ${formatCount(seen - rows.length)} more are not listed`}</summary>${clientsTable(at, 'clients-well-table', others)}</details>`
-  if (affected.length === 0)
-    return quietSection(name, heading, `No client had an error in the last 15 minutes.`, folded)
-  return htmlSection(name, heading, html`${clientsTable(at, 'clients-affected-table', affected)}${folded}`)
+    html`<details id="clients-well"><summary>${formatCounted(others.length, 'client')}${affected.length > 0 && ' more'} without an error</summary>${clientsTable(at, 'clients-well-table', others)}</details>`
+  const missing = missingText(clients)
+  const more = html`${folded}${missing !== null && html`<p class="age">${missing}</p>`}`
+  if (affected.length === 0) return quietSection(name, heading, `No client had an error in the last 15 minutes.`, more)
+  return htmlSection(name, heading, html`${clientsTable(at, 'clients-affected-table', affected)}${more}`)
+}
+
+/** Says how many clients are not listed; null: all are. */
+const missingText = ({ rows, seen, complete }: NonNullable<Overview['clients']>): string | null => {
+  if (complete === false)
+    return `More clients came than are followed, so some are missing: ${formatCount(seen)} are, and the first ${formatCount(rows.length)} listed.`
+  return seen > rows.length ? `${formatCount(seen - rows.length)} more are not listed.` : null
 }
 
 const [name, heading] = ['activity', 'By client']
