@@ -78,13 +78,17 @@ export class RateHistory {
     this.#count = count
   }
 
-  /** Starts to sample, every few seconds. */
-  async start(): Promise<void> {
+  /**
+   * Starts to sample, every few seconds. `dueAt`, on the monotonic clock, is when this sample is due: what it takes to
+   * count must not add up, since the charts are drawn by the number of steps.
+   */
+  async start(dueAt: number = now()): Promise<void> {
     const counted = await this.#count().catch(() => null)
     if (!this.#isOpen) return
     this.#samples =
       counted === null ? [] : [...this.#samples, this.#createSample(counted)].slice(-steps - 1).map(forgetOldTotals)
-    this.#stop = unrefTimeout(stepSeconds * 1000, () => void this.start())
+    const nextAt = Math.max(dueAt + stepSeconds * 1000, now())
+    this.#stop = unrefTimeout(nextAt - now(), () => void this.start(nextAt))
   }
 
   close(): void {

@@ -125,3 +125,17 @@ test('once closed, it leaves no timer behind, even when it is reading just then'
 
   expect(vi.getTimerCount()).toBe(0)
 })
+
+test('steps are as long as they are drawn, however long it takes to count', async () => {
+  const metrics = new RequestMetrics()
+  const history = new RateHistory(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 900))
+    return metrics.report
+  })
+  onTestFinished(() => history.close())
+
+  void history.start()
+  await vi.advanceTimersByTimeAsync(100_900)
+
+  expect(history.steps(id)).toHaveLength(20)
+})
