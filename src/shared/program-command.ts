@@ -33,7 +33,8 @@ export const programCommand = ({ node, main, path }: ProgramPaths = currentProgr
 }
 
 /** Tells whether a command changes what runs, unlike one that only shows more. */
-export const isMutatingCommand = (command: string): boolean => / endpoint (drain|ready) /.test(command)
+export const isMutatingCommand = (command: string): boolean =>
+  / (endpoint (drain|ready)|reload|rollback)( |$)/.test(command)
 
 /** Quotes a word for a shell. */
 export const shellQuote = (word: string): string =>

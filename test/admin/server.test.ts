@@ -59,6 +59,8 @@ describe('/status', () => {
       requests: 0,
       failures: 0,
       ejections: 0,
+      lastSuccess: null,
+      failingSince: null,
       ejectedForSeconds: null,
       latencyMs: null,
       drainUntil: null,

@@ -18,6 +18,8 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   requests: 0,
   failures: 0,
   ejections: 0,
+  lastSuccess: null,
+  failingSince: null,
   ejectedForSeconds: null,
   latencyMs: null,
   certificate: null,

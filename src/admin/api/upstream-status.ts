@@ -54,6 +54,10 @@ const endpointShape = asObject({
     }),
   ),
   ...asNumbers(emptyEndpointCounts),
+  /** When a request last succeeded. Null: none has. */
+  lastSuccess: asNullable(asText),
+  /** When the first request failed since then. Null: none has. */
+  failingSince: asNullable(asText),
   ejectedForSeconds: asNullable(asNumber),
   latencyMs: asNullable(asNumber),
   /** Null: it has presented none. */
@@ -72,6 +76,8 @@ const breakerShape = asObject({
   outageSince: asNullable(asText),
   /** The last failure of the upstream; null: the breaker is closed. */
   reason: asNullable(asText),
+  /** When requests test the upstream again; null: it is not open. */
+  nextTry: asNullable(asText),
 })
 
 /** The state of each endpoint of a side, and what holds for all of them. */
@@ -175,12 +181,14 @@ const breakerStatus = ({
   where,
   outageSince,
   lastFailure,
+  openForMs,
 }: NonNullable<SideReport['breaker']>): Decoded<typeof breakerShape> => ({
   state,
   since: formatTime(since),
   where,
   outageSince: outageSince === null ? null : formatTime(outageSince),
   reason: lastFailure === null ? null : lastFailurePhrase(lastFailure, lastFailure.endpoint),
+  nextTry: openForMs === null ? null : formatTime(epochMs() + openForMs),
 })
 
 const endpointStatus = (
@@ -189,6 +197,7 @@ const endpointStatus = (
   group: Group,
 ): EndpointStatus => {
   const { url, weight, inFlight, pending, state, lastProbe, counts, ejectedForMs, latencyMs, certificates } = endpoint
+  const { succeededAt, failingSince } = endpoint
   const override = overrides.get(toEndpointKey(group, url))
   const certificate = firstToExpire(certificates)
   return {
@@ -203,6 +212,8 @@ const endpointStatus = (
     lastProbe:
       lastProbe === null ? null : { ...lastProbe, at: formatTime(lastProbe.at), ok: lastProbe.reason === null },
     ...counts,
+    lastSuccess: succeededAt === null ? null : formatTime(succeededAt),
+    failingSince: failingSince === null ? null : formatTime(failingSince),
     ejectedForSeconds: ejectedForMs === null ? null : roundToTenths(ejectedForMs / 1000),
     latencyMs: latencyMs === null ? null : roundToTenths(latencyMs),
     certificate: certificate && certificateStatus(certificate),

@@ -8,7 +8,8 @@ import { clientErrorFindings } from './client-errors.ts'
 import { upstreamCertificateFindings } from './credentials.ts'
 import { createFinding, type Finding, lastFailurePhrase, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { groupOutage } from './outage.ts'
+import { groupOutage, nextTryDetails } from './outage.ts'
+import { ownerDetails } from './owner-details.ts'
 import { endpointFindings, getUpstreamErrors } from './upstreams.ts'
 
 /**
@@ -86,13 +87,14 @@ const outageFindings = (
     const { since, fact } = outage
     const begun = since === null ? '' : ` since ${formatTimeOfDay(since, seen.at)}`
     const cause = `no endpoint of ${name} serves${begun}${consequence}: ${fact}`
-    return [createFinding('critical', about, cause, { since, command })]
+    return [createFinding('critical', about, cause, { since, command, details: ownerDetails(endpoints) })]
   }
   if (breaker === null || breaker.state === 'closed') return []
   const { lastFailure } = breaker
   const why = lastFailure === null ? '' : `, because ${lastFailurePhrase(lastFailure, lastFailure.endpoint)}`
   const cause = `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}${consequence}${why}`
-  return [createFinding('critical', about, cause, { since: breaker.outageSince ?? breaker.since, command })]
+  const details = nextTryDetails(breaker, seen.at)
+  return [createFinding('critical', about, cause, { since: breaker.outageSince ?? breaker.since, command, details })]
 }
 
 const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: FindingInputs): readonly Finding[] => {

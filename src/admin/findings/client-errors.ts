@@ -1,5 +1,6 @@
 import type { Group } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { shellQuote } from '../../shared/program-command.ts'
 import { createFinding, type Finding } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -28,7 +29,7 @@ export const clientErrorFindings = (
     const others = sumResponses(active.filter((other) => other !== each))
     if (!isOutlier(own, others)) return []
     const cause = `${each.url} answers ${percent(own)} of its requests with a 4xx, the other endpoints of ${name} ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`
-    const command = `lender-gateway endpoint drain ${group} ${each.url}`
+    const command = `lender-gateway endpoint drain ${group} ${shellQuote(each.url)}`
     return [createFinding('warning', `upstreams.${group}`, cause, { command })]
   })
 }

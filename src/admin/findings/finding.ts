@@ -24,6 +24,8 @@ export const findingShape = asObject({
   severity: asWord<Severity>(),
   /** Its subject: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
   about: asText,
+  /** Of what else it is true: the other groups behind the same endpoint. Null: the gateway is of a version that does not say. */
+  alsoAbout: asNullable(asList(asText)),
   /** One sentence, without a full stop. Nothing in it is what a client wrote. */
   cause: asText,
   /**
@@ -50,10 +52,18 @@ export const createFinding = (
   severity: Severity,
   about: string,
   cause: string,
-  { since = null, command = null, details = [] }: FindingOptions = {},
-): Finding => ({ severity, about, cause, details, since: since === null ? null : formatTime(since), command })
+  { since = null, command = null, details = [], alsoAbout = [] }: FindingOptions = {},
+): Finding => ({
+  severity,
+  about,
+  alsoAbout,
+  cause,
+  details,
+  since: since === null ? null : formatTime(since),
+  command,
+})
 
-interface FindingOptions extends Partial<Pick<Finding, 'command' | 'details'>> {
+interface FindingOptions extends Partial<Pick<Finding, 'command' | 'details' | 'alsoAbout'>> {
   readonly since?: number | null
 }
 
@@ -115,8 +125,11 @@ export const unknownPlaces = 'where is not known, since the table is full'
 export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
   groupByKey(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
     const [first] = same as readonly [Finding, ...Finding[]]
-    const [, ...behind] = new Set(same.map(({ about }) => about.replace('upstreams.', '')))
-    return behind.length === 0 ? first : { ...first, cause: `${first.cause} (the same behind ${behind.join(', ')})` }
+    const [, ...alsoAbout] = new Set(same.map(({ about }) => about))
+    const behind = alsoAbout.map((about) => about.replace('upstreams.', ''))
+    return behind.length === 0
+      ? first
+      : { ...first, alsoAbout, cause: `${first.cause} (the same behind ${behind.join(', ')})` }
   })
 
 /** Groups by a key, in the order in which keys come. */
@@ -166,9 +179,12 @@ export const groupOfOperation = (id: NonNullable<ErrorCount['operation']>): Grou
   (allOperations.find((each) => each.id === id) as (typeof allOperations)[number]).group
 
 /** Formats the command that shows what stands in the way of an operation. */
-export const explainCommandLine = (id: NonNullable<ErrorCount['operation']>): string => {
+export const explainCommandLine = (
+  id: NonNullable<ErrorCount['operation']>,
+  { listen: { basePath } }: Pick<Config, 'listen'>,
+): string => {
   const { method, path } = allOperations.find((each) => each.id === id) as (typeof allOperations)[number]
-  return `lender-gateway explain ${method} ${path} --live`
+  return `lender-gateway explain ${method} ${shellQuote(basePath + path)} --live`
 }
 
 /** Completes the command of a finding, so that it runs in any folder of this machine. */

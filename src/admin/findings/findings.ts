@@ -4,7 +4,7 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { shellQuote } from '../../shared/program-command.ts'
-import { formatDuration } from '../../units.ts'
+import { formatDuration, formatSize } from '../../units.ts'
 import { candidateFindings } from './candidate-findings.ts'
 import { comparisonFindings } from './comparison-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
@@ -64,7 +64,7 @@ const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
     const isUnanswered = loadBalancerReasons.has(reason)
     const count = countPhrase(tally, isUnanswered ? 'refused' : `refused with ${failureTable[kind].status}`)
     const off = reason === 'proxy-header' && inputs.config.listen.proxyProtocol === null ? ', which is off' : ''
-    const cause = `${failureText(kind, reason)}${off}: ${count}${clientPhrase(kind, reason, inputs)}`
+    const cause = `${failureText(kind, reason)}${maxBodyPhrase(same, inputs)}${off}: ${count}${clientPhrase(kind, reason, inputs)}`
     const severity = isUnanswered && tally.lastMinute > 0 ? 'warning' : 'notice'
     const about = isUnanswered ? 'listen.proxyProtocol' : subjectOf(same)
     return [createFinding(severity, about, cause, { since: tally.firstAt, command: tailCommand })]
@@ -76,6 +76,15 @@ const loadBalancerReasons: ReadonlySet<ErrorCount['reason']> = new Set([
   'bad-proxy-header',
   'proxy-header-too-slow',
 ])
+
+/** Formats the limit that a body was larger than, where it was always the same. */
+const maxBodyPhrase = (same: readonly ErrorCount[], { config }: FindingInputs): string => {
+  if (same[0]?.kind !== 'content-too-large') return ''
+  const [limit, ...others] = new Set(
+    same.map(({ operation }) => (operation === null ? null : config.operations[operation].maxBody)),
+  )
+  return limit == null || others.length > 0 ? '' : ` (${formatSize(limit)})`
+}
 
 const isClientFault = (each: ErrorCount): boolean =>
   failureTable[each.kind].fault === 'client' && !isContractFailure(each)

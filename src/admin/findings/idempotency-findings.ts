@@ -33,7 +33,7 @@ const storeFindings = (
   const rejected = tallyRejected(report, 'idempotency-unavailable')
   const [first, ...others] = allOperations.filter(({ id }) => config.operations[id].idempotency !== null)
   if (first === undefined) return []
-  const command = explainCommandLine(first.id)
+  const command = explainCommandLine(first.id, config)
   const rejects = [first, ...others].some(({ id }) => policyOf(config, id)?.onStoreFailure === 'refuse')
   const severity = rejects ? 'critical' : 'warning'
   const then = rejects
@@ -67,7 +67,9 @@ const unknownFindings = (
   if (!isMany && at - oldestUnknown < oldUnknownMs) return []
   const cause = `the outcome of ${requestsPhrase(unknown)} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 until the upstream was asked and the key is forgotten`
   const severity = isMany ? 'warning' : 'notice'
-  return [createFinding(severity, 'idempotency', cause, { since: oldestUnknown, command: explainCommandLine(worst) })]
+  return [
+    createFinding(severity, 'idempotency', cause, { since: oldestUnknown, command: explainCommandLine(worst, config) }),
+  ]
 }
 
 const policyOf = ({ operations }: FindingInputs['config'], id: OperationId) => operations[id].idempotency

@@ -38,7 +38,7 @@ const limitKey = ({ reason, operation }: LimitError): string => {
 
 const isConcurrencyError = hasReason('limits-concurrency', 'upstream-concurrency', 'operation-concurrency')
 
-const rejectingLimitFindings = ({ report }: FindingInputs): readonly Finding[] =>
+const rejectingLimitFindings = ({ config, report }: FindingInputs): readonly Finding[] =>
   groupByKey(report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
     const key = limitKey(same[0] as LimitError)
     const state = report.limits.concurrency.find((each) => each.key === key)
@@ -46,7 +46,7 @@ const rejectingLimitFindings = ({ report }: FindingInputs): readonly Finding[] =
     const tally = tallyFailures(same)
     const is = state === undefined || state.inFlight >= state.limit ? 'is' : 'was'
     const cause = `${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`
-    const command = explainCommandLine((same[0] as LimitError).operation)
+    const command = explainCommandLine((same[0] as LimitError).operation, config)
     return createFinding(tally.lastMinute > 0 ? 'warning' : 'notice', key, cause, { since: tally.firstAt, command })
   })
 
@@ -61,7 +61,7 @@ const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
 }
 
 /** Finds groups whose endpoints have no room for more. */
-const fullEndpointFindings = ({ report }: FindingInputs): readonly Finding[] =>
+const fullEndpointFindings = ({ config, report }: FindingInputs): readonly Finding[] =>
   groupByKey(report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
     groupOfOperation(operation),
   ).map((same) => {
@@ -70,7 +70,7 @@ const fullEndpointFindings = ({ report }: FindingInputs): readonly Finding[] =>
     const tally = tallyFailures(same)
     const cause = `all places at the endpoints of ${group} are taken (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`
     const severity = tally.lastMinute > 0 ? 'warning' : 'notice'
-    const command = explainCommandLine(operation)
+    const command = explainCommandLine(operation, config)
     return createFinding(severity, `upstreams.${group}`, cause, { since: tally.firstAt, command })
   })
 

@@ -4,6 +4,7 @@ import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { allOperations, type Group } from '../../operations.ts'
 import { parseEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { shellQuote } from '../../shared/program-command.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
 import { formatTime } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
@@ -40,7 +41,7 @@ const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonl
       override === null
         ? 'the file refuses it (state: refuse)'
         : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}`
-    const command = explainCommandLine(id)
+    const command = explainCommandLine(id, config)
     return [createFinding(override === null ? 'notice' : 'warning', `operations.${id}`, `${who}${suffix}`, { command })]
   })
 
@@ -52,7 +53,7 @@ const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
     const cause = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}: it gets no new requests`
     return [
       createFinding('notice', `upstreams.${group}`, cause, {
-        command: `lender-gateway endpoint ready ${group} ${url}`,
+        command: `lender-gateway endpoint ready ${group} ${shellQuote(url)}`,
       }),
     ]
   })
@@ -81,7 +82,7 @@ const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
     const last = failing[0] === undefined ? '' : ` (${lastFailurePhrase(failing[0].lastFailure, failing[0].url)} last)`
     const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${requestsPhrase(all)} in the last minute`
     const severity = errors * 2 >= all ? 'critical' : 'warning'
-    return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id) })]
+    return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, inputs.config) })]
   })
 
 /** Lists the endpoints of the candidate of a group while clients are on it. */

@@ -5,6 +5,7 @@ import { reasonTable } from '../../failures/reasons.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { sideKey } from '../../sides.ts'
 import { findPrimaryClients, type PrimaryClients } from '../candidate-clients.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import {
@@ -19,6 +20,7 @@ import {
   wherePhrase,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
+import { ownerDetails } from './owner-details.ts'
 
 // What fits on one screen. The first ones say what is wrong.
 const maxEndpoints = 10
@@ -125,6 +127,7 @@ const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): F
     since,
     command,
     details: outageDetails(names, inputs),
+    alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
   })
 }
 
@@ -157,7 +160,7 @@ const failingOperations = (
 const isUpstreamFault = ({ kind }: FindingInputs['report']['recentErrors']['causes'][number]): boolean =>
   failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
-const outageDetails = (names: readonly Group[], { report }: FindingInputs): readonly string[] => {
+const outageDetails = (names: readonly Group[], { report, at }: FindingInputs): readonly string[] => {
   // Endpoints that several groups share are in the same state for each of them.
   const [group] = names as readonly [Group, ...Group[]]
   const { endpoints } = report.upstreams[group]
@@ -165,25 +168,37 @@ const outageDetails = (names: readonly Group[], { report }: FindingInputs): read
   return [
     ...endpoints.slice(0, maxEndpoints).map(endpointText),
     ...(more > 0 ? [`and ${more} more`] : []),
-    ...names.flatMap((each) => breakerText(each, report)),
+    ...names.flatMap((each) => breakerText(each, report, at)),
+    ...ownerDetails(endpoints.slice(0, maxEndpoints)),
   ]
 }
 
 const endpointText = (endpoint: EndpointReport): string => {
-  const { state, lastFailure: last, url } = endpoint
+  const { state, lastFailure: last, url, failuresInARow } = endpoint
   const { requests, failures: failed } = endpoint.counts
   const counts = requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since the gateway has known it`
-  if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + counts
-  const why = last === null || state.name === 'failing' ? '' : `; the last failure: ${lastFailurePhrase(last, url)}`
-  return stateText(endpoint) + why + counts
+  if (state.name === 'failing') return stateText(endpoint) + counts
+  const row = failuresInARow === 0 ? '' : `; no success since ${failuresPhrase(failuresInARow)}`
+  if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts
+  const why = last === null ? '' : `; the last failure: ${lastFailurePhrase(last, url)}`
+  return stateText(endpoint) + why + row + counts
 }
+
+const failuresPhrase = (count: number): string => `${count} failure${count === 1 ? '' : 's'}`
 
 const stateText = ({ url, state: { name, reason } }: EndpointReport): string =>
   `${url} is ${name}${reason === null ? '' : `: ${reason}`}`
 
-const breakerText = (group: Group, report: FindingInputs['report']): readonly string[] => {
+const breakerText = (group: Group, report: FindingInputs['report'], at: number): readonly string[] => {
   const { breaker } = report.upstreams[group]
   if (breaker === null || breaker.state === 'closed') return []
   const refused = tallyRejected(report, 'circuit-open', group)
-  return [`the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}${rejectedPhrase(refused)}`]
+  return [
+    `the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}${rejectedPhrase(refused)}`,
+    ...nextTryDetails(breaker, at),
+  ]
 }
+
+/** Says when an open breaker lets requests through to test its upstream; empty: it is not open. */
+export const nextTryDetails = ({ openForMs }: { readonly openForMs: number | null }, at: number): readonly string[] =>
+  openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} tries whether it is well`]

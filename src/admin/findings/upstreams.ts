@@ -24,7 +24,8 @@ import {
   wherePhrase,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { groupOutage, isServing, outageFindings } from './outage.ts'
+import { groupOutage, isServing, nextTryDetails, outageFindings } from './outage.ts'
+import { ownerDetails } from './owner-details.ts'
 
 // Fewer in a minute may be a hiccup of one connection, and are a warning.
 const minFailures = 3
@@ -88,7 +89,8 @@ const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: Fi
       : 'so only a few requests are sent, to find out whether it is well'
   const cause = `the circuit breaker of ${group} is ${state.state}${wherePhrase(state)}, ${does}${why === undefined ? '' : `, because ${why}`}${rejectedPhrase(tallyRejected(report, 'circuit-open', group))}`
   const since = state.outageSince ?? state.since
-  return [createFinding('critical', aboutOf(group), cause, { since, command: onlineCommand(inputs) })]
+  const details = nextTryDetails(state, inputs.at)
+  return [createFinding('critical', aboutOf(group), cause, { since, command: onlineCommand(inputs), details })]
 }
 
 /** Finds why an endpoint gets no requests, or fails, or is slow. `causes`: the recent errors of its group. */
@@ -127,7 +129,7 @@ export const endpointFindings = (
       createFinding(severity, about, cause + also, {
         since: each.failingSince ?? state.since ?? tally.firstAt,
         command,
-        details,
+        details: [...details, ...ownerDetails([each])],
       }),
       ...others,
     ]
@@ -140,7 +142,7 @@ export const endpointFindings = (
     createFinding('warning', about, cause, {
       since: each.failingSince ?? state.since,
       command,
-      details: others.map((one) => one.cause),
+      details: [...others.map((one) => one.cause), ...ownerDetails([each])],
     }),
   ]
 }

@@ -98,7 +98,10 @@ const renderCertificate = (certificate: EndpointStatus['certificate']): string =
   return daysLeft < 0 ? `, certificate EXPIRED ${notAfter}` : `, certificate EXPIRES ${notAfter}, ${daysLeft} days left`
 }
 
-const renderBreaker = ({ state, since, where, reason }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
+const renderBreaker = (
+  { state, since, where, reason, nextTry }: NonNullable<UpstreamStatus['breaker']>,
+  at: number,
+): string => {
   if (state === 'closed') return 'closed'
   const consequence =
     state === 'open'
@@ -106,7 +109,8 @@ const renderBreaker = ({ state, since, where, reason }: NonNullable<UpstreamStat
       : state === 'half-open'
         ? ': a few are sent, to see'
         : ''
-  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}${consequence}${reason === null ? '' : `; ${reason}`}`
+  const next = nextTry === null ? '' : `, tried again at ${formatTimeLeft(nextTry, at)}`
+  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}${consequence}${next}${reason === null ? '' : `; ${reason}`}`
 }
 
 const renderRetryBudget = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>

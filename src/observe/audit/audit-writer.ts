@@ -273,4 +273,6 @@ export class AuditWriter {
   }
 }
 
-const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** Formats an error for operators. Node names the system call last: that it was a write they know. */
+const message = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)

@@ -163,6 +163,7 @@ const mergeBreakers = (breakers: readonly BreakerReport[], fallback: BreakerRepo
       ? null
       : earliest(pluck(breakers, 'outageSince')),
     lastFailure: latestFailure(breakers),
+    openForMs: earliest(pluck(breakers, 'openForMs')),
   }
 }
 

@@ -87,6 +87,8 @@ export interface SideReport {
     readonly outageSince: number | null
     /** The last failure of the upstream. Null: it is closed. */
     readonly lastFailure: AttemptReport | null
+    /** For how long it stays open; of several workers, until the first one tries again. Null: it is not open. */
+    readonly openForMs: number | null
   } | null
   readonly endpoints: readonly EndpointReport[]
 }
@@ -184,12 +186,19 @@ const sideReport = ({ members, balance, breaker }: Upstream): SideReport => ({
   endpoints: members.map(endpointReport),
 })
 
-const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreaker): SideReport['breaker'] => ({
+const breakerReport = ({
+  state,
+  since,
+  outageSince,
+  lastFailure,
+  openForMs,
+}: CircuitBreaker): SideReport['breaker'] => ({
   state,
   since,
   where: null,
   outageSince,
   lastFailure: state === 'closed' ? null : (lastFailure?.report ?? null),
+  openForMs,
 })
 
 const endpointReport = ({

@@ -72,6 +72,11 @@ export class CircuitBreaker {
     return this.#outageSince
   }
 
+  /** For how many ms it stays open: the next request after that tests the upstream. Null: it is not open. */
+  get openForMs(): number | null {
+    return this.state === 'open' ? this.#nextAt - now() : null
+  }
+
   /**
    * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is
    * touched, its body included. It judges by the head of the response: a body that is cut short comes too late for it.

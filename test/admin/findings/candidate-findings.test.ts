@@ -65,7 +65,14 @@ test('one that drains is a notice', () => {
 })
 
 test('its breaker is a warning of its own', () => {
-  const breaker = { state: 'half-open', since, where: null, outageSince: since, lastFailure: null } as const
+  const breaker = {
+    state: 'half-open',
+    since,
+    where: null,
+    outageSince: since,
+    lastFailure: null,
+    openForMs: null,
+  } as const
 
   expect(found([{}], { breaker })).toEqual([
     ['warning', about, 'the circuit breaker of the candidate of risk is half-open'],
@@ -179,6 +186,7 @@ describe('with clients on it', () => {
         severity: 'warning',
         about,
         cause: text,
+        alsoAbout: [],
         details: [],
         since: expect.any(String),
         command: expect.stringMatching(/shift risk/),

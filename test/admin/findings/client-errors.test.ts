@@ -31,6 +31,7 @@ test('an endpoint that answers far more of its requests with a 4xx than the othe
       about: 'upstreams.risk',
       cause:
         'http://risk-1:8080 answers 96 % of its requests with a 4xx, the other endpoints of risk 2 % (of 120 and 1190 requests in the last 5 minutes): it may be another version, or stand at another path',
+      alsoAbout: [],
       details: [],
       since: null,
       command: 'lender-gateway endpoint drain risk http://risk-1:8080',

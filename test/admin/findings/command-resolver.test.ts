@@ -9,7 +9,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Finding } from '../../../src/admin/findings/finding.ts'
-import { programCommand, shellQuote } from '../../../src/shared/program-command.ts'
+import { isMutatingCommand, programCommand, shellQuote } from '../../../src/shared/program-command.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 
 const run = promisify(execFile)
@@ -75,6 +75,32 @@ test('a command that a finding gives reaches the gateway that gave it, on a port
 
   expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1 of risk takes requests /)
   expect((await found()).filter(({ cause }) => cause.includes(' drains '))).toEqual([])
+})
+
+test('a command names the endpoint and the operation as a shell and the gateway need it', async () => {
+  const endpoints = ["http://127.0.0.1:1/a;(b)&$HOME'", 'http://127.0.0.1:2']
+  const settings = { listen: { basePath: "/v1/it's" }, upstream: { endpoints } }
+  const live = await bootLiveGateway({ ...settings, operations: { 'market.insights': { state: 'refuse' } } })
+  const body = { group: 'risk', url: endpoints[0] }
+  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
+  const found = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const commandOf = (about: string): string => found.find((each) => each.about === about)?.command ?? 'false'
+
+  const ready = await inShell(commandOf('upstreams.risk'))
+  const explained = await inShell(commandOf('operations.market.insights')).catch(({ stdout }) => ({ stdout }))
+
+  expect(ready.stdout).toContain(`${endpoints[0]} of risk takes requests `)
+  expect(explained.stdout).toMatch(/state: refuse|refused-by-operator/)
+})
+
+test.each([
+  ['lender-gateway endpoint drain risk http://risk-a:8080 --config /etc/gateway.yaml', true],
+  ['/usr/bin/node /srv/main.ts reload --config /etc/gateway.yaml', true],
+  ['lender-gateway rollback', true],
+  ['lender-gateway check --online /etc/reload/gateway.yaml', false],
+  ['lender-gateway status', false],
+])('whether a command changes what runs: %s', (command, changes) => {
+  expect(isMutatingCommand(command)).toBe(changes)
 })
 
 test('a file is named by its place', async () => {

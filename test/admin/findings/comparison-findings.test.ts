@@ -59,6 +59,7 @@ test('too few equal answers are a warning, with what differs and without values'
       about: 'upstreams.market.candidate',
       cause:
         '5 % of the answers of the candidate differ from those of the primary (1 of 20 compared in the last 5 minutes): market.insights /grade differs in 1',
+      alsoAbout: [],
       details: [],
       since: '2026-11-23T10:04:00.000Z',
       command: 'lender-gateway shift report market',

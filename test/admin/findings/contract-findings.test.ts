@@ -50,6 +50,7 @@ test('responses that break the contract are named with their share, the endpoint
       about: 'operations.valuation.score',
       cause:
         '3 % of the responses of http://valuation-a:8080 break the contract since 10:04:00 (3 of 100 in the last 5 minutes): /grade enum',
+      alsoAbout: [],
       details: [],
       since: '2026-11-23T10:04:00.000Z',
       command: 'lender-gateway contract report',

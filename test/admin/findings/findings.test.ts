@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import { ownerDetails } from '../../../src/admin/findings/owner-details.ts'
+import type { FailureReason } from '../../../src/failures/reasons.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations, type OperationId } from '../../../src/operations.ts'
@@ -46,6 +48,7 @@ test('spans that are lost are worth knowing, with why and since when, where ther
       about: 'tracing',
       cause:
         'spans are lost: http://collector:4318 does not take them (ECONNREFUSED); requests are served all the same',
+      alsoAbout: [],
       details: [],
       since: '2026-11-21T02:03:00.000Z',
       command: null,
@@ -88,6 +91,7 @@ describe('an endpoint', () => {
         severity: 'critical',
         about: 'upstreams.risk',
         cause: `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
+        alsoAbout: [],
         details: [],
         since: '2026-11-21T02:03:00.000Z',
         command: 'lender-gateway check --online gateway.yaml',
@@ -287,6 +291,7 @@ describe('an endpoint', () => {
     expect(found({ causes: [late('headers-timeout'), late('deadline-exceeded')] })).toMatchObject([
       {
         cause: `${risk} did not answer within timeouts.headers (15s): 12 requests failed in the last minute`,
+        alsoAbout: [],
         details: [
           `${risk}: there was no answer within the deadline of the operation (30s): 12 requests failed in the last minute`,
         ],
@@ -310,11 +315,21 @@ describe('an endpoint', () => {
   })
 })
 
+const by = (reason: FailureReason) => ({ ...refusedAt(at - 80), reason })
+const ownError = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
+
 describe('a group', () => {
   const dead = (more: Parameters<typeof endpoint>[0] = {}) =>
     endpoint({ ...failing(at - 2000), lastFailure: refusedAt(at - 80), ...more })
   const tripped = (state: 'open' | 'half-open') =>
-    ({ state, since: at - 700, where: null, outageSince: at - 1800, lastFailure: refusedAt(at - 80) }) as const
+    ({
+      state,
+      since: at - 700,
+      where: null,
+      outageSince: at - 1800,
+      lastFailure: refusedAt(at - 80),
+      openForMs: state === 'open' ? 4000 : null,
+    }) as const
 
   test('of which no endpoint serves is one finding, since the first failure, with its endpoints below it', () => {
     const refused = cause({ kind: 'circuit-open', reason: 'breaker-open', endpoint: null, lastMinute: 40 })
@@ -325,9 +340,12 @@ describe('a group', () => {
         severity: 'critical',
         about: 'upstreams.risk',
         cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
+        alsoAbout: [],
         details: [
           `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since the gateway has known it`,
           'the circuit breaker of risk is open: 40 requests were refused in the last minute',
+          'the first request after 02:04:04 tries whether it is well',
+          `for the owner of ${risk} to mend: it is asked as it was when it last answered well`,
         ],
         since: '2026-11-21T02:03:58.000Z',
         command: 'lender-gateway check --online gateway.yaml',
@@ -401,9 +419,51 @@ describe('a group', () => {
 
     expect(found({ upstreams: risky })).toMatchObject([
       {
+        about: 'upstreams.risk',
+        alsoAbout: ['upstreams.market'],
         cause: `no endpoint of risk and market serves since 02:03:58: ECONNREFUSED at ${risk}`,
         since: '2026-11-21T02:03:58.000Z',
       },
+    ])
+  })
+
+  test('of which an endpoint is down or ejected says how many have failed there in a row', () => {
+    const out = { name: 'down', since: at - 100, reason: 'answered 503' } as const
+    const endpoints = [
+      dead({ state: out, failuresInARow: 4 }),
+      dead({ url: 'http://b', state: out, failuresInARow: 0 }),
+    ]
+    const [details] = found({ upstreams: { risk: { endpoints } } }).map((each) => each.details)
+
+    expect(details?.[0]).toMatch(/; no success since 4 failures; 9 of 40 requests/)
+    expect(details?.[1]).not.toContain('no success since')
+  })
+
+  test.each([
+    ['refuses, and answered before', {}, 'is asked as it was when it last answered well'],
+    ['refuses, and never answered', { succeededAt: null }, null],
+    [
+      'answers with an error of its own',
+      { succeededAt: null, lastFailure: ownError },
+      'answers, with an error of its own',
+    ],
+    [
+      'shows an expired certificate',
+      { succeededAt: null, lastFailure: by('certificate-expired') },
+      'shows this certificate itself',
+    ],
+    ['has a name that is gone', { lastFailure: by('name-not-found') }, null],
+    ['has no route to it', { lastFailure: by('unreachable') }, null],
+    ['has failed, and is well', { failingSince: null }, null],
+  ] as const)('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
+    const details = ownerDetails([dead(more)])
+
+    expect(details).toEqual(how === null ? [] : [`for the owner of ${risk} to mend: it ${how}`])
+  })
+
+  test('names together the endpoints that are known in the same way to be for their owners to mend', () => {
+    expect(ownerDetails([dead(), dead({ url: 'http://b' })])).toEqual([
+      `for the owner of ${risk} and http://b to mend: each is asked as it was when it last answered well`,
     ])
   })
 
@@ -616,6 +676,19 @@ describe('the event loop', () => {
   })
 })
 
+test('a body that is too large is named with the limit, where that is one', () => {
+  const tooLarge = (operation: OperationId) =>
+    cause({ kind: 'content-too-large', reason: 'body-too-large-declared', endpoint: null, operation })
+  const settings = { operations: { 'inventory.sync': { maxBody: '1KiB' }, 'valuation.score': { maxBody: '2KiB' } } }
+
+  expect(causes({ settings, causes: [tooLarge('inventory.sync')] })).toEqual([
+    'the body says that it is larger than maxBody (1KiB): 12 requests were refused with 413 in the last minute',
+  ])
+  expect(causes({ settings, causes: [tooLarge('inventory.sync'), tooLarge('valuation.score')] })[0]).toMatch(
+    /larger than maxBody: 24 requests/,
+  )
+})
+
 test('an edit that was rejected is named with the place and the problem', () => {
   const problem = {
     file: 'gateway.yaml',
@@ -635,6 +708,7 @@ test('an edit that was rejected is named with the place and the problem', () => 
       about: 'config',
       cause:
         'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
+      alsoAbout: [],
       details: [],
       since: '2026-11-21T02:04:00.000Z',
       command: 'lender-gateway check gateway.yaml',
@@ -672,7 +746,7 @@ describe('the audit log', () => {
     chain: '',
     count: 1,
     hash: '',
-    reason: 'ENOSPC: no space left on device, write',
+    reason: 'ENOSPC: no space left on device',
     since: at,
     waitingBytes: 0,
     lost: 0,

@@ -23,6 +23,8 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   requests: 18_340,
   failures: 2,
   ejections: 0,
+  lastSuccess: before(1),
+  failingSince: null,
   ejectedForSeconds: null,
   latencyMs: 31.5,
   certificate: null,
@@ -36,7 +38,7 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
 const upstream = (endpoints: readonly EndpointView[], more: Partial<UpstreamView> = {}): UpstreamView => ({
   inFlight: 2,
   balance: 'p2c',
-  breaker: { state: 'closed', since: before(9000), where: null, outageSince: null, reason: null },
+  breaker: { state: 'closed', since: before(9000), where: null, outageSince: null, reason: null, nextTry: null },
   retryBudget: { left: 10 },
   candidate: null,
   endpoints: [...endpoints],
@@ -133,6 +135,8 @@ export const fixture: Overview = {
             inFlight: 0,
             failures: 212,
             latencyMs: null,
+            lastSuccess: before(390),
+            failingSince: before(380),
             lastProbe: { at: before(2), latencyMs: 0.4, status: null, reason: 'connection refused', ok: false },
           }),
           endpoint('http://risk-b.internal:8080', {
@@ -150,6 +154,7 @@ export const fixture: Overview = {
             where: 'in 1 of 2 workers',
             outageSince: null,
             reason: 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED)',
+            nextTry: before(-4),
           },
           retryBudget: { left: 0 },
         },
@@ -285,6 +290,7 @@ export const fixture: Overview = {
         severity: 'critical',
         about: 'upstreams.risk',
         cause: 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 212 requests failed in the last minute',
+        alsoAbout: [],
         details: ['http://risk-a.internal:8080 is down: connection refused'],
         since: before(380),
         command: 'lender-gateway explain POST /risk/asset-valuation',
@@ -293,6 +299,7 @@ export const fixture: Overview = {
         severity: 'warning',
         about: 'config',
         cause: 'the file was refused and is not what runs: gateway.yaml:14:7 upstreams.risk.endpoints is not a list',
+        alsoAbout: [],
         details: [],
         since: before(130),
         command: 'lender-gateway check',
@@ -301,6 +308,7 @@ export const fixture: Overview = {
         severity: 'notice',
         about: 'operations.inventory.sync',
         cause: 'an operator has it refused',
+        alsoAbout: [],
         details: [],
         since: null,
         command: null,
@@ -396,6 +404,7 @@ export const fixture: Overview = {
   ],
   clients: {
     seen: 3,
+    complete: true,
     rows: [
       {
         ...{ client: '<b>bank-b</b>', requests: 120, limited: 4, rejected: 2, failed: 30, p50: 12.5, p99: 950 },

@@ -38,7 +38,7 @@ const full = {
       ...upstreamStatusWith(
         endpointStatusWith('http://a', { since, reason: 'r', certificate, drainUntil: since, readyUntil: since }),
       ),
-      breaker: { state: 'open', since, where: 'w', outageSince: since, reason: 'r' },
+      breaker: { state: 'open', since, where: 'w', outageSince: since, reason: 'r', nextTry: since },
       retryBudget: { left: 2 },
     },
   },

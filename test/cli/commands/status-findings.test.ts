@@ -6,6 +6,7 @@ const found = {
   about: 'upstreams.risk',
   cause: 'http://risk-a:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute',
   details: [] as readonly string[],
+  alsoAbout: [] as readonly string[],
   since: '2026-11-21T02:04:00.000Z',
   command: 'lender-gateway check --online',
 }

@@ -63,7 +63,7 @@ test('below the endpoints of a group stands its circuit breaker and retry budget
   const { out } = await runStatus({
     ...healthyStatus,
     upstreams: {
-      risk: { ...risk, breaker: { state: 'open', since }, retryBudget: { left: 0 } },
+      risk: { ...risk, breaker: { state: 'open', since, nextTry: '2026-11-21T02:05:03Z' }, retryBudget: { left: 0 } },
       market: { ...risk, breaker: { state: 'half-open', since }, retryBudget: { left: 13 } },
       leads: { ...upstreamStatusWith(), breaker: { state: 'closed', since } },
     },
@@ -72,7 +72,7 @@ test('below the endpoints of a group stands its circuit breaker and retry budget
   expect(out).toContain(`group   endpoint         weight  in flight  state
 risk    http://a         100     0          up
         http://b         100     0          up
-        circuit breaker                     OPEN since 2026-11-21T02:04:11Z, 48s ago: nothing is sent
+        circuit breaker                     OPEN since 2026-11-21T02:04:11Z, 48s ago: nothing is sent, tried again at 2026-11-21T02:05:03Z, 3s left
         retry budget                        USED UP: nothing is retried
 market  http://a         100     0          up
         http://b         100     0          up
@@ -87,7 +87,7 @@ test('the candidate of a group stands below it, with its own breaker', async () 
   const { inFlight, balance, endpoints } = upstreamStatusWith(
     endpointStatusWith('http://b', { state: 'down', since, reason: 'it hangs' }),
   )
-  const breaker = { state: 'open', since, where: null, outageSince: null, reason: null } as const
+  const breaker = { state: 'open', since, where: null, outageSince: null, reason: null, nextTry: null } as const
   const counts = createShadowCounts()
   const shadow = {
     ...{ sent: 1204, underWay: 3, pairs: 1190, repeated: 0 },

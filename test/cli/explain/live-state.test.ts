@@ -137,7 +137,15 @@ describe('explain --live', () => {
         traceId: null,
       },
     }
-    const finding = { severity: evil, about: 'upstreams.market', cause: evil, details: [], since: evil, command: evil }
+    const finding = {
+      severity: evil,
+      about: 'upstreams.market',
+      cause: evil,
+      details: [],
+      alsoAbout: [],
+      since: evil,
+      command: evil,
+    }
     const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))
     const admin = await scriptedAdmin(
       jsonResponse({ ...healthyStatus, upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 }),

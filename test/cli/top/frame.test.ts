@@ -38,11 +38,20 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
         severity: 'critical',
         about: 'upstreams.risk',
         cause: 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute',
+        alsoAbout: [],
         details: [],
         since: '2026-11-21T02:04:00.000Z',
         command: 'lender-gateway explain POST /risk/asset-valuation',
       },
-      { severity: 'warning', about: 'redis', cause: 'Redis does not answer', details: [], since: null, command: null },
+      {
+        severity: 'warning',
+        about: 'redis',
+        cause: 'Redis does not answer',
+        details: [],
+        alsoAbout: [],
+        since: null,
+        command: null,
+      },
     ],
     upstreams: {
       valuation: upstreamStatusWith(endpointStatusWith('sandbox', { sandbox: true })),
@@ -109,7 +118,15 @@ describe('a frame', () => {
 
   test('leaves room for the nine operations, however many findings there are', () => {
     const findings = Array.from({ length: 50 }, (_, n) => ({
-      ...{ severity: 'warning' as const, about: `x${n}`, cause: 'something', details: [], since: null, command: null },
+      ...{
+        severity: 'warning' as const,
+        about: `x${n}`,
+        cause: 'something',
+        details: [],
+        alsoAbout: [],
+        since: null,
+        command: null,
+      },
     }))
 
     const lines = screen(viewWith({ overview: overviewWith({ findings }) }), capsWith(80, 24))

@@ -56,7 +56,7 @@ test('a full disk is reported once, and when there is room again all that waited
   output.room = Number.POSITIVE_INFINITY
   await pass(12_000)
 
-  expect(failing).toMatchObject({ reason: 'ENOSPC: no space left on device, write', count: 1, lost: 0 })
+  expect(failing).toMatchObject({ reason: 'ENOSPC: no space left on device', count: 1, lost: 0 })
   expect(writer.state).toMatchObject({ reason: null, count: 3, waitingBytes: 0 })
   expect(changes).toEqual([true, false])
   expect(verified([output.text])).toMatchObject({ findings: [], chains: [{ lines: 3 }] })

@@ -104,6 +104,7 @@ const anyWorker: fc.Arbitrary<StatusReport> = fc
         where: fc.constant(null),
         outageSince: fc.constant(null),
         lastFailure: fc.constant(null),
+        openForMs: fc.option(anyCount),
       }),
     ),
     retryBudget: fc.option(fc.record({ left: anyCount })),
@@ -115,7 +116,7 @@ const anyWorker: fc.Arbitrary<StatusReport> = fc
 
 const primary = report(
   upstream({
-    breaker: { state: 'closed', since: 1, where: null, outageSince: null, lastFailure: null },
+    breaker: { state: 'closed', since: 1, where: null, outageSince: null, lastFailure: null, openForMs: null },
     retryBudget: { left: 3 },
     endpoints: [endpoint(), endpoint({ url: 'http://b' })],
   }),
@@ -330,12 +331,13 @@ describe('of a group', () => {
   const breaker = (state: 'open' | 'half-open' | 'closed', since: number, outageSince: number | null = null) => ({
     ...{ state, since, where: null, outageSince },
     lastFailure: state === 'closed' ? null : failure,
+    openForMs: state === 'open' ? since * 100 : null,
   })
   const failure = { at: 1, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null } as const
 
   test.each([
     ['closed in all', [breaker('closed', 3), breaker('closed', 2)], breaker('closed', 2)],
-    ['open in all', [breaker('open', 3), breaker('open', 9)], breaker('open', 3)],
+    ['open in all', [breaker('open', 3), breaker('open', 9)], breaker('open', 3)], // the first tries again first
     [
       'open in one',
       [breaker('closed', 1), breaker('open', 9), breaker('half-open', 2)],

@@ -64,6 +64,16 @@ const opened = async (more: Partial<CircuitBreakerConfig> = {}): Promise<Rig> =>
   return rig
 }
 
+test('it says for how long it stays open', async () => {
+  const { breaker } = await opened()
+  const before = breaker.openForMs
+  vi.advanceTimersByTime(2000)
+
+  expect([new Rig().breaker.openForMs, before, breaker.openForMs]).toEqual([null, 5000, 3000])
+  vi.advanceTimersByTime(3000)
+  expect([breaker.state, breaker.openForMs]).toEqual(['half-open', null])
+})
+
 describe('closed', () => {
   test('it passes responses and failures on as they are', async () => {
     const rig = new Rig()

@@ -41,6 +41,6 @@ export const findings = () =>
     [...document.querySelectorAll('#findings [data-about]')].map((found) => {
       const { about = '', severity = '' } = found instanceof HTMLElement ? found.dataset : {}
       const words = `${severity} ${about} ${found.querySelector('.words')?.textContent}`
-      return [words.replaceAll(/(?<= )\d+(?= )|\d{4}-\d\d-\d\dT[\d:.]+Z/g, ''), words]
+      return [words.replaceAll(/(?<= )\d+(?= )|\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d/g, ''), words]
     }),
   )
