@@ -15,6 +15,7 @@ import {
   type Decoded,
 } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
+import { findPrimaryClients } from '../candidate-clients.ts'
 import { endpointRateShape } from '../endpoint-rates.ts'
 import { createFinding } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
@@ -49,7 +50,7 @@ const operationShape = asObject({
   path: asText,
   /**
    * Whether every request of the last ten seconds that was let in has failed; without requests, whether no endpoint of
-   * its group serves.
+   * its group serves, unless every client is on the candidate.
    */
   failing: asBoolean,
   /** The end of an operator's override; null: the configuration's state holds. */
@@ -157,7 +158,7 @@ const toOperationView = (
   { id, group, method, path }: Operation,
   { operations }: Status,
   report: StatusReport,
-  { history, reloader: { config } }: AdminContext,
+  { history, reloader: { config }, overrides }: AdminContext,
 ): OperationView => {
   const { requestMetrics } = report
   const { state, until, orderedBy, orderedAt } = operations[id] ?? notOrdered
@@ -165,7 +166,10 @@ const toOperationView = (
   return {
     ...{ id, group, method, path, state, until, orderedBy, orderedAt },
     failing:
-      pace !== null && pace.perSecond > 0 ? everyRequestFails(pace) : groupOutage(group, { report, config }) !== null,
+      pace !== null && pace.perSecond > 0
+        ? everyRequestFails(pace)
+        : groupOutage(group, { report, config }) !== null &&
+          findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group)) !== 'none',
     pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
     history: requestMetrics && toHistoryView(history, id),
   }

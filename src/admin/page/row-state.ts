@@ -15,7 +15,9 @@ export interface RowFacts {
   readonly partly?: string | null
   /** How many requests came of late, or how many a second; null: nothing is counted. */
   readonly requests?: RecentRequests | null
-  /** Whether it is known to work though no request came of late: a probe went well, or the last request did. */
+  /** In a few words, why nothing may come to it: what it is called instead of `untried`; null: nothing is known. */
+  readonly doubt?: string | null
+  /** Whether something shows that it works: a probe, or the last request; by default, that requests came of late. */
   readonly isProven?: boolean
   /** The worst of the findings about it; null: there is none. */
   readonly finding?: Severity | null
@@ -44,7 +46,8 @@ const epsilon = 1e-6
  * shows that it works, and nothing that it does not.
  */
 export const toRowState = (facts: RowFacts): RowState => {
-  const { well, untried = 'idle', takenOut, dead, partly, requests, isProven = false, finding } = facts
+  const { well, untried = 'idle', doubt, takenOut, dead, partly, requests, finding } = facts
+  const { isProven = (requests?.all ?? 0) > 0 } = facts
   if (takenOut != null) return { tone: 'off', words: takenOut }
   if (dead != null) return { tone: 'bad', words: dead }
   const failures = requests == null ? null : failureState(requests)
@@ -53,7 +56,8 @@ export const toRowState = (facts: RowFacts): RowState => {
   if (partly != null) return { tone: 'warning', words: partly }
   if (failures !== null) return failures
   if (finding === 'warning') return { tone: 'warning', words: 'warning' }
-  return isProven || (requests?.all ?? 0) > 0 ? { tone: 'good', words: well } : { tone: 'off', words: untried }
+  if (isProven) return { tone: 'good', words: well }
+  return doubt == null ? { tone: 'off', words: untried } : { tone: 'warning', words: doubt }
 }
 
 /** Tells whether a row stays when only problems are shown. */
@@ -79,12 +83,14 @@ const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, not
 interface NamedFinding {
   readonly severity: Severity
   readonly about: string
+  readonly alsoAbout: readonly string[] | null
   readonly cause: string
   readonly details: readonly string[]
 }
 
 /**
- * Finds the worst severity of the findings about a key of the file; of those that name an endpoint, where one is given.
+ * Finds the worst severity of the findings about a key of the file, or a key below it; of those that name an endpoint,
+ * where one is given. The candidate of a group is a thing of its own.
  */
 export const worstFinding = (
   findings: readonly NamedFinding[],
@@ -94,10 +100,19 @@ export const worstFinding = (
   // A URL may be the beginning of another one.
   const named = endpoint === null ? null : new RegExp(`${escapePattern(endpoint)}(?![\\w/-]|[.:]\\w)`)
   return findings
-    .filter((each) => each.about === about)
+    .filter((each) => [each.about, ...(each.alsoAbout ?? [])].some((key) => isWithin(key, about)))
     .filter(({ cause, details }) => named === null || [cause, ...details].some((text) => named.test(text)))
     .map(({ severity }) => severity)
-    .reduce<Severity | null>((worst, each) => (worst === null || ranks[each] < ranks[worst] ? each : worst), null)
+    .reduce<Severity | null>(worseSeverity, null)
 }
+
+/** Returns the worse of two severities; null: there is none. */
+export const worseSeverity = (one: Severity | null, other: Severity | null): Severity | null => {
+  if (one === null || other === null) return one ?? other
+  return ranks[other] < ranks[one] ? other : one
+}
+
+const isWithin = (key: string, about: string): boolean =>
+  key === about || (key.startsWith(`${about}.`) && !key.startsWith(`${about}.candidate`))
 
 const escapePattern = (text: string): string => text.replaceAll(/[^\w]/g, '\\$&')

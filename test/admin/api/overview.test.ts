@@ -71,6 +71,19 @@ test('an operation whose every request fails does so, by what it did of late or 
   }
 })
 
+test('an operation does not fail with its primary where every client is on the candidate', async () => {
+  const { url } = await openHttpUpstream()
+  const candidate = { endpoints: [url], share: '100%' }
+  const risk = { endpoints: [dead], healthCheck: { path: '/', interval: '100ms', unhealthyAfter: 1 }, candidate }
+  const { admin } = await bootLiveGateway({ upstreams: { risk } })
+  const overview = async () => (await fetchAdmin(`${admin}/overview`)).body
+  await expect.poll(async () => JSON.stringify((await overview()).status)).toContain('every client is on the candidate')
+
+  const operations = Object.values((await overview()).operations ?? {}) as readonly { readonly failing: boolean }[]
+
+  expect(operations.filter(({ failing }) => failing)).toEqual([])
+})
+
 test('without metrics there are no rates, and all the rest', async () => {
   const { url, admin } = await bootLiveGateway({ upstream: dead, metrics: 'none' })
   await fetch(`${url}/market/insights`)

@@ -96,7 +96,7 @@ test('the title and the head say which gateway it is, in the colour that the fil
 test('findings are grouped by what is broken, the worst first, and how many there are of each severity stands above', () => {
   const finding = (severity: Severity, about: string, cause: string): Finding => ({
     ...{ severity, about, cause },
-    ...{ details: [], since: null, command: null },
+    ...{ details: [], alsoAbout: [], since: null, command: null },
   })
   const findings = [
     finding('critical', 'upstreams.risk', 'the breaker is open'),
@@ -134,7 +134,7 @@ test('a gateway of which requests fail does not say in green that it serves', ()
   const summary = (status: Partial<Overview['status']>): string => part('summary', status)
 
   expect(summary({ findings: [] })).toContain('● serving , ready')
-  expect(summary({})).toContain('○ serving , ready')
+  expect(summary({})).toContain('▲ serving , but 1 critical')
   expect(summary({ findings: [], notReady: 'audit-unavailable' })).toContain('■ not ready: audit-unavailable')
   expect(summary({ findings: [], state: 'not serving', notReady: 'no-worker' })).toContain('■ not serving')
   expect(summary({ findings: [], state: 'draining', notReady: 'draining' })).toContain('▲ draining')
@@ -147,10 +147,160 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
   expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2×')
   expect(upstreams).toContain('○ draining by oncall-anna until 02:25:47')
   expect(upstreams).toContain(
-    'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
+    'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), tried again at 02:14:11 , no retries left',
   )
   expect(render()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
   expect(render()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
+})
+
+describe('an endpoint and its group', () => {
+  type UpstreamView = Overview['status']['upstreams'][string]
+  type EndpointView = UpstreamView['endpoints'][number]
+  const url = 'http://leads-a.internal:8080'
+  const nextUrl = 'http://leads-next.internal:8080'
+  const leads = fixture.status.upstreams.leads as UpstreamView
+  const ago = (seconds: number): string => new Date(Date.parse(fixture.at) - seconds * 1000).toISOString()
+
+  interface Case {
+    readonly endpoint?: Partial<EndpointView>
+    readonly findings?: readonly Finding[]
+    /** Requests that ended, and failures, a second. */
+    readonly pace?: readonly [all: number, failed: number]
+  }
+
+  /** Says how the group, its endpoint, its candidate and the endpoint of that go. */
+  const states = ({ endpoint = {}, findings = [], pace }: Case): readonly string[] => {
+    const [first] = leads.endpoints
+    const endpoints = [{ ...(first as EndpointView), url, ...endpoint }]
+    const endpointRates = [
+      ...(pace === undefined
+        ? []
+        : [
+            {
+              ...{ group: 'leads' as const, side: 'primary' as const, url, share: 1 },
+              ...{ perSecond: pace[0], errorsPerSecond: pace[1] },
+            },
+          ]),
+    ]
+    const html = pageSections
+      .upstreams({
+        ...fixture,
+        endpointRates,
+        status: { ...fixture.status, findings: [...findings], upstreams: { leads: { ...leads, endpoints } } },
+      })
+      .toString()
+    return [...html.matchAll(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/g)].map(([mark]) =>
+      visibleText(mark).trim().replaceAll(/ +/g, ' '),
+    )
+  }
+
+  const finding = (severity: Severity, about: string, cause: string, alsoAbout: readonly string[] = []): Finding => ({
+    ...{ severity, about, alsoAbout, cause },
+    ...{ details: [], since: null, command: null },
+  })
+
+  test('are well by the last request, or by a probe', () => {
+    const well = ['● 1 of 1 up', '● up', '● 1 of 1 up', '● up']
+    const probe = { at: ago(1), latencyMs: 2, status: 200, reason: null, ok: true }
+
+    expect(states({})).toEqual(well)
+    expect(states({ pace: [5, 0] })).toEqual(well)
+    expect(states({ endpoint: { requests: 0, lastSuccess: null, lastProbe: probe } })).toEqual(well)
+  })
+
+  test.each<[string, Case, string, string]>([
+    ['whose last request failed, long ago', { endpoint: { failingSince: ago(60) } }, '○ 1 of 1 up', '○ failed last'],
+    [
+      'whose last request failed, while its probes go well',
+      {
+        endpoint: {
+          ...{ failingSince: ago(60), failures: 3 },
+          lastProbe: { at: ago(1), latencyMs: 2, status: 200, reason: null, ok: true },
+        },
+      },
+      '○ 1 of 1 up',
+      '○ failed last',
+    ],
+    ['that clients give up on', { endpoint: { lastSuccess: ago(90) }, pace: [2, 0] }, '▲ 1 of 1 up', '▲ no success'],
+    [
+      'that clients have given up on from the first',
+      { endpoint: { requests: 3, failures: 0, lastSuccess: null } },
+      '○ 1 of 1 up',
+      '○ no success yet',
+    ],
+    [
+      'whose probe fails, though it is not down yet',
+      { endpoint: { lastProbe: { at: ago(1), latencyMs: 2, status: null, reason: 'answered 503', ok: false } } },
+      '▲ 1 of 1 up',
+      '▲ probe fails',
+    ],
+    ['that fails some requests', { pace: [10, 3] }, '▲ 1 of 1 up', '▲ 30 % fail'],
+    ['that fails them all', { pace: [10, 10] }, '■ 0 of 1 up', '■ fails'],
+    [
+      'that a finding about another group names as well',
+      { findings: [finding('critical', 'upstreams.risk', `${url} has expired`, ['upstreams.leads'])] },
+      '■ 0 of 1 up',
+      '■ critical',
+    ],
+  ])('one %s is not well, nor is its group', (_, given, group, endpoint) => {
+    expect(states(given).slice(0, 2)).toEqual([group, endpoint])
+  })
+
+  test('on the side of the candidate are not well by its findings, and no worse by those of the primary', () => {
+    const cause = `the certificate of ${nextUrl} has expired`
+
+    expect(states({ findings: [finding('critical', 'upstreams.leads.candidate', cause)] })).toEqual([
+      ...['● 1 of 1 up', '● up'],
+      ...['■ 0 of 1 up', '■ critical'],
+    ])
+    expect(states({ findings: [finding('warning', 'upstreams.leads', cause)] }).slice(2)).toEqual([
+      '● 1 of 1 up',
+      '● up',
+    ])
+  })
+})
+
+describe('an operation', () => {
+  const finding = (severity: Severity, about: string): Finding => ({
+    ...{ severity, about, alsoAbout: [], cause: 'a cause' },
+    ...{ details: [], since: null, command: null },
+  })
+  /** Says how an operation goes that serves, and one that nothing comes to. */
+  const states = (...findings: readonly Finding[]): readonly string[] =>
+    ['market.insights', 'leads.pipeline'].map((id) => {
+      const html = pageSections.operations({ ...fixture, status: { ...fixture.status, findings } }).toString()
+      const row = html.slice(html.indexOf(`id="operation-${id}"`))
+      return visibleText(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/.exec(row)?.[0] ?? '').trim()
+    })
+
+  test('is doubtful where its upstream or its candidate is critical, whatever else is said of it', () => {
+    const notice = finding('notice', 'operations.market.insights')
+
+    expect(states(notice)).toEqual(['● serves', '○ idle'])
+    expect(states(notice, finding('critical', 'upstreams.market'))).toEqual(['▲ warning', '○ idle'])
+    expect(states(finding('critical', 'upstreams.leads.candidate'))).toEqual(['● serves', '▲ warning'])
+    expect(states(finding('warning', 'operations.market.insights.concurrency'))).toEqual(['▲ warning', '○ idle'])
+  })
+
+  test('that nothing comes to is not simply idle while the gateway itself may be why', () => {
+    for (const found of [
+      finding('critical', 'process'),
+      finding('critical', 'audit'),
+      finding('warning', 'listen.proxyProtocol'),
+    ])
+      expect(states(found)).toEqual(['● serves', '▲ idle: see above'])
+    for (const found of [finding('warning', 'config'), finding('critical', 'admin.tls')])
+      expect(states(found)).toEqual(['● serves', '○ idle'])
+  })
+})
+
+test('what counts in memory as configured, and what was not asked yet, is neither good nor wrong', () => {
+  const { limits, tokens } = fixture.status
+  const rate = { ...(limits.rate as NonNullable<typeof limits.rate>), store: 'memory' as const }
+  const introspection = { error: null, since: fixture.at, lastSuccess: null, where: null }
+
+  expect(part('limits', { limits: { ...limits, rate } })).toContain('Counted in memory, by this gateway')
+  expect(part('clients', { tokens: { ...tokens, introspection } })).toContain('Introspection ○ not asked yet')
 })
 
 test('an endpoint has its weight, share, pace, queue, last probe and the days of its certificate', () => {

@@ -9,6 +9,9 @@ test.each<[string, Omit<RowFacts, 'well'>, string, string]>([
   ['was asked nothing, and nothing is known of it', {}, 'off', 'idle'],
   ['was asked nothing, and its probe went well', { isProven: true }, 'good', 'serves'],
   ['serves every request', asked(5), 'good', 'serves'],
+  ['was asked nothing, which what is wrong with the gateway may cause', { doubt: 'see above' }, 'warning', 'see above'],
+  ['serves, though the gateway has a fault', { ...asked(5), doubt: 'see above' }, 'good', 'serves'],
+  ['is asked, and nothing shows that it works', { ...asked(5), isProven: false }, 'off', 'idle'],
   ['has nothing counted', { requests: null }, 'off', 'idle'],
   ['fails every request', asked(5, 5), 'bad', 'fails'],
   ['fails every request that is let in', asked(5, 2, 3), 'bad', 'fails'],
@@ -42,7 +45,7 @@ test('only what is bad or doubtful stays when problems alone are shown', () => {
 describe('the worst finding', () => {
   const finding = (severity: 'critical' | 'warning' | 'notice', cause: string, about = 'upstreams.risk') => ({
     ...{ severity, cause, about },
-    details: [],
+    ...{ details: [], alsoAbout: [] },
   })
 
   test('is of those about the key alone', () => {
@@ -65,6 +68,16 @@ describe('the worst finding', () => {
     expect(worstFinding([finding('warning', cause)], 'upstreams.risk', 'http://risk-a:80')).toBe(
       isNamed ? 'warning' : null,
     )
+  })
+
+  test('is also of those about a key below it, but for its candidate, and of those that are true of it as well', () => {
+    const below = finding('warning', 'it is full', 'upstreams.risk.concurrency')
+    const candidate = finding('critical', 'it is down', 'upstreams.risk.candidate')
+    const shared = { ...finding('critical', 'the same', 'upstreams.market'), alsoAbout: ['upstreams.risk'] }
+
+    expect(worstFinding([below, candidate], 'upstreams.risk')).toBe('warning')
+    expect(worstFinding([below, candidate], 'upstreams.risk.candidate')).toBe('critical')
+    expect(worstFinding([shared], 'upstreams.risk')).toBe('critical')
   })
 
   test('of an endpoint may name it in its details', () => {

@@ -1,9 +1,11 @@
+import { sides } from '../../../operations.ts'
+import { sideKey } from '../../../sides.ts'
 import type { OperationView, Overview } from '../../api/overview.ts'
 import type { Finding } from '../../findings/finding.ts'
 import { commandLinks, htmlSection, htmlTable, stateBadge, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
-import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
+import { isProblem, type RowState, toRowState, worseSeverity, worstFinding } from '../row-state.ts'
 
 interface OperationRow extends OperationView {
   readonly goes: RowState
@@ -91,11 +93,22 @@ export const operationState = (
     takenOut: state === 'refuse' ? 'refused' : null,
     dead: failing ? 'fails' : null,
     requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
+    doubt: findings.some(keepsRequestsOut) ? 'idle: see above' : null,
     // What is critical of its upstream is at least doubtful here.
-    finding:
-      worstFinding(findings, `operations.${id}`) ??
-      (worstFinding(findings, `upstreams.${group}`) === 'critical' ? 'warning' : null),
+    finding: worseSeverity(
+      worstFinding(findings, `operations.${id}`),
+      sides.some((side) => worstFinding(findings, sideKey(group, side)) === 'critical') ? 'warning' : null,
+    ),
   })
+
+// What is full, or closes connections, before a request is counted for an operation.
+const gates: readonly string[] = ['listen.proxyProtocol', 'limits.concurrency']
+
+/** Tells whether a finding may be why no request comes to any operation: the gateway itself cannot serve. */
+const keepsRequestsOut = ({ about, severity }: Finding): boolean =>
+  severity === 'critical'
+    ? !/^(upstreams|operations|admin)\./.test(about)
+    : severity === 'warning' && gates.includes(about)
 
 const stateCell = (at: string, { goes, until, orderedBy }: OperationRow): Html =>
   html`${stateBadge(goes)}${until !== null && html` <span class="age">by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}</span>`}`

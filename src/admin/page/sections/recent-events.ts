@@ -13,7 +13,7 @@ export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
     : htmlSection(
         'refusals',
         'Refused requests',
-        html`<div class="box" role="region" aria-labelledby="refusals-heading" tabindex="0">${htmlTable<RecentErrorView>(
+        html`<div class="box" role="region" aria-label="The last refused requests" tabindex="0">${htmlTable<RecentErrorView>(
           {
             id: 'refusals-table',
             caption: 'The last of them, the newest first',

@@ -136,7 +136,9 @@ export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
       [
         'Counted',
         rate &&
-          html`in ${rate.store}, ${sharedBadge(at, rate)}${rate.server !== null && html`, <span class="url">${rate.server}</span>`}`,
+          (rate.store === 'memory'
+            ? 'in memory, by this gateway'
+            : html`in ${rate.store}, ${sharedBadge(at, rate)}${rate.server !== null && html`, <span class="url">${rate.server}</span>`}`),
       ],
       [
         'Event loop',
@@ -191,7 +193,9 @@ const clientsText = ({ methods, count, disabled }: NonNullable<Status['clients']
 
 const dependencyBadge = (at: string, { error, since, lastSuccess, where }: DependencyStatus): Html =>
   error === null
-    ? html`${badge('good', 'answers')} since ${sinceHtml(at, since)}`
+    ? lastSuccess === null
+      ? badge('off', 'not asked yet')
+      : html`${badge('good', 'answers')} since ${sinceHtml(at, since)}`
     : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, since)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
 
 /** Renders how long the certificates are valid. */

@@ -7,7 +7,7 @@ import { toRowState } from '../row-state.ts'
 /** Renders the state in a line: whether it serves, and what it runs since when. */
 export const summarySection = ({ at, status }: Overview): Html => {
   const { state, notReady, version, config, uptimeSeconds, retiring, findings } = status
-  const [worst] = findings // the worst stand first
+  const critical = findings.filter(({ severity }) => severity === 'critical').length
   const serving = toRowState({
     well: 'serving',
     isProven: true,
@@ -15,11 +15,11 @@ export const summarySection = ({ at, status }: Overview): Html => {
     partly: state === 'draining' ? 'draining' : null,
   })
   // A gateway that serves is not well while requests fail.
-  const tone = serving.tone === 'good' && worst?.severity === 'critical' ? 'off' : serving.tone
+  const isDoubtful = serving.tone === 'good' && critical > 0
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h1 id="summary-heading" class="unseen">lender gateway</h1>
 <ul class="facts">
-<li>${stateBadge({ ...serving, tone })}${notReady === null && html`, ready`}</li>
+<li>${isDoubtful ? html`${badge('warning', 'serving')}, but <a href="#findings">${critical} critical</a>` : html`${stateBadge(serving)}${notReady === null && html`, ready`}`}</li>
 <li>version <b>${version}</b></li>
 <li>up <b>${formatAge(uptimeSeconds * 1000)}</b></li>
 <li>configuration <a href="/configuration"><code>${config.hash}</code></a> by ${config.orderedBy ?? config.loadedBy}, since ${sinceHtml(at, config.loadedAt)}</li>

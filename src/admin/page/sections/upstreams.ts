@@ -1,8 +1,9 @@
 import { type Group, groups, type Side } from '../../../operations.ts'
+import { sideKey } from '../../../sides.ts'
 import { describeShadow } from '../../api/describe-shadow.ts'
 import type { Overview } from '../../api/overview.ts'
 import type { EndpointRate } from '../../endpoint-rates.ts'
-import type { Finding } from '../../findings/finding.ts'
+import type { Severity } from '../../findings/finding.ts'
 import { badge, commandLinks, htmlSection, htmlTable, sinceHtml, stateBadge, timeHtml } from '../components.ts'
 import { formatAge, formatCount, formatCounted, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
@@ -11,6 +12,7 @@ import { errorRateHtml } from './operations.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
 type SideView = Pick<UpstreamView, 'inFlight' | 'balance' | 'breaker' | 'endpoints'>
+type BreakerView = NonNullable<SideView['breaker']>
 type EndpointStatusView = UpstreamView['endpoints'][number]
 interface EndpointRow extends EndpointStatusView {
   readonly group: Group
@@ -42,32 +44,22 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
             return {
               ...each,
               ...{ group, id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`, pace: pace ?? null },
-              goes: endpointState(each, group, status.findings, pace ?? null),
+              goes: endpointState(each, {
+                at,
+                finding: worstFinding(status.findings, sideKey(group, side), each.url),
+                pace: pace ?? null,
+              }),
             }
           })
-        const primary = {
-          heading: groupHeading(
-            at,
-            group,
-            upstream,
-            groupState(upstream, group, status.findings),
-            retryBudgetFact(upstream),
-          ),
-          rows: rowsOf(upstream, 'primary'),
+        const bodyOf = (side: Side, view: SideView, fact: Html | null) => {
+          const rows = rowsOf(view, side)
+          const goes = groupState(rows, view.breaker, worstFinding(status.findings, sideKey(group, side)))
+          const name = side === 'primary' ? group : `${group}, candidate`
+          return { heading: groupHeading(at, name, view, goes, fact), rows }
         }
-        if (candidate === null) return [primary]
         return [
-          primary,
-          {
-            heading: groupHeading(
-              at,
-              `${group}, candidate`,
-              candidate,
-              groupState(candidate, group, []),
-              shadowFact(candidate.shadow),
-            ),
-            rows: rowsOf(candidate, 'candidate'),
-          },
+          bodyOf('primary', upstream, retryBudgetFact(upstream)),
+          ...(candidate === null ? [] : [bodyOf('candidate', candidate, shadowFact(candidate.shadow))]),
         ]
       }),
       columns: [
@@ -125,40 +117,51 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
     }),
   )
 
+/** What is known of an endpoint besides its state. */
+interface EndpointEvidence {
+  /** The time of the overview. */
+  readonly at: string
+  /** The worst of the findings about it. */
+  readonly finding: Severity | null
+  readonly pace: EndpointRate | null
+}
+
+// As old as the oldest request of a pace may be, and a little more.
+const paceMs = 20_000
+
 /** Derives how an endpoint goes. Up is what nothing speaks against: it is good once a request or a probe went well. */
-const endpointState = (
-  endpoint: EndpointStatusView,
-  group: Group,
-  findings: readonly Finding[],
-  pace: EndpointRate | null = null,
-): RowState => {
-  const { state, url, requests, failures, lastProbe } = endpoint
+const endpointState = (endpoint: EndpointStatusView, { at, finding, pace }: EndpointEvidence): RowState => {
+  const { state, requests, lastSuccess, failingSince, lastProbe } = endpoint
+  // Clients that give up on it leave no failure behind, and no success either.
+  const successAgeMs = lastSuccess === null ? Number.POSITIVE_INFINITY : Date.parse(at) - Date.parse(lastSuccess)
+  const isSilent = (pace?.perSecond ?? 0) > 0 && successAgeMs >= paceMs
+  const isProbeBad = lastProbe?.ok === false && (pace?.errorsPerSecond ?? 0) === 0 // errors say more
+  const partly = state === 'ejected' ? state : isSilent ? 'no success' : isProbeBad ? 'probe fails' : null
   return toRowState({
     well: 'up',
-    untried: 'not tried',
+    untried: failingSince !== null ? 'failed last' : requests > 0 ? 'no success yet' : 'not tried',
     takenOut: state === 'draining' ? state : null,
     dead: state === 'down' || state === 'failing' ? state : null,
-    partly: state === 'ejected' ? state : null,
+    partly,
     requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: 0 },
-    isProven: requests > failures || lastProbe?.ok === true,
-    finding: worstFinding(findings, `upstreams.${group}`, url),
+    isProven: failingSince === null && (lastSuccess !== null || lastProbe?.ok === true),
+    finding,
   })
 }
 
 /** Derives how the endpoints of a side go together. */
-const groupState = ({ endpoints, breaker }: SideView, group: Group, findings: readonly Finding[]): RowState => {
-  const states = endpoints.map((each) => endpointState(each, group, findings))
-  const up = endpoints.filter(({ state }) => state === 'up').length
-  const words = `${up} of ${endpoints.length} up`
+const groupState = (rows: readonly EndpointRow[], breaker: BreakerView | null, finding: Severity | null): RowState => {
+  const up = rows.filter(({ state, goes }) => state === 'up' && goes.tone !== 'bad').length
+  const words = `${up} of ${rows.length} up`
   const isShut = breaker !== null && breaker.state !== 'closed'
-  const isDead = states.every(({ tone }) => tone === 'bad' || tone === 'off') && up === 0
+  const isDead = up === 0 && rows.every(({ goes }) => goes.tone === 'bad' || goes.tone === 'off')
   return toRowState({
     well: words,
     untried: words,
     dead: isDead || isShut ? words : null,
-    partly: states.some(isProblem) ? words : null,
-    isProven: states.some(({ tone }) => tone === 'good'),
-    finding: worstFinding(findings, `upstreams.${group}`),
+    partly: rows.some(({ goes }) => isProblem(goes)) ? words : null,
+    isProven: rows.some(({ goes }) => goes.tone === 'good'),
+    finding,
   })
 }
 
@@ -169,16 +172,16 @@ const groupHeading = (
   goes: RowState,
   fact: Html | null,
 ): Html =>
-  html`<input type="checkbox" class="unfold" id="unfold-${name.replace(', ', '-')}" aria-label="Show the endpoints of ${name}"><span class="group-name">${name}</span> ${stateBadge(goes)}<span class="facts-of-group">${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
+  html`<input type="checkbox" class="unfold" id="unfold-${name.replace(', ', '-')}" aria-label="Show the endpoints of ${name}"><span class="group-name">${name}</span> ${stateBadge(goes)}<span class="facts-of-group">${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}${breaker.nextTry !== null && html`, tried again at ${timeHtml(at, breaker.nextTry)}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
 
 const shadowFact = (shadow: NonNullable<UpstreamView['candidate']>['shadow']): Html | null =>
   shadow && html`, copies: ${describeShadow(shadow, formatCount)}`
 
 const retryBudgetFact = ({ retryBudget }: UpstreamView): Html | null =>
   retryBudget &&
-  html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${formatCounted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`
+  html`, ${retryBudget.left < 1 ? html`<strong>no retries left</strong>` : `${formatCounted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`
 
-const breakerBadge = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>
+const breakerBadge = (state: BreakerView['state']): Html =>
   state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)
 
 const isWell = ({ goes }: EndpointRow): boolean => !isProblem(goes)
