@@ -24,7 +24,7 @@ export const findingShape = asObject({
   severity: asWord<Severity>(),
   /** Its subject: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
   about: asText,
-  /** Of what else it is true: the other groups behind the same endpoint. Null: the gateway is of a version that does not say. */
+  /** Of what else it is true: other groups, with the same endpoint. Null: an earlier version of the gateway. */
   alsoAbout: asNullable(asList(asText)),
   /** One sentence, without a full stop. Nothing in it is what a client wrote. */
   cause: asText,

@@ -48,7 +48,7 @@ export interface LastFailure {
  */
 export const failingThreshold = 5
 
-/** The counts of an endpoint since the gateway has known it, all 0. Those of several workers add up, and /status shows each. */
+/** The counts of an endpoint since the gateway has known it, all 0. Those of several workers add up. */
 export const emptyEndpointCounts = {
   /** Requests that have ended. */
   requests: 0,
