@@ -3,7 +3,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { proxyV1 } from '../helpers/proxy-protocol.ts'
-import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { startWorkerGateway } from '../workers/worker-gateway.ts'
 
@@ -121,6 +121,24 @@ test('workers count together by the address in the PROXY protocol header', async
   expect(await gateway.line(({ msg }) => msg === 'connections turned away')).toMatchObject({
     setting: 'maxConnectionsPerAddress',
   })
+})
+
+test('a request that comes with its header waits whole until the primary has counted it', async () => {
+  const upstream = await httpUpstream()
+  const gateway = await startWorkerGateway({
+    upstream: upstream.url,
+    listen: { maxConnectionsPerAddress: 1, proxyProtocol: { from: ['127.0.0.1'] } },
+  })
+  onTestFinished(() => gateway.stop())
+  const body = 'x'.repeat(300_000)
+  const head = `POST /risk/asset-valuation HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`
+  const { socket, until } = await rawClient(gateway.port)
+  onTestFinished(() => void socket.destroy())
+
+  socket.end(proxyV1('192.0.2.1').toString() + head + body)
+
+  expect(parseStatus(await until(isWholeResponse))).toBe(200)
+  expect(upstream.requests[0]?.body.toString() === body).toBe(true)
 })
 
 test('a listener that is full turns clients away, says so, and leaves operators theirs', async () => {
