@@ -1,4 +1,4 @@
-/** A real Prometheus with the configuration for Kubernetes, and a pod of the manifests. */
+/** A real Prometheus with the configurations for Kubernetes, and a pod of the manifests. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { needProgram } from '../../helpers/program.ts'
 import { runPrometheus } from '../../helpers/prometheus.ts'
@@ -33,6 +33,37 @@ const discovered = (adminPort: number): readonly Tree[] => {
   )
 }
 
+/**
+ * The job that the Prometheus operator makes of the PodMonitor, as far as labels go (its `generatePodMonitorConfig`):
+ * first its own labels of each target, then those that the manifest asks for.
+ */
+const operatorJob = (token: string): Tree => {
+  const { spec } = manifestOf('PodMonitor')
+  const endpoint = at(spec, 'podMetricsEndpoints', 0)
+  const jobLabel = String(at(spec, 'jobLabel')).replaceAll(/\W/g, '_')
+  const kept = Object.entries(at(spec, 'selector', 'matchLabels') as Tree).map(([label, regex]) => ({
+    source_labels: [`__meta_kubernetes_pod_label_${label.replaceAll(/\W/g, '_')}`],
+    regex,
+    action: 'keep',
+  }))
+  return {
+    job_name: 'podMonitor/lender/lender-gateway/0',
+    authorization: { credentials: token },
+    relabel_configs: [
+      ...kept,
+      { source_labels: ['__meta_kubernetes_pod_container_port_name'], regex: at(endpoint, 'port'), action: 'keep' },
+      { source_labels: ['__meta_kubernetes_pod_name'], target_label: 'pod' },
+      { source_labels: [`__meta_kubernetes_pod_label_${jobLabel}`], target_label: 'job' },
+      { target_label: 'endpoint', replacement: at(endpoint, 'port') },
+      ...(at(endpoint, 'relabelings') as readonly Tree[]).map(({ sourceLabels, targetLabel, ...rest }) => ({
+        ...(sourceLabels === undefined ? {} : { source_labels: sourceLabels }),
+        ...(targetLabel === undefined ? {} : { target_label: targetLabel }),
+        ...rest,
+      })),
+    ],
+  }
+}
+
 describe.skipIf(prometheus.missing)('a real Prometheus', () => {
   test.each([
     ['reads', metricsTokenBeside, 1],
@@ -47,12 +78,30 @@ describe.skipIf(prometheus.missing)('a real Prometheus', () => {
     const watching = await runPrometheus(prometheus.path ?? '', { ...config, scrape_configs })
     onTestFinished(() => watching.close())
 
-    expect(discovery).toEqual([{ role: 'pod', namespaces: { names: ['default'] } }])
+    const [{ namespace } = {}] = documentsOf(read(`${examples}/kubernetes/overlays/production/kustomization.yaml`))
+    expect(discovery).toEqual([{ role: 'pod', namespaces: { names: [namespace] } }])
     await expect
       .poll(async () => (await watching.query('up')).map(({ labels, value }) => [labels.instance, value]), {
         timeout: 20_000,
       })
       .toEqual([['lender-gateway-7d9f', up]])
     expect(await watching.query('lender_gateway_ready')).toHaveLength(up)
+  })
+
+  test('with the PodMonitor has the labels that the alerts and the dashboard ask for', async () => {
+    const { adminPort } = await startPod()
+    const scrape_configs = [{ ...operatorJob(metricsTokenBeside), static_configs: discovered(adminPort) }]
+
+    const watching = await runPrometheus(prometheus.path ?? '', { rule_files: ['alerts.yml'], scrape_configs })
+    onTestFinished(() => watching.close())
+
+    await expect
+      .poll(async () => (await watching.query('up')).map(({ labels, value }) => [labels.job, labels.instance, value]), {
+        timeout: 20_000,
+      })
+      .toEqual([['lender-gateway', 'lender-gateway-7d9f', 1]])
+    const endpoints = await watching.query('count by (endpoint) (lender_gateway_endpoint_state{group="risk"})')
+    expect(endpoints.map(({ labels }) => labels)).toEqual([{ endpoint: 'http://risk.lending.svc:8080' }])
+    expect(await watching.query('{__name__=~"lender_gateway_.*", exported_endpoint!=""}')).toEqual([])
   })
 })
