@@ -70,8 +70,16 @@ const levels: Readonly<Record<number, readonly [name: string, severity: number]>
   60: ['fatal', 21],
 }
 
-// In these lines `client` is the id of one in the file, and not an address.
-const clientIsId: ReadonlySet<string> = new Set(['cache cleared', 'idempotency key shown', 'idempotency key forgotten'])
+const clientId = { client: 'clientId' } // the id of one in the file, and not an address
+const shiftCause = { cause: 'shiftCause' } // what the share comes from: nothing has failed
+
+/** Members that mean something else in some lines, and the names that they have there. */
+const otherMeanings = new Map<string, Readonly<Record<string, string>>>([
+  ...['cache cleared', 'idempotency key shown', 'idempotency key forgotten'].map((msg) => [msg, clientId] as const),
+  ...['shift order', 'shift step', 'shift order ended', 'shift pause ended', 'shift taken up'].map(
+    (msg) => [msg, shiftCause] as const,
+  ),
+])
 
 /** A line of pino's, parsed. */
 interface PinoLine {
@@ -143,14 +151,14 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
 
   return (text) => {
     const line: PinoLine = JSON.parse(text)
-    const isId = clientIsId.has(line.msg)
+    const others = otherMeanings.get(line.msg)
     let members = ''
     for (const name in line) {
       const value = line[name]
       if (value === null || headNames.has(name)) continue
       if (name === 'err') members += renderError(value, keyOf)
       else if (name === 'changes') members += keyOf(name) + toJson(asTexts(value))
-      else members += keyOf(isId && name === 'client' ? 'clientId' : name) + toJson(value)
+      else members += keyOf(others?.[name] ?? name) + (name === 'until' ? toJson(asTime(value)) : toJson(value))
     }
     if (format === 'ecs' && line.gatewayMs !== undefined) members += keyOf('durationNs') + durationNs(line)
     return renderLine(line, members)
@@ -171,6 +179,9 @@ const toJson = (value: unknown): string => (typeof value === 'number' ? String(v
 /** Renders each element as text: a store of documents takes values of one type for one name, and these have several. */
 const asTexts = (value: unknown): unknown =>
   Array.isArray(value) ? value.map((element) => JSON.stringify(element)) : value
+
+/** Renders a time as orders have it: a store of documents that has once seen a number there takes no text. */
+const asTime = (value: unknown): unknown => (typeof value === 'number' ? new Date(value).toISOString() : value)
 
 const renderError = (err: unknown, keyOf: RenderKey): string => {
   const members = typeof err === 'object' && err !== null ? Object.entries(err) : [['message', err] as const]

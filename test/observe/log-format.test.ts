@@ -7,6 +7,8 @@ import { GatewayError } from '../../src/failures/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
 import { serializeError } from '../../src/observe/log.ts'
 import { createLineRewriter, fieldNameIn, fieldNames } from '../../src/observe/log-format.ts'
+import { logShift } from '../../src/runtime/shift/shift-log.ts'
+import type { ShiftState } from '../../src/runtime/shift/shift-state.ts'
 import { testConfig } from '../helpers/gateway.ts'
 import { exchangeRecord } from './exchange-record.ts'
 
@@ -154,6 +156,43 @@ describe('a line of ECS', () => {
     expect(lines()).toMatchObject([{ 'client.user.id': 'bank-a' }, { 'client.address': '192.0.2.7' }])
     expect(lines()[0]).not.toHaveProperty(['client.address'])
   })
+})
+
+describe.each(['ecs', 'otel'] as const)('lines of %s', (format) => {
+  test.each(['step', 'order ended', 'pause ended', 'taken up', 'taken back'] as const)(
+    'of a shift (%s) are no errors: `cause` is what the share comes from',
+    (news) => {
+      const { log, texts } = openLogIn(format)
+      logShift(log, () => {}, 'risk', news, shiftOf('operator'))
+
+      expect(texts.join()).not.toContain('"error.')
+      expect(texts.join()).toMatch(news === 'taken back' ? /risk/ : /"lender_gateway\.shift_cause":"operator"/)
+    },
+  )
+
+  test('have one type for the end of what an operator orders and of what the gateway does', () => {
+    const { log, texts } = openLogIn(format)
+    const until = '2026-11-21T12:24:21.295Z'
+    log.info({ operation: 'inventory.sync', state: 'refuse', until, by: 'oncall-anna' }, 'operation override')
+    log.warn({ endpoint: 'http://risk:8080', forMs: 10_000, until: Date.parse(until) }, 'endpoint ejected')
+
+    for (const text of texts) expect(text).toContain(`"lender_gateway.until":"${until}"`)
+  })
+})
+
+/** A shift by which half of the clients are on the candidate. */
+const shiftOf = (cause: ShiftState['cause']): ShiftState => ({
+  digest: 'digest',
+  share: 0.5,
+  cause,
+  isStopped: false,
+  by: null,
+  reason: null,
+  since: 0,
+  until: null,
+  afterwards: null,
+  paused: null,
+  step: null,
 })
 
 describe('a line of OpenTelemetry', () => {
