@@ -33,7 +33,7 @@ export const createHttpRouteCommand = (): Command =>
     .requiredOption('--parent <[NAMESPACE/]NAME[/LISTENER]>', 'the Gateway that it belongs to', parseParent)
     .option('--host <NAME>', 'a host name that clients ask for; again for further ones', collectHost, [])
     .option('--name <NAME>', 'the name of the route', parseName, 'lender-gateway')
-    .option('--namespace <NAMESPACE>', 'its namespace; left out: where it is applied', parseName)
+    .option('--namespace <NAMESPACE>', 'its namespace; left out: where it is applied', parseNamespace)
     .addOption(
       new Option('--service <NAME:PORT>', 'the Service of the gateways')
         .argParser(parseService)
@@ -79,10 +79,16 @@ const methods: readonly Operation['method'][] = ['GET', 'POST']
 
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 const isName = (text: string): boolean => text.length <= 253 && text.split('.').every((part) => label.test(part))
+const maxLabelLength = 63
 
 function parseName(text: string): string {
-  if (isName(text)) return text
-  throw new InvalidArgumentError('a name of Kubernetes is expected: small letters, digits, - and dots.')
+  if (isName(text) && text.length <= maxLabelLength) return text // it is a label as well
+  throw new InvalidArgumentError('up to 63 small letters, digits, - and dots are expected.')
+}
+
+function parseNamespace(text: string): string {
+  if (label.test(text)) return text
+  throw new InvalidArgumentError('a namespace is expected: up to 63 small letters, digits and -.')
 }
 
 function collectHost(text: string, before: readonly string[]): readonly string[] {
