@@ -25,6 +25,7 @@ interface Variable {
   readonly type: string
   readonly definition?: string
   readonly query?: unknown
+  readonly allValue?: string
 }
 
 interface Dashboard {
@@ -56,7 +57,7 @@ export const marks = dashboard.annotations.list.flatMap(({ name, expr }) =>
 export function chosen(expression: string, window: string): string {
   return expression
     .replaceAll('$__rate_interval', window)
-    .replaceAll('$job', '.*')
+    .replaceAll('$job', 'lender-gateway')
     .replaceAll('$instance', '.*')
     .replaceAll('$operation', '.+')
     .replaceAll('$client', '.+')
