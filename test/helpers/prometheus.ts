@@ -71,9 +71,12 @@ export const runPrometheus = async (path: string, given: Readonly<Record<string,
   }
 }
 
-/** Shortens what rules wait for and look back on, and changes nothing else of them. */
+/**
+ * Shortens what rules wait for and look back on, and changes nothing else of them. What waits for a target that is
+ * absent goes on waiting: before its first look, Prometheus has none.
+ */
 const hurried = (rules: string): string =>
-  rules.replaceAll(/^( +for: )\w+$/gm, '$12s').replaceAll(/\[\d+[mh]\]/g, `[${window}]`)
+  rules.replaceAll(/(?<!absent\(.*\n)^( +for: )\w+$/gm, '$12s').replaceAll(/\[\d+[mh]\]/g, `[${window}]`)
 
 const isReady = async (child: ChildProcess, port: number): Promise<boolean> => {
   for (let tries = 0; tries < 600 && child.exitCode === null; tries++) {

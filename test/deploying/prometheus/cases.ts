@@ -41,6 +41,13 @@ export const cases: readonly Case[] = [
     good: { [`up{${gateway}}`]: at(1), 'up{job="another", instance="b:1"}': at(0) },
   },
   {
+    alert: 'LenderGatewayAbsent',
+    bad: { [`up{${gateway}}`]: '1x2 _x200', 'up{job="another", instance="b:1"}': at(1) },
+    waits: 1,
+    fires: 12, // what is gone is looked back on for five minutes
+    good: { [`up{${gateway}}`]: at(1) },
+  },
+  {
     alert: 'LenderGatewayNotReady',
     bad: { [of('ready')]: at(0) },
     waits: 1,

@@ -138,6 +138,26 @@ describe.skipIf(promtool.missing)('promtool', () => {
     expect(await evaluate(calm)).toMatchObject({ code: 0 })
   })
 
+  test.each([
+    ['are on a candidate that is up', 1, 1, []],
+    ['are on a candidate that is out too', 1, 0, ['LenderGatewayGroupDown']],
+    ['are partly on a candidate that is up', 0.99, 1, ['LenderGatewayBreakerOpen', 'LenderGatewayGroupDown']],
+  ] as const)('of a primary that is out while its clients %s, fires what has to', async (_, share, up, fired) => {
+    const of = 'job="lender-gateway", instance="a:9901", group="risk"'
+    const state = (side: string) =>
+      `lender_gateway_endpoint_state{${of}, side="${side}", endpoint="http://a:1", state="up"}`
+    const series = {
+      [state('primary')]: '0+0x20',
+      [state('candidate')]: `${up}+0x20`,
+      [`lender_gateway_candidate_share{${of}}`]: `${share}+0x20`,
+      [`lender_gateway_upstream_breaker_state{${of}, side="primary", state="open"}`]: '1+0x20',
+    }
+    const expr = 'count by (alertname) (ALERTS{alertstate="firing"})'
+    const exp_samples = fired.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 }))
+
+    expect(await evaluate([{ series, tests: [{ expr, eval_time: '9m', exp_samples }] }])).toMatchObject({ code: 0 })
+  })
+
   test('fails when an alert fires that should not', async () => {
     const [{ bad: series } = { bad: {} }] = cases
     const expr = 'count_over_time(ALERTS{alertstate="firing"}[9m])'
@@ -152,13 +172,16 @@ describe.skipIf(promtool.missing)('promtool', () => {
 // One of them stands for all: what it is about is in its labels.
 const firing = (alert: string): string => `group(ALERTS{alertname="${alert}", alertstate="firing"})`
 
+/** That a gateway answers, which is so in each case that does not say otherwise. */
+const answering = { 'up{job="lender-gateway", instance="a:9901"}': '1+0x200' }
+
 /** Runs promtool over each of several gateways for a time, and checks which alerts fire. */
 const evaluate = (
   each: readonly { readonly series: Case['bad']; readonly tests: readonly Tree[] }[],
 ): ReturnType<typeof run> => {
   const tests = each.map(({ series, tests: promql_expr_test }) => ({
     interval: '1m',
-    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    input_series: Object.entries({ ...answering, ...series }).map(([name, values]) => ({ series: name, values })),
     promql_expr_test,
   }))
   const folder = scratch({ 'tests.json': JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests }) })
