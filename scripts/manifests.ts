@@ -1,19 +1,31 @@
 /**
- * Writes the manifests that are made of other files: the PrometheusRule of the alert rules, and the HTTPRoute of the nine.
+ * Writes the manifests that are made of other files: the PrometheusRule of the alert rules, and the HTTPRoute of the
+ * nine, for the host names of the configuration beside it.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
 import { createHttpRoute } from '../src/cli/kubernetes/httproute.ts'
 import { formatYaml } from '../src/config/yaml/format-yaml.ts'
 
 const examples = fileURLToPath(new URL('../config/examples', import.meta.url))
 const production = 'kubernetes/overlays/production'
+const read = (file: string): string => readFileSync(join(examples, file), 'utf8')
 
-/** Makes the manifest of the alert rules, with their text as it is. */
-const prometheusRule = (
-  alerts: string,
-): string => `# Made of config/examples/prometheus/alerts.yml by npm run manifests.
+/**
+ * Makes the manifest of the alert rules, with their text as it is but for the commands: they run in a pod, since nobody
+ * but Prometheus reaches the admin listener of one, and `instance` is its name.
+ */
+export const makePrometheusRule = (alerts: string): string => {
+  const inPods = alerts
+    .replace(
+      /^# `command` runs [^`]*`instance`[^`]*?\.\n/m,
+      '# `command` runs where kubectl has the namespace of the pods.\n',
+    )
+    .replaceAll(/npx lender-gateway (.+) --admin http:\/\/({{.*}})$/gm, 'kubectl exec $2 -- lender-gateway $1')
+    .replaceAll('npx lender-gateway', 'kubectl exec deployment/lender-gateway -- lender-gateway')
+  return `# Made of config/examples/prometheus/alerts.yml by npm run manifests.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
@@ -21,25 +33,30 @@ metadata:
   labels:
     app.kubernetes.io/name: lender-gateway
 spec:
-${alerts.replaceAll(/^(?=.)/gm, '  ')}`
+${inPods.replaceAll(/^(?=.)/gm, '  ')}`
+}
 
-const httpRoute = (): string =>
-  `# Made by npm run manifests, as lender-gateway httproute prints it.\n${formatYaml(
-    createHttpRoute('', {
-      name: 'lender-gateway',
-      parent: { name: 'lender-gateway' },
-      host: ['lender.example.com'],
-      service: { name: 'lender-gateway', port: 8080 },
-    }),
-  )}`
+/** Makes the route to gateways with a configuration: for its host names, below its base path. */
+export const makeHttpRoute = (configuration: string): string => {
+  const {
+    listen: { hosts = [], basePath = '' },
+  }: { readonly listen: { readonly hosts?: readonly string[]; readonly basePath?: string } } = parse(configuration)
+  const route = createHttpRoute(basePath, {
+    name: 'lender-gateway',
+    parent: { name: 'lender-gateway' },
+    host: [...new Set(hosts.map((host) => host.replace(/:\d+$/, '')))],
+    service: { name: 'lender-gateway', port: 8080 },
+  })
+  return `# Made of gateway.yaml by npm run manifests, as lender-gateway httproute prints it.\n${formatYaml(route)}`
+}
 
 /** Lists the manifests that are made, by their path below the examples, as they would be written now. */
 export const madeManifests = (): readonly { readonly file: string; readonly text: string }[] => [
   {
     file: `${production}/prometheus-rule.yaml`,
-    text: prometheusRule(readFileSync(join(examples, 'prometheus/alerts.yml'), 'utf8')),
+    text: makePrometheusRule(read('prometheus/alerts.yml')),
   },
-  { file: `${production}/http-route.yaml`, text: httpRoute() },
+  { file: `${production}/http-route.yaml`, text: makeHttpRoute(read(`${production}/gateway.yaml`)) },
 ]
 
 if (import.meta.main) for (const { file, text } of madeManifests()) writeFileSync(join(examples, file), text)
