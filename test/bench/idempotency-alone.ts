@@ -3,6 +3,7 @@
  * `node test/bench/idempotency-alone.ts [KEYS]`. So many keys are remembered meanwhile.
  */
 import { randomUUID } from 'node:crypto'
+import { createClient } from '@redis/client'
 import type { OperationIdempotencyConfig } from '../../src/config/config.ts'
 import type { Exchange, Handler } from '../../src/exchange.ts'
 import { AbandonedAttempts } from '../../src/layers/idempotency/forward-once.ts'
@@ -12,7 +13,14 @@ import { WholeBody } from '../../src/shared/bodies/buffered-request-body.ts'
 import { BytesBody } from '../../src/shared/bodies/bytes-body.ts'
 import type { IdempotencyStore } from '../../src/shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../src/shared/idempotency/memory-idempotency-store.ts'
+import { RedisIdempotencyStore } from '../../src/shared/idempotency/redis-idempotency-store.ts'
+import { createResponseSealer } from '../../src/shared/idempotency/response-sealer.ts'
+import { ManagedRedis } from '../../src/shared/redis/managed-redis.ts'
+import { connectRedis } from '../../src/shared/redis/redis-connection.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
+import { program as findProgram } from '../helpers/program.ts'
+import { startRedis } from '../helpers/redis.ts'
+import { redisSettings } from '../helpers/redis-settings.ts'
 import { smallBody, smallResponse } from './payloads.ts'
 import { median } from './stats.ts'
 
@@ -49,7 +57,42 @@ const forgetful = { call: async ({ type }) => (type === 'claim' ? claimed : true
 
 const memory = new MemoryIdempotencyStore({ maxEntries: 1e7, maxBytes: 1024 ** 3 })
 
-const levels = { nothing: upstream, 'the layer alone': serveWith(forgetful), 'with its memory': serveWith(memory) }
+const program = await findProgram('redis-server')
+const redis = program.path === null ? null : await startRedis(program.path)
+
+/** What Redis costs by itself: two commands for a request, each with its reply. */
+const twoCommands = async (url: string): Promise<Handler> => {
+  const client = await createClient({ url, RESP: 2 }).connect()
+  return async (exchange) => {
+    const key = randomUUID()
+    await client.set(key, 'p', { NX: true, PX: 86_400_000 })
+    const response = await upstream(exchange)
+    await client.set(key, smallResponse, { PX: 86_400_000 })
+    return response
+  }
+}
+
+const openRedisStore = async (url: string): Promise<IdempotencyStore> => {
+  const connected = Promise.withResolvers<void>()
+  const link = new ManagedRedis({
+    connect: connectRedis(redisSettings({ url })),
+    timeoutMs: 30_000,
+    onChange: (isShared) => isShared && connected.resolve(),
+  })
+  await connected.promise
+  const sealer = createResponseSealer([Buffer.alloc(32, 1)])
+  return new RedisIdempotencyStore({ link, prefix: 'bench', sealer, logEvent: () => {} })
+}
+
+const levels: Readonly<Record<string, Handler>> = {
+  nothing: upstream,
+  'the layer alone': serveWith(forgetful),
+  'with its memory': serveWith(memory),
+  ...(redis !== null && {
+    'two bare commands': await twoCommands(redis.url),
+    'with Redis': serveWith(await openRedisStore(redis.url)),
+  }),
+}
 
 const makePost = (): Exchange =>
   fakeExchange({
@@ -97,6 +140,9 @@ for (const [nth, name] of Object.keys(levels).entries()) {
   const more = own.map((cpuUs, round) => cpuUs - (nothing[round] ?? 0)).toSorted((a, b) => a - b)
   const spread = `${more[0]?.toFixed(1)} to ${more.at(-1)?.toFixed(1)}`
   console.log(
-    `${name.padEnd(16)} ${median(own).toFixed(1).padStart(6)} µs, ${median(more).toFixed(1)} more (${spread})`,
+    `${name.padEnd(18)} ${median(own).toFixed(1).padStart(6)} µs, ${median(more).toFixed(1)} more (${spread})`,
   )
 }
+
+void redis?.kill()
+process.exit() // before the connections are opened again

@@ -65,12 +65,11 @@ export const connectServer = async (
   return {
     run({ text, sha }, { keys, args }, { isReplicated = false, isAsking = false } = {}) {
       const invocation = { keys: [...keys], arguments: [...args] }
-      const send = async (command: () => Promise<unknown>): Promise<unknown> => {
+      const send = (command: () => Promise<unknown>): Promise<unknown> => {
         // It holds for the next command on the connection.
         if (isAsking) client.sendCommand(['ASKING']).catch(ignore)
         const reply = command()
-        if (!isReplicated || replicas === 0) return reply
-        return (await Promise.all([reply, confirm()]))[0]
+        return isReplicated && replicas > 0 ? Promise.all([reply, confirm()]).then(([first]) => first) : reply
       }
       return send(() => asBytes.evalSha(sha, invocation)).catch((error) => {
         if (!isUnknownScript(error)) throw error
