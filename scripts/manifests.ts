@@ -15,7 +15,8 @@ const read = (file: string): string => readFileSync(join(examples, file), 'utf8'
 
 /**
  * Makes the manifest of the alert rules, with their text as it is but for the commands: they run in a pod, since nobody
- * but Prometheus reaches the admin listener of one, and `instance` is its name.
+ * but Prometheus reaches the admin listener of one, and `instance` is its name. Without a terminal (`-it`), `tail` would
+ * go on in the pod when the operator has ended it.
  */
 export const makePrometheusRule = (alerts: string): string => {
   const inPods = alerts
@@ -23,8 +24,8 @@ export const makePrometheusRule = (alerts: string): string => {
       /^# `command` runs [^`]*`instance`[^`]*?\.\n/m,
       '# `command` runs where kubectl has the namespace of the pods.\n',
     )
-    .replaceAll(/npx lender-gateway (.+) --admin http:\/\/({{.*}})$/gm, 'kubectl exec $2 -- lender-gateway $1')
-    .replaceAll('npx lender-gateway', 'kubectl exec deployment/lender-gateway -- lender-gateway')
+    .replaceAll(/npx lender-gateway (.+) --admin http:\/\/({{.*}})$/gm, 'kubectl exec -it $2 -- lender-gateway $1')
+    .replaceAll('npx lender-gateway', 'kubectl exec -it deployment/lender-gateway -- lender-gateway')
   return `# Made of config/examples/prometheus/alerts.yml by npm run manifests.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule

@@ -28,8 +28,8 @@ test('the commands of the rules run in the pod that `instance` names, since nobo
 `)
 
   expect(made.match(/(?<=command: ).*/g)).toEqual([
-    'kubectl exec {{ $labels.instance }} -- lender-gateway diff',
-    'kubectl exec deployment/lender-gateway -- lender-gateway tail --refused --since 10m',
+    'kubectl exec -it {{ $labels.instance }} -- lender-gateway diff',
+    'kubectl exec -it deployment/lender-gateway -- lender-gateway tail --refused --since 10m',
   ])
   for (const { file, text } of madeManifests()) expect([file, /npx|--admin|checkout/.exec(text)]).toEqual([file, null])
 })

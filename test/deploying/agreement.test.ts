@@ -8,12 +8,15 @@ import { load, tokenBeside } from './configurations.ts'
 import { at, documentsOf, examples, manifestOf, read } from './files.ts'
 import { settingOf } from './unit.ts'
 
+const inKubernetes = ['kubernetes', 'kubernetes, demo', 'kubernetes, production'] as const
 const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
 const container = at(pod, 'containers', 0)
 const probe = (name: string, key: string): number => Number(at(container, name, key)) * 1000
 
 test.each([
-  ['kubernetes', 'terminationGracePeriodSeconds', Number(at(pod, 'terminationGracePeriodSeconds')) * 1000],
+  ...inKubernetes.map(
+    (name) => [name, 'terminationGracePeriodSeconds', Number(at(pod, 'terminationGracePeriodSeconds')) * 1000] as const,
+  ),
   [
     'systemd',
     'TimeoutStopSec',
@@ -34,16 +37,16 @@ test.each([
   expect(ms).toBeGreaterThanOrEqual(shutdown.deadline + 5000)
 })
 
-test('kubernetes: not ready shows before the gateway stops accepting', () => {
+test.each(inKubernetes)('%s: not ready shows before the gateway stops accepting', (name) => {
   const noticedMs =
     probe('readinessProbe', 'periodSeconds') * Number(at(container, 'readinessProbe', 'failureThreshold'))
 
-  expect(noticedMs).toBeLessThan(load('kubernetes').config.shutdown.wait)
+  expect(noticedMs).toBeLessThan(load(name).config.shutdown.wait)
   expect(container).not.toHaveProperty('lifecycle') // a preStop sleep would only come before that wait
 })
 
-test('kubernetes: probes ask the admin port, for pages that take no token', () => {
-  const { listen, admin } = load('kubernetes').config
+test.each(inKubernetes)('%s: probes ask the admin port, for pages that take no token', (name) => {
+  const { listen, admin } = load(name).config
 
   expect(at(container, 'ports')).toEqual([
     { name: 'public', containerPort: listen.port },
