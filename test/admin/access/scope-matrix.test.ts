@@ -2,9 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { routeScopes } from '../../../src/admin/access/route-scopes.ts'
 import { includesScope, type OperatorScope, operatorScopes } from '../../../src/shared/operator-scopes.ts'
-import { adminTokens, bearerOf } from '../../helpers/admin-tokens.ts'
+import { adminTokens, bearerOf, tokenOf } from '../../helpers/admin-tokens.ts'
+import { logIn } from '../../helpers/form-browser.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { adminJwt, jwtOf, operatorJwt } from '../../helpers/operator-jwts.ts'
+import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -50,6 +52,53 @@ test.each(cases)('the scope %s of %s opens what the table says, and nothing else
 
   expect(wrong).toEqual([])
   expect(asked).toBeGreaterThan(routeScopes.length)
+})
+
+test.each(['read', 'operate'] as const)('a session of the scope %s opens what the table says', async (held) => {
+  const { admin } = await boot()
+  const session = await logIn(admin, tokenOf[held])
+  const wrong: string[] = []
+
+  for (const { method, path, scope, bySession } of routeScopes) {
+    const got = await ask(admin + pathOf(path), method, session)
+    const isKnownTo = scope === 'none' || includesScope(held, scope)
+    const expected = !isKnownTo ? /^403 insufficient-scope$/ : bySession ? /^(?!401|403 insufficient)/ : /^401 /
+    if (!expected.test(got)) wrong.push(`${method} ${path}: ${got}`)
+  }
+
+  expect(wrong).toEqual([])
+})
+
+test.each(['metrics', 'read'] as const)('the scope %s opens nothing by another spelling of a path', async (held) => {
+  const { gateway } = await boot()
+  const { port } = gateway.adminAddress
+  const { authorization } = bearerOf(held)
+  const spellings = [
+    '//P',
+    '/%P',
+    '/P/',
+    '/./P',
+    '/live/../P',
+    '/assets/../P',
+    '/metrics#/P',
+    '/metrics;/P',
+    'http://a/P',
+  ]
+  const targets = ['status', 'reload', 'actions/reload'].flatMap((path) =>
+    spellings.map((spelling) =>
+      spelling.replace('%P', `%${path.charCodeAt(0).toString(16)}${path.slice(1)}`).replace('P', path),
+    ),
+  )
+  const wrong: string[] = []
+
+  for (const target of targets)
+    for (const method of ['GET', 'POST']) {
+      const head = `${method} ${target} HTTP/1.1\r\nHost: localhost:${port}\r\nAuthorization: ${authorization}\r\n`
+      const got = await exchangeRaw(port, `${head}Content-Length: 0\r\nConnection: close\r\n\r\n`)
+      if (![403, 404].includes(parseStatus(got))) wrong.push(`${method} ${target}: ${parseStatus(got)}`)
+    }
+
+  expect(wrong).toEqual([])
 })
 
 const withoutOrders = cases.filter(([scope]) => scope !== 'operate')
