@@ -75,7 +75,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
     const { operator, session } = getPrincipal(request)
     // At the close and not at the end of the response: a client that leaves before it has given the command all the
     // same.
-    if (method !== 'GET' && method !== 'HEAD')
+    if (!isRead(request))
       whenClosed(raw, () => {
         const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
         const by = {
@@ -111,6 +111,13 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
     reply.header('Cache-Control', 'no-store')
     const rejection = await authenticateAndLog(request, reply)
     if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasTokens(context.reloader.config.admin))
+  })
+  // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
+  app.addHook('preHandler', async (request, reply) => {
+    if (isRead(request)) return
+    const { admin } = context.reloader.config
+    const rejection = await authenticateAdmin(request, access, admin)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasTokens(admin))
   })
   registerAdminRoutes(app, context, log, access)
   const streams = registerPageRoutes(
@@ -197,6 +204,8 @@ const whenClosed = (raw: FastifyReply['raw'], callback: () => void): void => {
   else raw.once('close', callback)
 }
 
+const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
+
 const clientClosedStatus = 499 // as in the access log
 const notDecoded = {
   status: 400,
@@ -206,6 +215,8 @@ const notDecoded = {
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
 
+const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
+
 /** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
 export const sendUnauthorized = (
   request: FastifyRequest,
@@ -214,8 +225,7 @@ export const sendUnauthorized = (
   isLoginOffered: boolean,
 ): FastifyReply => {
   const path = targetPath(request.url)
-  const isPage = path === '/' || path === '/login' || path === '/logout' || isActionPath(path)
-  if (!isPage) return sendProblem(reply, rejection)
+  if (!pagePaths.has(path) && !isActionPath(path)) return sendProblem(reply, rejection)
   const mayLogIn = isLoginOffered && rejection.status === 401 && acceptsHtml(request.headers)
   return mayLogIn && request.method === 'GET'
     ? reply.redirect('/login', 303)
