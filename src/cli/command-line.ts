@@ -141,18 +141,20 @@ const createHashKeyCommand = (): Command =>
   new Command('hash-key')
     .description('Make a key of a client or a token of an operator, and what the configuration recognises it by.')
     .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', parseKeyId)
-    .addOption(
-      new Option('--operator <NAME>', 'make a token of an operator, for admin.tokens')
-        .argParser(parseOperatorName)
-        .conflicts('id'),
-    )
+    .addOption(new Option('--operator <NAME>', 'make a token of an operator, for admin.tokens').conflicts('id'))
     .addOption(new Option('--scope <SCOPE>', 'what the token is good for').choices(operatorScopes).default('read'))
     .addHelpText('after', hashKeyHelp)
-    .action(async ({ id: requestedId, operator, scope }: HashKeyOptions) => {
+    .action(async ({ id: requestedId, operator, scope }: HashKeyOptions, command: Command) => {
+      if (operator === undefined && command.getOptionValueSource('scope') === 'cli')
+        command.error("error: option '--scope <SCOPE>' is of a token: give --operator <NAME> too")
       const { digestSecret, generateSecret } = await import('../shared/secrets.ts')
       const secret = generateSecret()
       const digest = digestSecret(secret).toString('hex')
       if (operator !== undefined) {
+        const { operatorNameForm, operatorNameMistake } = await import('../config/schema/operator-name.ts')
+        const mistake = operatorNameMistake(operator)
+        if (mistake !== null)
+          command.error(`error: option '--operator <NAME>': it is ${mistake}; ${operatorNameForm} are expected`)
         const entry = `{ name: ${yamlQuoted(operator)}, hash: ${digest}, scope: ${scope} }`
         process.stdout.write(`for the operator, Authorization: Bearer ${secret}\nfor admin.tokens: ${entry}\n`)
         return
@@ -164,11 +166,6 @@ const createHashKeyCommand = (): Command =>
 
 /** Quotes an id: YAML would read some as numbers, or as words of its own. */
 const yamlQuoted = (id: string): string => JSON.stringify(id)
-
-const parseOperatorName = (text: string): string => {
-  if (/^[\w.-]{1,64}$/.test(text)) return text
-  throw new InvalidArgumentError('1 to 64 letters, digits and -_. are expected.')
-}
 
 const parseKeyId = (text: string): string => {
   if (/^[\w-]{1,64}$/.test(text)) return text

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { pemBlocks } from '../../config/certificates.ts'
 import type { AdminConfig } from '../../config/config.ts'
 import { certificateThumbprint, hasIssued, isForClients, isValidNow } from '../../layers/auth/client-certificate.ts'
 import { subjectAltNames } from '../../layers/auth/mtls.ts'
@@ -38,8 +39,7 @@ const authorities = new WeakMap<CertificateConfig, readonly X509Certificate[]>()
 const readAuthorities = (config: CertificateConfig): readonly X509Certificate[] => {
   const cached = authorities.get(config)
   if (cached !== undefined) return cached
-  const blocks = config.ca.split(/(?=-----BEGIN CERTIFICATE-----)/).filter((block) => block.startsWith('-----BEGIN'))
-  const read = blocks.map((block) => new X509Certificate(block))
+  const read = pemBlocks(config.ca).map((block) => new X509Certificate(block))
   authorities.set(config, read)
   return read
 }

@@ -1,5 +1,6 @@
 import type { Environment } from '../../config/environment.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
+import { isBearerToken } from '../../shared/secrets.ts'
 
 /** Why a gateway could not be asked, or did not respond as one, in one line: exit code 2. */
 export class CliError extends Error {}
@@ -62,7 +63,7 @@ export const tokenFromEnvironment = (environment: Environment): AdminToken | nul
   const value = environment[tokenEnvironmentVariable] ?? ''
   if (value === '') return null
   // RFC 6750 §2.1. Other characters may not be allowed in a field value, or may make two fields of it.
-  if (/^[A-Za-z0-9._~+/-]+=*$/.test(value)) return { value, from: tokenEnvironmentVariable }
+  if (isBearerToken(value)) return { value, from: tokenEnvironmentVariable }
   throw cliError(
     `${tokenEnvironmentVariable} holds no token: letters, digits and -._~+/ are expected, without blanks or a line end`,
   )

@@ -1,8 +1,9 @@
-import { isIP } from 'node:net'
 import * as z from 'zod'
 import { operatorScopes } from '../../shared/operator-scopes.ts'
+import { isBearerToken } from '../../shared/secrets.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, integer } from '../schema/scalar-types.ts'
@@ -20,8 +21,7 @@ const token = (description: string) =>
         expected: `a token of at least ${minTokenLength} letters, digits and -._~+/, or file: and a path`,
         parse: (value) => {
           if (typeof value !== 'string') return new InvalidScalar('not text', 'put the token in quotes')
-          if (!/^[A-Za-z0-9._~+/-]+=*$/.test(value))
-            return new InvalidScalar('not a token', 'make one with: openssl rand -hex 32')
+          if (!isBearerToken(value)) return new InvalidScalar('not a token', 'make one with: openssl rand -hex 32')
           if (value.length < minTokenLength)
             return new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
           return value
@@ -35,20 +35,16 @@ const token = (description: string) =>
 
 const operatorName = scalar<string>(
   {
-    expected: '1 to 64 letters, digits and -_., such as oncall-anna',
+    expected: `${operatorNameForm}, such as oncall-anna`,
     parse: (value) => {
       if (typeof value !== 'string')
         return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
-      if (!/^[\w.-]{1,64}$/.test(value)) return new InvalidScalar('not a name')
-      // The log has the address of an operator whom it has no name for, and these two for the tokens of those keys.
-      if (isIP(value) !== 0) return new InvalidScalar('an address, and not a name')
-      return value === 'admin.token' || value === 'admin.metricsToken'
-        ? new InvalidScalar('the name of another token')
-        : value
+      const mistake = operatorNameMistake(value)
+      return mistake === null ? value : new InvalidScalar(mistake)
     },
     json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
   },
-  'Who holds it, in the log, the audit log and on the page',
+  'Its operator, in the log, the audit log and on the page',
 )
 
 const scope = choice('What it is good for: metrics is /metrics alone, read all that is shown, operate orders too', [
@@ -87,9 +83,8 @@ const clientCertificate = z
           })
           .meta({ description: 'An operator' }),
       )
-      .min(1)
       .max(maxTokens)
-      .meta({ description: 'Operators with a certificate' }),
+      .meta({ description: 'Operators with a certificate; an empty list takes the last one away' }),
   })
   .meta({ description: 'Ask for certificates of operators. On or off needs a restart' })
 

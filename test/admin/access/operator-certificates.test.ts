@@ -3,6 +3,8 @@ import { X509Certificate } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { routeScopes } from '../../../src/admin/access/route-scopes.ts'
+import { includesScope, type OperatorScope } from '../../../src/shared/operator-scopes.ts'
 import { adminTokens, bearerOf } from '../../helpers/admin-tokens.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
 import { hiddenFields } from '../../helpers/form-browser.ts'
@@ -135,6 +137,7 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
 
   test.each<[string, () => object]>([
     ['its entry is removed', () => ({ operators: operators().slice(1) })],
+    ['the last entry is removed', () => ({ operators: [] })],
     ['another authority is trusted', () => ({ ca: made.selfSigned.cert })],
   ])('is let in no longer when %s, on an open connection or a new one', async (_, change) => {
     const live = await boot()
@@ -164,6 +167,26 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     expect((await anna('/')).text).toContain('<p class="who" data-scope="operate"><b>oncall-anna</b></p>')
   })
 
+  test.each<[string, () => Pair, OperatorScope]>([
+    ['operate', () => made.bankA, 'operate'],
+    ['read', () => made.client, 'read'],
+  ])('opens to a browser what a session of the scope %s opens', async (_, shown, held) => {
+    const { client } = await boot()
+    const ask = client(shown())
+    const wrong: string[] = []
+
+    for (const { method, path, scope, bySession } of routeScopes.filter(({ path: each }) => each !== '/events')) {
+      const headers = { 'sec-fetch-site': 'same-origin', accept: '*/*' }
+      const { status, text } = await ask(path.replace('*', 'page.css'), { method, headers })
+      const isKnownTo = scope === 'none' || includesScope(held, scope)
+      const isScopeWrong = text.includes('"insufficient-scope"')
+      const isRight = isKnownTo ? !isScopeWrong && (status === 401) === !bySession : isScopeWrong && status === 403
+      if (!isRight) wrong.push(`${method} ${path}: ${status} ${text.slice(0, 80)}`)
+    }
+
+    expect(wrong).toEqual([])
+  })
+
   test('is asked for where no token is: a browser without one reads so', async () => {
     const { client } = await boot()
 
@@ -187,6 +210,22 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
         },
       ],
     })
+  })
+
+  test('has an authority up to its root: another one alone would let nobody in', async () => {
+    const live = await boot()
+    const reloadWith = (ca: string) => {
+      live.edit(settings({}, { ca }))
+      return live.gateway.reload('signal')
+    }
+
+    const alone = await reloadWith(made.bankA.cert)
+    const withRoot = await reloadWith(made.bankA.cert + made.authority.cert)
+
+    expect(alone).toMatchObject({
+      problems: [{ path: 'admin.tls.clientCertificate.ca', message: expect.stringContaining('the root is missing') }],
+    })
+    expect(withRoot.result).toBe('applied')
   })
 
   test('cannot be asked for, or not any more, while the gateway runs', async () => {

@@ -2,19 +2,22 @@
 import { describe, expect, test } from 'vitest'
 import { routeScopes } from '../../../src/admin/access/route-scopes.ts'
 import { isConfidential } from '../../../src/admin/session/login.ts'
-import { adminTokens, tokenOf } from '../../helpers/admin-tokens.ts'
+import { adminTokens, tokenEntry, tokenOf } from '../../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../helpers/form-browser.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
 
 describe('a browser without a session', () => {
-  test.each(['/', '/actions/reload', '/actions/drain?group=risk'])('is sent from %s to the login', async (target) => {
-    const { admin } = await bootLiveGateway({ admin: { token } })
+  test.each(['/', '/configuration', '/actions/reload', '/actions/drain?group=risk'])(
+    'is sent from %s to the login',
+    async (target) => {
+      const { admin } = await bootLiveGateway({ admin: { token } })
 
-    const response = await visitPage(`${admin}${target}`)
+      const response = await visitPage(`${admin}${target}`)
 
-    expect([response.status, response.location, response.text]).toEqual([303, '/login', ''])
-  })
+      expect([response.status, response.location, response.text]).toEqual([303, '/login', ''])
+    },
+  )
 
   test('finds a form there that a password manager and a screen reader understand', async () => {
     const { admin } = await bootLiveGateway({ admin: { token } })
@@ -103,6 +106,16 @@ test.each([
   expect(response.text).toContain('<p role="alert">This is the token of no operator.</p>')
   expect(hiddenFields(response)).toEqual(hiddenFields(page))
   expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ level: 40, client: '127.0.0.1' })
+})
+
+test('no token is none, though the file has its hash', async () => {
+  const { admin } = await bootLiveGateway({ admin: { tokens: [tokenEntry('anna', '', 'operate')] } })
+  const page = await visitPage(`${admin}/login`)
+
+  const login = await submitForm(`${admin}/login`, { ...hiddenFields(page), token: '' })
+  const bearer = await visitPage(`${admin}/status`, { authorization: 'Bearer ' })
+
+  expect([login.status, login.headers.get('set-cookie'), bearer.status]).toEqual([403, null, 401])
 })
 
 describe('a session', () => {

@@ -57,7 +57,10 @@ test.each([[[], 'read'] as const, [['--scope', 'operate'], 'operate'] as const])
 )
 
 test.each([
-  [['--operator', 'anna b'], 'commander.invalidArgument'],
+  [['--operator', 'anna b'], 'commander.error'],
+  [['--operator', '10.1.2.3'], 'commander.error'],
+  [['--operator', 'admin.token'], 'commander.error'],
+  [['--scope', 'read'], 'commander.error'],
   [['--operator', 'anna', '--id', 'bank-a'], 'commander.conflictingOption'],
   [['--operator', 'anna', '--scope', 'admin'], 'commander.invalidArgument'],
 ])('rejects %j', async (args, code) => {
