@@ -15,7 +15,7 @@ export interface RowFacts {
   readonly partly?: string | null
   /** How many requests came of late, or how many a second; null: nothing is counted. */
   readonly requests?: RecentRequests | null
-  /** In a few words, why nothing may come to it: what it is called instead of `untried`; null: nothing is known. */
+  /** In a few words, that what is wrong elsewhere may keep all from it: instead of `untried`; null: nothing may. */
   readonly doubt?: string | null
   /** Whether something shows that it works: a probe, or the last request; by default, that requests came of late. */
   readonly isProven?: boolean
@@ -57,7 +57,7 @@ export const toRowState = (facts: RowFacts): RowState => {
   if (failures !== null) return failures
   if (finding === 'warning') return { tone: 'warning', words: 'warning' }
   if (isProven) return { tone: 'good', words: well }
-  return doubt == null ? { tone: 'off', words: untried } : { tone: 'warning', words: doubt }
+  return doubt == null ? { tone: 'off', words: untried } : { tone: 'notice', words: doubt }
 }
 
 /** Tells whether a row stays when only problems are shown. */

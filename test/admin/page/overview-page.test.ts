@@ -288,7 +288,7 @@ describe('an operation', () => {
       finding('critical', 'audit'),
       finding('warning', 'listen.proxyProtocol'),
     ])
-      expect(states(found)).toEqual(['● serves', '▲ idle: see above'])
+      expect(states(found)).toEqual(['● serves', '◆ idle: see above'])
     for (const found of [finding('warning', 'config'), finding('critical', 'admin.tls')])
       expect(states(found)).toEqual(['● serves', '○ idle'])
   })
@@ -330,6 +330,15 @@ test('an endpoint has its weight, share, pace, queue, last probe and the days of
   expect(text).toContain(
     '▲ 19 % fail last probe: answered 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at 02:14:05 ▲ 5 days',
   )
+})
+
+test('a chart without a step says that nothing is counted yet, and not that nothing came', () => {
+  const history = { stepSeconds: 5, perSecond: [], errorsPerSecond: [], p99Ms: [] }
+  const operations = fixture.operations.map((each) => ({ ...each, history }))
+  const text = visibleText(pageSections.operations({ ...fixture, operations }).toString())
+
+  expect(text).toContain('not counted yet')
+  expect(text).not.toContain('none in 15 min')
 })
 
 test('p50 and p99 stand by outcome', () => {

@@ -9,7 +9,7 @@ test.each<[string, Omit<RowFacts, 'well'>, string, string]>([
   ['was asked nothing, and nothing is known of it', {}, 'off', 'idle'],
   ['was asked nothing, and its probe went well', { isProven: true }, 'good', 'serves'],
   ['serves every request', asked(5), 'good', 'serves'],
-  ['was asked nothing, which what is wrong with the gateway may cause', { doubt: 'see above' }, 'warning', 'see above'],
+  ['was asked nothing, which what is wrong with the gateway may cause', { doubt: 'see above' }, 'notice', 'see above'],
   ['serves, though the gateway has a fault', { ...asked(5), doubt: 'see above' }, 'good', 'serves'],
   ['is asked, and nothing shows that it works', { ...asked(5), isProven: false }, 'off', 'idle'],
   ['has nothing counted', { requests: null }, 'off', 'idle'],

@@ -139,7 +139,11 @@ const chartCell = (
     ? html`–`
     : html`<div class="chart" id="chart-${kind}-${id}" data-operation="${id}" data-chart="${kind}" aria-hidden="true"></div><span class="peak">${caption(history)}</span>`
 
+// Before the first step is over.
+const notYet = 'not counted yet'
+
 const peakRate = ({ perSecond, errorsPerSecond }: OperationHistory): string => {
+  if (perSecond.length === 0) return notYet
   const [requests, errors] = [maxOf(perSecond), maxOf(errorsPerSecond)]
   if (requests === 0) return 'none in 15 min'
   return errors === 0
@@ -148,6 +152,7 @@ const peakRate = ({ perSecond, errorsPerSecond }: OperationHistory): string => {
 }
 
 const peakLatency = ({ p99Ms }: OperationHistory): string => {
+  if (p99Ms.length === 0) return notYet
   const known = p99Ms.filter((ms) => ms !== null)
   return known.length === 0 ? 'none in 15 min' : `at most ${formatMilliseconds(maxOf(known))}`
 }
