@@ -33,15 +33,15 @@ export const ownerDetails = (endpoints: readonly EndpointReport[]): readonly str
     ({ how }) => how,
   ).map((same) => {
     const urls = same.map(({ url }) => url)
-    return `for the owner of ${joinWithAnd(urls)} to mend: ${urls.length === 1 ? 'it' : 'each'} ${same[0]?.how}`
+    return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0]?.how}`
   })
 
 /** Says how it is known that a fault is the endpoint's; null: it is not known, or there is none. */
 const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport): string | null => {
   if (lastFailure === null || failingSince === null) return null
   const { kind, reason } = lastFailure
-  if (kind === null) return 'answers, with an error of its own'
-  if (ownCertificate.has(reason)) return 'shows this certificate itself'
+  if (kind === null) return 'the error is in the answer itself'
+  if (ownCertificate.has(reason)) return 'the certificate is shown there'
   if (succeededAt === null || kind === 'connect-timeout' || doubtfulReasons.has(reason)) return null
-  return 'is asked as it was when it last answered well'
+  return 'nothing has changed here since the last good answer'
 }

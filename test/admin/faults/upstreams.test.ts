@@ -90,7 +90,7 @@ test('an open circuit breaker is named, with what opened it', async () => {
     ),
     'the circuit breaker of market is open: 6 requests were refused in the last minute',
     expect.stringMatching(/^the first request after \d\d:\d\d:\d\d tries whether it is well$/),
-    expect.stringMatching(/^for the owner of http:\S+ to mend: it is asked as it was when it last answered well$/),
+    expect.stringMatching(/^for the owner of http:\S+ to mend: nothing has changed here since the last good answer$/),
   ])
 })
 

@@ -345,7 +345,7 @@ describe('a group', () => {
           `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since the gateway has known it`,
           'the circuit breaker of risk is open: 40 requests were refused in the last minute',
           'the first request after 02:04:04 tries whether it is well',
-          `for the owner of ${risk} to mend: it is asked as it was when it last answered well`,
+          `for the owner of ${risk} to mend: nothing has changed here since the last good answer`,
         ],
         since: '2026-11-21T02:03:58.000Z',
         command: 'lender-gateway check --online gateway.yaml',
@@ -440,17 +440,17 @@ describe('a group', () => {
   })
 
   test.each([
-    ['refuses, and answered before', {}, 'is asked as it was when it last answered well'],
+    ['refuses, and answered before', {}, 'nothing has changed here since the last good answer'],
     ['refuses, and never answered', { succeededAt: null }, null],
     [
       'answers with an error of its own',
       { succeededAt: null, lastFailure: ownError },
-      'answers, with an error of its own',
+      'the error is in the answer itself',
     ],
     [
       'shows an expired certificate',
       { succeededAt: null, lastFailure: by('certificate-expired') },
-      'shows this certificate itself',
+      'the certificate is shown there',
     ],
     ['has a name that is gone', { lastFailure: by('name-not-found') }, null],
     ['has no route to it', { lastFailure: by('unreachable') }, null],
@@ -458,12 +458,12 @@ describe('a group', () => {
   ] as const)('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
     const details = ownerDetails([dead(more)])
 
-    expect(details).toEqual(how === null ? [] : [`for the owner of ${risk} to mend: it ${how}`])
+    expect(details).toEqual(how === null ? [] : [`for the owner of ${risk} to mend: ${how}`])
   })
 
   test('names together the endpoints that are known in the same way to be for their owners to mend', () => {
     expect(ownerDetails([dead(), dead({ url: 'http://b' })])).toEqual([
-      `for the owner of ${risk} and http://b to mend: each is asked as it was when it last answered well`,
+      `for the owner of ${risk} and http://b to mend: nothing has changed here since the last good answer`,
     ])
   })
 
