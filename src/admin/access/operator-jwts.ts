@@ -84,25 +84,23 @@ export class OperatorJwts {
     const throttle = this.#throttles.of(address)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return tooManyAttempts(retryAfter)
-    try {
-      const claims = await current.lease.getClaims(token)
-      if (this.#current !== current) {
-        throttle.refund()
-        return await this.#verify(token, digest, address) // a reload came between: it may take no such token
-      }
-      const operator = readOperator(claims, current.config)
-      if (typeof operator === 'string') this.#logRefusal(address, operator, refusals[operator])
-      else throttle.refund()
-      return toOperatorToken(claims, digest, operator)
-    } catch (error) {
-      if (error instanceof CredentialRejected) {
-        this.#logRefusal(address, error.reason, error.message)
-        return null
-      }
-      if (!(error instanceof VerifierUnavailable)) throw error
+    const claims = await getOutcome(current.lease, token)
+    if (this.#current !== current) {
+      throttle.refund()
+      return this.#verify(token, digest, address) // a reload came between, and its issuer decides
+    }
+    if (claims instanceof VerifierUnavailable) {
       throttle.refund()
       return keysUnavailable // the log has a line of its own for that
     }
+    if (claims instanceof CredentialRejected) {
+      this.#logRefusal(address, claims.reason, claims.message)
+      return null
+    }
+    const operator = readOperator(claims, current.config)
+    if (typeof operator === 'string') this.#logRefusal(address, operator, refusals[operator])
+    else throttle.refund()
+    return toOperatorToken(claims, digest, operator)
   }
 
   // The claims are read anew for each request: an edit of what they open makes no token unknown.
@@ -112,6 +110,19 @@ export class OperatorJwts {
 
   #logRefusal(client: string, reason: string, cause: string): void {
     this.#log.warn({ client, reason, cause }, 'operator token refused')
+  }
+}
+
+/** Gets the claims of a token, or why there are none. */
+const getOutcome = async (
+  { getClaims }: JwtVerifierLease,
+  token: string,
+): Promise<Claims | CredentialRejected | VerifierUnavailable> => {
+  try {
+    return await getClaims(token)
+  } catch (error) {
+    if (error instanceof CredentialRejected || error instanceof VerifierUnavailable) return error
+    throw error
   }
 }
 

@@ -91,7 +91,8 @@ const settingsTable = (id: string, caption: string, rows: readonly Setting[], fi
   htmlTable<Setting>({
     id,
     caption,
-    idOf: ({ key }) => `${id}-${key}`,
+    // The name of a group of operators may have blanks, and an id may not.
+    idOf: ({ key }) => `${id}-${encodeURIComponent(key)}`,
     bodies: [{ rows }],
     columns: [
       { title: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
