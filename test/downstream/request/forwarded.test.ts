@@ -89,6 +89,28 @@ describe('the client', () => {
     )
   })
 
+  test('is found in every well-formed field, whatever stands beside it', () => {
+    const quoted = fc
+      .array(fc.tuple(fc.constantFrom(...'a="\\,; \t\x80[]:1.'), fc.boolean()), { maxLength: 8 })
+      .map((all) => `"${all.map(([c, isEscaped]) => (isEscaped || c === '"' || c === '\\' ? `\\${c}` : c)).join('')}"`)
+    const value = fc.oneof(fc.string({ unit: fc.constantFrom(..."aB!#$%&'*+.^_`|~0-"), minLength: 1 }), quoted)
+    const beside = fc.uniqueArray(fc.constantFrom('by', 'ext', 'x!', 'y'))
+    const element = fc
+      .tuple(beside, beside, fc.array(value, { minLength: 4, maxLength: 4 }))
+      .map(([one, other, values]) =>
+        [
+          ...one.map((name, nth) => `${name}1=${values[nth]}`),
+          'For="10.9.9.9:80"',
+          ...other.map((name, nth) => `${name}2=${values[nth]}`),
+        ].join(';'),
+      )
+    fc.assert(
+      fc.property(fc.array(element), fc.constantFrom(',', ' ,\t', ';, ;'), (elements, between) => {
+        expect(read({ forwarded: ['for=203.0.113.1', ...elements].join(between) }).client).toBe('203.0.113.1')
+      }),
+    )
+  })
+
   test('never holds what could end a log line, and what goes on is well-formed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (forwarded) => {
