@@ -204,13 +204,14 @@ class PendingBatches<Reply> {
   }
 }
 
+/** Returns how a worker logs: as pino does where the primary makes its lines readable on a terminal. */
+const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
+  logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
+
 /**
  * Makes the verdicts of a data plane those of the primary. An endpoint that was closed there and opened again is new to
  * its probes, and counts as up.
  */
-const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
-  logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
-
 const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of dataPlane.verdicts) if (!down.has(key)) dataPlane.applyVerdict([key, null])
