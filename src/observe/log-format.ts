@@ -2,6 +2,7 @@
  * The formats of log lines other than pino's. Each line is rewritten where it leaves the process, so nothing else of
  * the gateway knows a format.
  */
+import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
 
 /** The part of a configuration that says how lines are written, and whose they are. */
@@ -158,6 +159,7 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
       if (value === null || headNames.has(name)) continue
       if (name === 'err') members += renderError(value, keyOf)
       else if (name === 'changes') members += keyOf(name) + toJson(asTexts(value))
+      else if (name === 'by') members += keyOf(nameOfCaller(value)) + toJson(value)
       else members += keyOf(others?.[name] ?? name) + (name === 'until' ? toJson(asTime(value)) : toJson(value))
     }
     if (format === 'ecs' && line.gatewayMs !== undefined) members += keyOf('durationNs') + durationNs(line)
@@ -179,6 +181,9 @@ const toJson = (value: unknown): string => (typeof value === 'number' ? String(v
 /** Renders each element as text: a store of documents takes values of one type for one name, and these have several. */
 const asTexts = (value: unknown): unknown =>
   Array.isArray(value) ? value.map((element) => JSON.stringify(element)) : value
+
+/** Finds which member says who gave an order, where it is in a login: an operator without a name is an address. */
+const nameOfCaller = (by: unknown): string => (isIP(String(by)) === 0 ? 'operator' : 'client')
 
 /** Renders a time as orders have it: a store of documents that has once seen a number there takes no text. */
 const asTime = (value: unknown): unknown => (typeof value === 'number' ? new Date(value).toISOString() : value)

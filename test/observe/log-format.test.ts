@@ -170,6 +170,18 @@ describe.each(['ecs', 'otel'] as const)('lines of %s', (format) => {
     },
   )
 
+  test('say who gave an order as they say who has logged in, by the name or else by the address', () => {
+    const { log, texts } = openLogIn(format)
+    log.info({ operation: 'inventory.sync', state: 'refuse', by: 'oncall-anna' }, 'operation override')
+    log.info({ operation: 'inventory.sync', client: 'bank-a', removed: 3, by: '2001:db8::7' }, 'cache cleared')
+    log.info({ client: '192.0.2.7', operator: 'oncall-anna' }, 'login')
+
+    expect(texts[0]).toContain('"user.name":"oncall-anna"')
+    expect(texts[1]).toContain('"client.address":"2001:db8::7"')
+    expect(texts[2]).toContain('"user.name":"oncall-anna"')
+    expect(texts.join()).not.toContain('lender_gateway.by')
+  })
+
   test('have one type for the end of what an operator orders and of what the gateway does', () => {
     const { log, texts } = openLogIn(format)
     const until = '2026-11-21T12:24:21.295Z'
