@@ -5,7 +5,7 @@ import type { AdminConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
 import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
-import { type AdminAccess, authenticateAdmin, hasTokens, recheckAdmin } from './access/authenticate.ts'
+import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { OperatorJwts } from './access/operator-jwts.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
@@ -25,7 +25,7 @@ import { registerMetricsRoute } from './metrics/route.ts'
 import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
 import { RateHistory } from './rate-history.ts'
-import { registerLogin } from './session/login.ts'
+import { hasLogin, registerLogin } from './session/login.ts'
 import { getPrincipal } from './session/principal.ts'
 import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
@@ -110,14 +110,14 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', 'no-store')
     const rejection = await authenticateAndLog(request, reply)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasTokens(context.reloader.config.admin))
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(context.reloader.config.admin))
   })
   // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
   app.addHook('preHandler', async (request, reply) => {
     if (isRead(request)) return
     const { admin } = context.reloader.config
     const rejection = await authenticateAdmin(request, access, admin)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasTokens(admin))
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(admin))
   })
   registerAdminRoutes(app, context, log, access)
   const streams = registerPageRoutes(

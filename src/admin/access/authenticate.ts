@@ -72,8 +72,7 @@ export const findPrincipal = (
 const asksForProof = (admin: AdminConfig): boolean =>
   hasTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
 
-/** Tells whether operators have tokens, to send or to log in with. */
-export const hasTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
+const hasTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
 
 const recallJwt = (token: string, jwts: AdminAccess['jwts'], { jwt }: AdminConfig): Operator | null =>
   jwt === null ? null : jwts.recall(digestSecret(token))

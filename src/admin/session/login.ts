@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { AdminConfig } from '../../config/config.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import type { Log } from '../../observe/log.ts'
 import { includesScope } from '../../shared/operator-scopes.ts'
 import { AttemptThrottle, tooManyAttempts } from '../access/attempt-throttle.ts'
-import { type AdminAccess, hasTokens } from '../access/authenticate.ts'
-import { findOperatorToken } from '../access/operator-tokens.ts'
+import type { AdminAccess } from '../access/authenticate.ts'
+import { findOperatorToken, listOperatorTokens } from '../access/operator-tokens.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
 import { type Html, html } from '../page/html.ts'
@@ -25,7 +26,7 @@ export const registerLogin = (
 
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
-    if (!hasTokens(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!hasLogin(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
     const isLost = targetQuery(request.url) === 'done'
     return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
@@ -33,7 +34,7 @@ export const registerLogin = (
 
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
-    if (!hasTokens(admin)) return reply.redirect('/', 303)
+    if (!hasLogin(admin)) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
     const form = parseForm(request)
     if (isAdminError(form)) return showLoginAgain(request, reply, form)
@@ -97,6 +98,12 @@ const loginUnavailable: AdminError = {
  */
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
+
+/** Tells whether there may be a token to log in with: one that opens /metrics alone opens no session. */
+export const hasLogin = (admin: AdminConfig): boolean =>
+  [...listOperatorTokens(admin).map(({ operator }) => operator.scope), ...Object.values(admin.jwt?.scopes ?? {})].some(
+    (scope) => includesScope(scope, 'read'),
+  )
 
 const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }
 

@@ -26,7 +26,7 @@ interface Session {
 export class SessionStore {
   /** By the digest of the id; the oldest first. */
   readonly #sessions = new Map<string, Session>()
-  /** The principals of requests without a session, by operator; the oldest first. */
+  /** The principals of requests without a session, by operator; the one used least lately first. */
   readonly #withoutSession = new Map<string, Principal>()
   readonly #jwts: Pick<OperatorJwts, 'recall'>
   /** The configuration that the sessions were last compared with. */
@@ -47,10 +47,10 @@ export class SessionStore {
   /** Returns the principal of all requests of an operator without a session; null: of unknown clients. */
   withoutSession(operator: Operator | null): Principal {
     const key = operator === null ? '' : `${operator.proof} ${operator.scope} ${operator.name}`
-    const cached = this.#withoutSession.get(key)
-    if (cached !== undefined) return cached
-    const principal = new Principal(operator, null, Number.POSITIVE_INFINITY)
-    dropOldest(this.#withoutSession)
+    const principal = this.#withoutSession.get(key) ?? new Principal(operator, null, Number.POSITIVE_INFINITY)
+    this.#withoutSession.delete(key)
+    const [leastLately] = this.#withoutSession.keys()
+    if (this.#withoutSession.size >= maxSessions && leastLately !== undefined) this.#withoutSession.delete(leastLately)
     this.#withoutSession.set(key, principal)
     return principal
   }
@@ -64,7 +64,7 @@ export class SessionStore {
     const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
     const lifeMs = Math.max(0, Math.min(sessionTtlMs, untilExpiryMs))
     const principal = new Principal(token.operator, randomBytes(4).toString('hex'), lifeMs)
-    dropOldest(this.#sessions)
+    this.#makeRoom()
     this.#sessions.set(digest(id), { principal, token })
     return { id, principal, lifeMs }
   }
@@ -84,6 +84,20 @@ export class SessionStore {
     for (const [id, { token }] of this.#sessions) if (!this.#isGood(token, admin)) this.#sessions.delete(id)
   }
 
+  /**
+   * Makes room for another session: of the operator who has most, the oldest goes. One who may only read must not be
+   * able to log others out.
+   */
+  #makeRoom(): void {
+    if (this.#sessions.size < maxSessions) return
+    for (const [id, { principal }] of this.#sessions) if (principal.isExpired) this.#sessions.delete(id)
+    if (this.#sessions.size < maxSessions) return
+    const byOperator = Map.groupBy(this.#sessions, ([, { token }]) => token.operator.name).values()
+    const [most = []] = [...byOperator].sort((a, b) => b.length - a.length)
+    const [oldest] = most
+    if (oldest !== undefined) this.#sessions.delete(oldest[0])
+  }
+
   #findValid(id: string, admin: AdminConfig): Principal | null {
     const session = this.#sessions.get(id)
     if (session === undefined) return null
@@ -98,12 +112,6 @@ export class SessionStore {
     const current = listed?.operator ?? this.#jwts.recall(digest)
     return current !== null && isSameOperator(current, operator)
   }
-}
-
-/** Makes room for another entry: the oldest goes. */
-const dropOldest = (entries: Map<string, unknown>): void => {
-  const [oldest] = entries.keys()
-  if (entries.size >= maxSessions && oldest !== undefined) entries.delete(oldest)
 }
 
 const digest = (text: string): string => hash('sha256', text)

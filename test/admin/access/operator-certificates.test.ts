@@ -187,8 +187,8 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     expect(wrong).toEqual([])
   })
 
-  test('is asked for where no token is: a browser without one reads so', async () => {
-    const { client } = await boot()
+  test.each([[[]], [adminTokens.slice(0, 1)]])('is asked for where no token logs in (%j)', async (tokens) => {
+    const { client } = await boot({ tokens })
 
     const page = await client(null)('/', { headers: { accept: 'text/html' } })
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { listOperatorTokens, type OperatorToken } from '../../../src/admin/access/operator-tokens.ts'
 import { formatSessionCookie, parseSessionCookie, SessionStore } from '../../../src/admin/session/session-store.ts'
 import type { AdminConfig } from '../../../src/config/config.ts'
+import { tokenEntry } from '../../helpers/admin-tokens.ts'
 
 const withToken = (token: string): AdminConfig => ({
   ...{
@@ -58,6 +59,43 @@ describe('a session', () => {
     expect(alive).toEqual(opened.map((_, i) => i > 0))
   })
 
+  test('makes room for none of another operator, who has fewer', () => {
+    const sessions = new SessionStore()
+    const both = { ...admin, tokens: [tokenEntry('auditor', 'a-token-of-an-auditor', 'read')] }
+    const [onCall, auditor] = listOperatorTokens(both) as readonly [OperatorToken, OperatorToken]
+    const kept = sessions.open(onCall)
+
+    const opened = Array.from({ length: 100 }, () => sessions.open(auditor))
+
+    expect(sessions.find(headersWith(kept.id), both)).toBe(kept.principal)
+    const alive = opened.filter(({ id }) => sessions.find(headersWith(id), both) !== null)
+    expect(alive).toEqual(opened.slice(-63))
+  })
+
+  test('that has expired makes room first', () => {
+    const sessions = new SessionStore()
+    const both = { ...admin, tokens: [tokenEntry('auditor', 'a-token-of-an-auditor', 'read')] }
+    const [onCall, auditor] = listOperatorTokens(both) as readonly [OperatorToken, OperatorToken]
+    Array.from({ length: 31 }, () => sessions.open(onCall))
+    vi.advanceTimersByTime(29 * 60_000)
+    const opened = Array.from({ length: 33 }, () => sessions.open(auditor))
+    vi.advanceTimersByTime(60_000)
+
+    sessions.open(onCall)
+
+    expect(opened.every(({ id }) => sessions.find(headersWith(id), both) !== null)).toBe(true)
+  })
+
+  test('that was opened with a token that a reload has just removed is none', () => {
+    const sessions = new SessionStore()
+    const next = withToken('another-token-of-operators')
+    sessions.sync(next)
+
+    const { id } = sessions.open(token)
+
+    expect(sessions.find(headersWith(id), next)).toBeNull()
+  })
+
   test('is found by its cookie alone: not by its name, nor by what is kept of it', () => {
     const sessions = new SessionStore()
     const { principal } = sessions.open(token)
@@ -81,6 +119,17 @@ describe('a session', () => {
 
     expect([principal.takeFlash(), principal.takeFlash()]).toEqual(['done', null])
   })
+})
+
+test('an operator without a session keeps the token of forms while others come', () => {
+  const sessions = new SessionStore()
+  const operatorNamed = (name: string) => ({ name, scope: 'operate', proof: 'certificate' }) as const
+  const before = sessions.withoutSession(operatorNamed('anna'))
+
+  for (let i = 0; i < 200; i++) {
+    sessions.withoutSession(operatorNamed(`n${i}`))
+    expect(sessions.withoutSession(operatorNamed('anna'))).toBe(before)
+  }
 })
 
 describe('the cookie', () => {
