@@ -87,7 +87,7 @@ const outageFindings = (
     const { since, fact } = outage
     const begun = since === null ? '' : ` since ${formatTimeOfDay(since, seen.at)}`
     const cause = `no endpoint of ${name} serves${begun}${consequence}: ${fact}`
-    return [createFinding('critical', about, cause, { since, command, details: ownerDetails(endpoints) })]
+    return [createFinding('critical', about, cause, { since, command, details: ownerDetails(endpoints, seen) })]
   }
   if (breaker === null || breaker.state === 'closed') return []
   const { lastFailure } = breaker

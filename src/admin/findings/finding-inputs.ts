@@ -15,6 +15,8 @@ import type { RecentTraffic } from '../rate-history.ts'
 export interface FindingInputs {
   readonly at: number
   readonly config: Config
+  /** When it took effect. */
+  readonly loadedAt: number
   readonly file: ConfigFileState
   readonly report: StatusReport
   /** The requests of each operation in the last minute; null: nothing is counted. */
@@ -56,6 +58,7 @@ export const collectFindingInputs = (
   return {
     at: epochMs(),
     config,
+    loadedAt: state.loadedAt,
     file: {
       name: resolve(file),
       differing: listDifferingFiles(context.reloader, drifted),

@@ -160,7 +160,8 @@ const failingOperations = (
 const isUpstreamFault = ({ kind }: FindingInputs['report']['recentErrors']['causes'][number]): boolean =>
   failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
-const outageDetails = (names: readonly Group[], { report, at }: FindingInputs): readonly string[] => {
+const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly string[] => {
+  const { report, at } = inputs
   // Endpoints that several groups share are in the same state for each of them.
   const [group] = names as readonly [Group, ...Group[]]
   const { endpoints } = report.upstreams[group]
@@ -169,7 +170,7 @@ const outageDetails = (names: readonly Group[], { report, at }: FindingInputs): 
     ...endpoints.slice(0, maxEndpoints).map(endpointText),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...names.flatMap((each) => breakerText(each, report, at)),
-    ...ownerDetails(endpoints.slice(0, maxEndpoints)),
+    ...ownerDetails(endpoints.slice(0, maxEndpoints), inputs),
   ]
 }
 

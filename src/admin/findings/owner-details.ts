@@ -1,6 +1,7 @@
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { groupByKey, joinWithAnd } from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
 
 // What the network, a resolver, a clock or this gateway may cause, though nothing has changed at the endpoint.
 const doubtfulReasons: ReadonlySet<FailureReason | null> = new Set([
@@ -21,13 +22,16 @@ const ownCertificate: ReadonlySet<FailureReason | null> = new Set([
 ] as const)
 
 /**
- * Says of which endpoints the fault is for their owners to mend, and how that is known: a line for each way. What is
- * known of an endpoint begins anew when its settings change, so one that has ever answered is asked as it was then.
+ * Says of which endpoints the fault is for their owners to mend, and how that is known: a line for each way. `loadedAt`:
+ * when the configuration took effect, since an edit may be the fault as well.
  */
-export const ownerDetails = (endpoints: readonly EndpointReport[]): readonly string[] =>
+export const ownerDetails = (
+  endpoints: readonly EndpointReport[],
+  { loadedAt }: Pick<FindingInputs, 'loadedAt'>,
+): readonly string[] =>
   groupByKey(
     endpoints.flatMap((each) => {
-      const how = findHow(each)
+      const how = findHow(each, loadedAt)
       return how === null ? [] : [{ how, url: each.url }]
     }),
     ({ how }) => how,
@@ -37,11 +41,12 @@ export const ownerDetails = (endpoints: readonly EndpointReport[]): readonly str
   })
 
 /** Says how it is known that a fault is the endpoint's; null: it is not known, or there is none. */
-const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport): string | null => {
+const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loadedAt: number): string | null => {
   if (lastFailure === null || failingSince === null) return null
   const { kind, reason } = lastFailure
   if (kind === null) return 'the error is in the answer itself'
   if (ownCertificate.has(reason)) return 'the certificate is shown there'
-  if (succeededAt === null || kind === 'connect-timeout' || doubtfulReasons.has(reason)) return null
+  if (succeededAt === null || succeededAt < loadedAt || kind === 'connect-timeout' || doubtfulReasons.has(reason))
+    return null
   return 'nothing has changed here since the last good answer'
 }

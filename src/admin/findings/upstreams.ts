@@ -129,7 +129,7 @@ export const endpointFindings = (
       createFinding(severity, about, cause + also, {
         since: each.failingSince ?? state.since ?? tally.firstAt,
         command,
-        details: [...details, ...ownerDetails([each])],
+        details: [...details, ...ownerDetails([each], inputs)],
       }),
       ...others,
     ]
@@ -142,7 +142,7 @@ export const endpointFindings = (
     createFinding('warning', about, cause, {
       since: each.failingSince ?? state.since,
       command,
-      details: [...others.map((one) => one.cause), ...ownerDetails([each])],
+      details: [...others.map((one) => one.cause), ...ownerDetails([each], inputs)],
     }),
   ]
 }

@@ -75,6 +75,7 @@ export const findingInputs = ({
 }: InputOverrides = {}): FindingInputs => ({
   at,
   config: testConfig(settings),
+  loadedAt: at - 86_400_000,
   file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
   report: {
     upstreams: Object.fromEntries(

@@ -455,14 +455,15 @@ describe('a group', () => {
     ['has a name that is gone', { lastFailure: by('name-not-found') }, null],
     ['has no route to it', { lastFailure: by('unreachable') }, null],
     ['has failed, and is well', { failingSince: null }, null],
+    ['has failed since an edit', { succeededAt: at - 60_001 }, null],
   ] as const)('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
-    const details = ownerDetails([dead(more)])
+    const details = ownerDetails([dead(more)], { loadedAt: at - 60_000 })
 
     expect(details).toEqual(how === null ? [] : [`for the owner of ${risk} to mend: ${how}`])
   })
 
   test('names together the endpoints that are known in the same way to be for their owners to mend', () => {
-    expect(ownerDetails([dead(), dead({ url: 'http://b' })])).toEqual([
+    expect(ownerDetails([dead(), dead({ url: 'http://b' })], { loadedAt: 0 })).toEqual([
       `for the owner of ${risk} and http://b to mend: nothing has changed here since the last good answer`,
     ])
   })
