@@ -29,6 +29,9 @@ export interface LiveState {
   readonly failures: readonly FailureCount[]
 }
 
+// What findings may be about that keeps requests from every operation.
+const wholeGateway = ['limits', 'auth', 'process', 'workers', 'audit', 'redis', 'idempotency', 'listen'] as const
+
 /** Asks a gateway for the state of an operation. */
 const collectLiveState = async (target: AdminTarget, { id, group }: Operation): Promise<LiveState> => {
   const [{ decoded: status, at }, last] = await Promise.all([
@@ -36,7 +39,7 @@ const collectLiveState = async (target: AdminTarget, { id, group }: Operation): 
     getDecoded(target, '/refused', recentErrorsShape),
   ])
   warnAboutTarget(target, status.version)
-  const owners = [`upstreams.${group}`, `operations.${id}`, 'limits', 'auth', 'process', 'workers']
+  const owners = [`upstreams.${group}`, `operations.${id}`, ...wholeGateway]
   const concerns = (about: string): boolean => owners.some((one) => about === one || about.startsWith(`${one}.`))
   return {
     url: targetUrl(target),
@@ -46,7 +49,7 @@ const collectLiveState = async (target: AdminTarget, { id, group }: Operation): 
     upstream: status.upstreams[group] ?? null,
     limits: applicableLimits(status.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
     learning: status.learning,
-    findings: status.findings.filter(({ about }) => concerns(about)),
+    findings: status.findings.filter(({ about, alsoAbout }) => [about, ...(alsoAbout ?? [])].some(concerns)),
     failures: countFailures(last.decoded.refusals, id, at),
   }
 }

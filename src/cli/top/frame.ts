@@ -65,7 +65,7 @@ const tableLines = (rows: readonly TableRow[], { columns }: TerminalCaps): reado
 
 /** Finds the tone of a row: what needs an operator is in capitals. */
 const rowTone = (text: string): Tone =>
-  /\b(DOWN|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT ANSWERING|RUNS ANOTHER|OF NO USE|ENDED AGAIN)\b/.test(text)
+  /\b(DOWN|FAILING|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT ANSWERING|RUNS ANOTHER|OF NO USE|ENDED AGAIN)\b/.test(text)
     ? 'critical'
     : 'plain'
 

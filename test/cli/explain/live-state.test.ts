@@ -122,6 +122,25 @@ describe('explain --live', () => {
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
   })
 
+  test('shows what is wrong with it, with its group and with the whole gateway, and with no other', async () => {
+    const finding = (about: string, alsoAbout: readonly string[] = []) => ({
+      ...{ severity: 'critical', about, alsoAbout, cause: `of ${about}` },
+      ...{ details: [], since: null, command: null },
+    })
+    const findings = [
+      ...['audit', 'listen.proxyProtocol', 'upstreams.leads', 'config'].map((about) => finding(about)),
+      finding('upstreams.risk', ['upstreams.market']),
+    ]
+    const market = upstreamStatusWith(endpointStatusWith('http://a'))
+    const admin = await scriptedAdmin(
+      jsonResponse({ ...healthyStatus, upstreams: { market }, findings, refusals: [], total: 0 }),
+    )
+
+    const { out } = await explain(admin.url, configFileWith(configText()))
+
+    expect(out.match(/(?<=^CRITICAL {2}.*: of ).*$/gm)).toEqual(['audit', 'listen.proxyProtocol', 'upstreams.risk'])
+  })
+
   test('a listener cannot control the terminal', async () => {
     const evil = '\u001b]0;owned\u0007\u202e'
     const refusal = {

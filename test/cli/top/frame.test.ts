@@ -156,6 +156,14 @@ describe('a frame', () => {
     expect(lines.find((line) => line.startsWith('market.insights'))).toBeDefined()
   })
 
+  test('has a failing endpoint in the colour of one that is down', () => {
+    const failing = endpointStatusWith('http://a', { state: 'failing', since: null, reason: 'no success' })
+    const upstreams = { risk: upstreamStatusWith(failing) }
+    const lines = screen(viewWith({ overview: overviewWith({ upstreams }) }), capsWith(200, 60, { colour: true }))
+
+    expect(lines.find((line) => line.includes('FAILING: no success'))).toMatch(/^\S*31;1m/)
+  })
+
   test('shows a gateway without metrics', () => {
     const uncounted = operations.map((each) => ({ ...each, pace: null, history: null }))
 
