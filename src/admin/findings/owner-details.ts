@@ -22,8 +22,8 @@ const ownCertificate: ReadonlySet<FailureReason | null> = new Set([
 ] as const)
 
 /**
- * Says of which endpoints the fault is for their owners to mend, and how that is known: a line for each way. `loadedAt`:
- * when the configuration took effect, since an edit may be the fault as well.
+ * Says of which endpoints the fault is for their owners to mend, and how that is known: a line for each way. `loadedAt`
+ * is when the configuration took effect, since an edit may be the fault as well.
  */
 export const ownerDetails = (
   endpoints: readonly EndpointReport[],
