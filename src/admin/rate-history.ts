@@ -2,6 +2,7 @@ import { now, unrefTimeout } from '../clock.ts'
 import { type HistogramReport, histogramDelta, quantile } from '../observe/metrics/histogram.ts'
 import {
   isErrorOutcome,
+  type OperationLabel,
   type OperationMetricsReport,
   type RequestMetricsReport,
 } from '../observe/metrics/request-metrics.ts'
@@ -43,12 +44,13 @@ interface Sample {
   /** On the monotonic clock. */
   readonly at: number
   /** Null: it is older than what rates are computed from. */
-  readonly operations: ByOperation<Totals> | null
+  readonly operations: ByLabel<Totals> | null
   /** What each did since the sample before; null: there was none. */
   readonly step: ByOperation<OperationRates> | null
 }
 
 type ByOperation<T> = Readonly<Record<OperationId, T>>
+type ByLabel<T> = Readonly<Record<OperationLabel, T>>
 
 interface Totals {
   readonly requests: number
@@ -97,10 +99,10 @@ export class RateHistory {
   }
 
   /**
-   * Computes the recent rates of an operation: the rates over ten seconds, the latency over a minute. Null: nothing is
-   * known yet.
+   * Computes the recent rates of an operation, or of what matched none: the rates over ten seconds, the latency over a
+   * minute. Null: nothing is known yet.
    */
-  rates(id: OperationId, counted: RequestMetricsReport): OperationRates | null {
+  rates(id: OperationLabel, counted: RequestMetricsReport): OperationRates | null {
     const at = now()
     const recent = this.#sampleBefore(at - 10_000)
     const minute = this.#sampleBefore(at - 60_000)
@@ -130,7 +132,7 @@ export class RateHistory {
     const at = now()
     const last = this.#samples.at(-1)
     const before = last?.operations
-    const totals = byOperation(({ id }) => toTotals(operations[id]))
+    const totals = { ...byOperation(({ id }) => toTotals(operations[id])), none: toTotals(operations.none) }
     const step = before && last ? byOperation(({ id }) => ratesBetween(before[id], totals[id], at - last.at)) : null
     return { at, operations: totals, step }
   }
@@ -142,7 +144,7 @@ export class RateHistory {
   }
 }
 
-type SampleWithTotals = Sample & { readonly operations: ByOperation<Totals> }
+type SampleWithTotals = Sample & { readonly operations: ByLabel<Totals> }
 
 const hasTotals = (sample: Sample): sample is SampleWithTotals => sample.operations !== null
 

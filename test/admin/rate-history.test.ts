@@ -126,6 +126,14 @@ test('once closed, it leaves no timer behind, even when it is reading just then'
   expect(vi.getTimerCount()).toBe(0)
 })
 
+test('what matched no operation has a rate of its own', async () => {
+  const { serve, history, metrics } = await openHistory()
+  serve(20, { operation: null, status: 404, failure: new GatewayError('not-found') })
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(history.rates('none', metrics.report)?.perSecond).toBe(2)
+})
+
 test('steps are as long as they are drawn, however long it takes to count', async () => {
   const metrics = new RequestMetrics()
   const history = new RateHistory(async () => {

@@ -89,6 +89,8 @@ export const overviewShape = asObject({
   status: statusShape,
   /** In the order of the catalog. */
   operations: asList(operationShape),
+  /** Requests a second that were rejected before they matched an operation. Null: not known, or an earlier version. */
+  unmatchedPerSecond: asNullable(asNumber),
   /** By group: the command that prints the file with the candidate as the upstream. Null: an earlier version. */
   promoteCommands: asNullable(asMap(asText)),
   /** Null: the gateway is of a version that does not say. */
@@ -129,6 +131,8 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
     at: formatTime(epochMs()),
     status,
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
+    unmatchedPerSecond:
+      report.requestMetrics && (context.history.rates('none', report.requestMetrics)?.perSecond ?? null),
     promoteCommands: promoteCommands(status, context),
     endpointRates: context.endpointRates.rates(report.upstreams),
     reloads: history.last.map(toReloadView),

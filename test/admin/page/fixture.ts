@@ -350,6 +350,7 @@ export const fixture: Overview = {
     { at: before(250), by: 'oncall-anna', text: 'inventory.sync is refused until 02:25:00.' },
     { at: before(400), by: 'deploy', text: 'The cache is cleared: 12 answers removed.' },
   ],
+  unmatchedPerSecond: 0,
   promoteCommands: { leads: '/usr/bin/node /opt/gateway/src/main.ts shift leads --promote --config /etc/gateway.yaml' },
   endpointRates: [
     ...(['a', 'b'] as const).map((name, place) => ({

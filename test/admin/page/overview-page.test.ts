@@ -260,6 +260,25 @@ describe('an endpoint and its group', () => {
   })
 })
 
+test('an endpoint that a group has twice is given orders once, so that no two elements have the same id', () => {
+  const { leads } = fixture.status.upstreams
+  const { candidate, endpoints } = leads as NonNullable<typeof leads>
+  const twice = [...endpoints, ...endpoints]
+  const upstreams = {
+    leads: {
+      ...(leads as NonNullable<typeof leads>),
+      endpoints: twice,
+      candidate: candidate && { ...candidate, endpoints },
+    },
+  }
+  const html = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+  const ids = html.match(/ id="[^"]*"/g) ?? []
+
+  expect(html.match(/<th scope="row"/g)).toHaveLength(3)
+  expect(ids.toSorted()).toEqual([...new Set(ids)].toSorted())
+  expect(html.match(/actions\/drain/g)).toHaveLength(1)
+})
+
 describe('an operation', () => {
   const finding = (severity: Severity, about: string): Finding => ({
     ...{ severity, about, alsoAbout: [], cause: 'a cause' },
@@ -330,6 +349,14 @@ test('an endpoint has its weight, share, pace, queue, last probe and the days of
   expect(text).toContain(
     '▲ 19 % fail last probe: answered 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at 02:14:05 ▲ 5 days',
   )
+})
+
+test('requests that come to none of the nine are counted below them, so that idle rows mislead nobody', () => {
+  const text = (unmatchedPerSecond: number | null): string =>
+    visibleText(pageSections.operations({ ...fixture, unmatchedPerSecond }).toString())
+
+  expect(text(4.25)).toContain('4.3 requests a second are refused before they come to any of the nine: why')
+  for (const none of [0, null]) expect(text(none)).not.toContain('are refused before')
 })
 
 test('a chart without a step says that nothing is counted yet, and not that nothing came', () => {

@@ -70,6 +70,7 @@ const overviewWith = (more: Partial<Overview['status']> = {}): Overview => ({
   drift: [],
   comparisons: [],
   endpointRates: null,
+  unmatchedPerSecond: null,
   promoteCommands: null,
   clients: null,
   refusals: [],

@@ -12,7 +12,7 @@ interface OperationRow extends OperationView {
 }
 
 /** Renders the operations: how that goes, how often they are called, and how long it takes. */
-export const operationsSection = ({ at, operations, status: { findings } }: Overview): Html =>
+export const operationsSection = ({ at, operations, unmatchedPerSecond, status: { findings } }: Overview): Html =>
   htmlSection(
     'operations',
     'Operations',
@@ -68,9 +68,15 @@ export const operationsSection = ({ at, operations, status: { findings } }: Over
         { title: '15 min: p99', kind: 'chart', cell: (operation) => chartCell('p99', operation, peakLatency) },
         { title: 'Do', kind: 'act', cell: (operation) => commandLinks('operation', operation) },
       ],
-    })}`,
+    })}${unmatchedParagraph(unmatchedPerSecond)}`,
     html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span> <span class="key reload">another configuration took effect</span></p>`,
   )
+
+/** Says what none of the rows counts: requests that did not get as far as an operation. */
+const unmatchedParagraph = (perSecond: number | null): Html | null =>
+  perSecond === null || perSecond === 0
+    ? null
+    : html`<p class="unmatched"><strong>${formatPerSecond(perSecond)}</strong> requests a second are refused before they come to any of the nine: <a href="#refusals">why</a></p>`
 
 /** Renders the charts of all nine, with axes. Nothing is counted: there is nothing to draw. */
 const wholeCharts = (operations: readonly OperationView[]): Html | null =>

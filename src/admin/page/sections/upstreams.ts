@@ -18,6 +18,8 @@ interface EndpointRow extends EndpointStatusView {
   readonly group: Group
   readonly id: string
   readonly goes: RowState
+  /** Whether an earlier row of the group has the same URL: orders are given to both at once. */
+  readonly isRepeated: boolean
   /** Null: it is not known yet. */
   readonly pace: EndpointRate | null
 }
@@ -36,6 +38,7 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
         const upstream = status.upstreams[group]
         if (upstream === undefined) return []
         const { candidate } = upstream
+        const urls = [...upstream.endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url)
         const rowsOf = ({ endpoints }: SideView, side: Side): readonly EndpointRow[] =>
           endpoints.map((each, place) => {
             const pace = endpointRates?.find(
@@ -44,6 +47,7 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
             return {
               ...each,
               ...{ group, id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`, pace: pace ?? null },
+              isRepeated: urls.indexOf(each.url) < (side === 'primary' ? place : upstream.endpoints.length + place),
               goes: endpointState(each, {
                 at,
                 finding: worstFinding(status.findings, sideKey(group, side), each.url),
@@ -112,7 +116,7 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
           isIdle: ({ lastProbe }) => lastProbe === null,
         },
         { title: 'Certificate', cell: ({ certificate }) => certificate && certificateCell(certificate) },
-        { title: 'Do', kind: 'act', cell: (endpoint) => commandLinks('endpoint', endpoint) },
+        { title: 'Do', kind: 'act', cell: (row) => !row.isRepeated && commandLinks('endpoint', row) },
       ],
     }),
   )
