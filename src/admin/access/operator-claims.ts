@@ -1,9 +1,8 @@
-import { isIP } from 'node:net'
 import type { OperatorJwtConfig } from '../../config/config.ts'
+import { takenNameMistake } from '../../config/schema/operator-name.ts'
 import type { Claims } from '../../layers/auth/claims.ts'
 import { type OperatorScope, operatorScopes } from '../../shared/operator-scopes.ts'
 import type { Operator } from './operator.ts'
-import { tokenKeyNames } from './operator-tokens.ts'
 
 /** Why a token that is good in itself is that of no operator. */
 export type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
@@ -26,9 +25,7 @@ const namePattern = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 
 const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | null => {
   const name = claimOf(claims, nameClaim)
-  if (typeof name !== 'string' || !namePattern.test(name)) return null
-  // In the log, the first would be the address of an operator without a name, and the others the tokens of those keys.
-  return isIP(name) !== 0 || (tokenKeyNames as readonly string[]).includes(name) ? null : name
+  return typeof name === 'string' && namePattern.test(name) && takenNameMistake(name) === null ? name : null
 }
 
 /** Reads the scope: of several values, that of the one that opens most. */

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { AdminConfig } from '../../config/config.ts'
+import { tokenKeyNames } from '../../config/schema/operator-name.ts'
 import { digestSecret, isBearerToken } from '../../shared/secrets.ts'
 import type { Operator } from './operator.ts'
 
@@ -10,9 +11,6 @@ export interface OperatorToken {
   /** When it expires, in milliseconds since the epoch. Null: it is good until the file has it no longer. */
   readonly expiresAt: number | null
 }
-
-/** The names of the operators whose tokens have a key of their own. */
-export const tokenKeyNames = ['admin.token', 'admin.metricsToken'] as const
 
 /** Lists the tokens of the file: `admin.token` and `admin.metricsToken` are two of them. */
 export const listOperatorTokens = (admin: AdminConfig): readonly OperatorToken[] => {
