@@ -79,7 +79,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
       whenClosed(raw, () => {
         const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
         const by = {
-          ...(operator === null || operator.name === null ? {} : { operator: operator.name }),
+          ...(operator === null || operator.name === null ? {} : { operator: operator.name, proof: operator.proof }),
           ...(session === null ? {} : { session }),
         }
         log.info({ method, url: loggablePath(url), client: ip, status, ...by }, 'admin request')

@@ -51,9 +51,9 @@ export const registerLogin = (
     }
     sessions.end(getPrincipal(request))
     const { id, principal, lifeMs } = sessions.open(token)
-    const { name: operator } = token.operator
-    log.info({ client: request.ip, operator, session: principal.session }, 'login')
-    audit.recordAdminEvent('login', { operator, session: principal.session, address: request.ip, config })
+    const { name: operator, proof } = token.operator
+    log.info({ client: request.ip, operator, proof, session: principal.session }, 'login')
+    audit.recordAdminEvent('login', { operator, proof, session: principal.session, address: request.ip, config })
     return reply.header('Set-Cookie', formatSessionCookie(request.headers, id, lifeMs)).redirect('/login?done', 303)
   })
 

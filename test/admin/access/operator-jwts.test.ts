@@ -53,6 +53,24 @@ describe('an operator with a token of the issuer', () => {
     expect(audit.lines()).toContainEqual(expect.objectContaining({ event: 'admin request', operator: name }))
   })
 
+  test('who has the name of an operator of the file is told from it by the proof', async () => {
+    const audit = createAuditLog(onTestFinished)
+    const live = await boot({ nameClaim: 'email' }, { tokens: adminTokens }, { audit: audit.settings })
+    const namesake = operatorJwt({ email: 'oncall-anna' })
+
+    for (const token of [tokenOf.operate, namesake])
+      await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { ...order, headers: bearer(token) })
+    await logIn(live.admin, namesake)
+    await live.gateway.close()
+
+    const lines = audit.lines().filter(({ operator }) => operator === 'oncall-anna')
+    expect(lines.map(({ event, proof }) => `${event} ${proof}`).toSorted()).toEqual([
+      'admin request jwt',
+      'admin request token',
+      'login jwt',
+    ])
+  })
+
   test('stands beside tokens of the file, and each is known as its own', async () => {
     const live = await boot({}, { tokens: adminTokens })
 

@@ -69,6 +69,7 @@ describe('the right token', () => {
       time: expect.any(Number),
       client: '127.0.0.1',
       operator: 'admin.token',
+      proof: 'token',
       session: expect.stringMatching(/^[\da-f]{8}$/),
       msg: 'login',
     })
