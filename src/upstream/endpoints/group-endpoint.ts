@@ -1,7 +1,7 @@
 import type { UpstreamConfig } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
 import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
-import { reasonText } from '../../failures/reasons.ts'
+import { failureText } from '../../failures/reasons.ts'
 import { createAttemptSender } from '../attempt/attempt-sender.ts'
 import type { SendOptions } from '../attempt/upstream-attempt.ts'
 import type { BalancerCandidate } from '../balancing/balancers.ts'
@@ -108,4 +108,4 @@ export const toFailingState = ({ failingSince, failuresInARow, lastFailure }: Fa
 })
 
 const describeAttempt = ({ kind, reason, status }: AttemptReport): string =>
-  kind === null ? `it answered ${status}` : reason === null ? kind : reasonText(reason)
+  kind === null ? `it answered ${status}` : failureText(kind, reason)

@@ -307,7 +307,7 @@ describe('an operation', () => {
       finding('critical', 'audit'),
       finding('warning', 'listen.proxyProtocol'),
     ])
-      expect(states(found)).toEqual(['● serves', '◆ idle: see above'])
+      expect(states(found)).toEqual(['● serves', '◆ see above'])
     for (const found of [finding('warning', 'config'), finding('critical', 'admin.tls')])
       expect(states(found)).toEqual(['● serves', '○ idle'])
   })

@@ -99,7 +99,7 @@ export const operationState = (
     takenOut: state === 'refuse' ? 'refused' : null,
     dead: failing ? 'fails' : null,
     requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
-    doubt: findings.some(keepsRequestsOut) ? 'idle: see above' : null,
+    doubt: findings.some(keepsRequestsOut) ? 'see above' : null,
     // What is critical of its upstream is at least doubtful here.
     finding: worseSeverity(
       worstFinding(findings, `operations.${id}`),
