@@ -105,3 +105,6 @@ const idempotencyKey = /(?:^|[-_])idempotency[-_]key$/i
 
 /** Tells by its name whether a header field holds a credential: wherever a client, or a proxy, may have put one. */
 export const namesCredential = (name: string): boolean => credentialWords.test(name) && !idempotencyKey.test(name)
+
+/** Tells whether a text has the form of a bearer token (RFC 6750 §2.1). The empty text has not. */
+export const isBearerToken = (text: string): boolean => /^[A-Za-z0-9._~+/-]+=*$/.test(text)

@@ -3,9 +3,6 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 /** Makes a secret of 256 random bits, in base64url: the half of a key or the token that its owner keeps. */
 export const generateSecret = (): string => randomBytes(32).toString('base64url')
 
-/** Tells whether a text has the form of a bearer token (RFC 6750 §2.1). The empty text has not. */
-export const isBearerToken = (text: string): boolean => /^[A-Za-z0-9._~+/-]+=*$/.test(text)
-
 /**
  * Computes what the gateway keeps of a secret, its SHA-256. A slow hash would protect what people think up. These are
  * 256 random bits, and a client sends one with each request.

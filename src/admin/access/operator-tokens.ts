@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { AdminConfig } from '../../config/config.ts'
 import { tokenKeyNames } from '../../config/schema/operator-name.ts'
-import { digestSecret, isBearerToken } from '../../shared/secrets.ts'
+import { isBearerToken } from '../../header-fields.ts'
+import { digestSecret } from '../../shared/secrets.ts'
 import type { Operator } from './operator.ts'
 
 /** A token that is good: its operator, and the SHA-256 of the token. */

@@ -1,6 +1,6 @@
 import type { Environment } from '../../config/environment.ts'
+import { isBearerToken } from '../../header-fields.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
-import { isBearerToken } from '../../shared/secrets.ts'
 
 /** Why a gateway could not be asked, or did not respond as one, in one line: exit code 2. */
 export class CliError extends Error {}

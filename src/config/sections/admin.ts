@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { isBearerToken } from '../../header-fields.ts'
 import { operatorScopes } from '../../shared/operator-scopes.ts'
-import { isBearerToken } from '../../shared/secrets.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
