@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { adminTokens, bearerOf, tokenEntry, tokenOf } from '../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, visitPage } from '../helpers/form-browser.ts'
+import type { Settings } from '../helpers/gateway.ts'
 import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
+import { adminJwt, groupOf, operatorJwt } from '../helpers/operator-jwts.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 
 // The attack: an operator who is about to leave begins an order, and holds its body back. The head was let in; when the
@@ -15,7 +17,7 @@ const sendAcrossReload = async (
   path: string,
   headers: Readonly<Record<string, string>>,
   body: string,
-  tokens: readonly object[],
+  admin: NonNullable<Settings['admin']>,
 ): Promise<number> => {
   const { port } = live.gateway.adminAddress
   const client = await rawClient(port)
@@ -23,7 +25,7 @@ const sendAcrossReload = async (
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
   client.send(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
   await client.until((text) => text.startsWith('HTTP/1.1 100 '))
-  live.edit({ admin: { tokens } })
+  live.edit({ admin })
   await live.gateway.reload('signal')
   client.send(body)
   const text = await client.until(isWholeResponse)
@@ -40,7 +42,22 @@ test.each([
 ])('an order by a token that %s before its body has come', async (_, tokens, expected) => {
   const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
 
-  const status = await sendAcrossReload(live, '/operations/refuse', bearerOf('operate'), order, tokens)
+  const status = await sendAcrossReload(live, '/operations/refuse', bearerOf('operate'), order, { tokens })
+
+  expect(status).toBe(expected)
+  expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 200 ? 1 : 0)
+})
+
+test.each([
+  ['is trusted no more', null, 401],
+  ['lets its group read only', 'read', 403],
+  ['goes on', 'operate', 200],
+])('an order by a token of an issuer that %s before its body has come', async (_, scope, expected) => {
+  const live = await bootLiveGateway({ admin: { tokens: adminTokens, jwt: adminJwt() } })
+  const headers = { authorization: `Bearer ${operatorJwt()}` }
+  const jwt = scope === null ? {} : { jwt: adminJwt({ scopes: { [groupOf.operate]: scope } }) }
+
+  const status = await sendAcrossReload(live, '/operations/refuse', headers, order, { tokens: adminTokens, ...jwt })
 
   expect(status).toBe(expected)
   expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 200 ? 1 : 0)
@@ -57,7 +74,7 @@ test.each([
   const page = await visitPage(`${admin}/actions/refuse?operation=inventory.sync`, session)
   const form = `${new URLSearchParams(hiddenFields(page))}`
 
-  const status = await sendAcrossReload(live, '/actions/refuse', session, form, tokens)
+  const status = await sendAcrossReload(live, '/actions/refuse', session, form, { tokens })
 
   expect(status).toBe(expected)
   expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 303 ? 1 : 0)
