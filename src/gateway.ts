@@ -229,13 +229,13 @@ class GatewayRuntime {
   }
 
   /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */
-  async #applyConfig(config: Config, { isRollback, isUrgent }: HowToApply): Promise<void> {
+  async #applyConfig(config: Config, { isRollback, urgent }: HowToApply): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
     const auditChange = await this.#auditLog.prepare(config.audit)
     const shifts = await this.#sharedShifts.prepare(config, isRollback)
     const next = await this.#snapshotInput(config, shifts)
-      .then((input) => server.prepare(input, isUrgent))
+      .then((input) => server.prepare(input, urgent))
       .catch(async (error) => {
         shifts.discard()
         await auditChange.discard()

@@ -9,9 +9,10 @@ export interface ProxyServer {
   readonly address: AddressInfo
   /**
    * Does everything that can fail before a configuration takes effect. Rejects when it cannot: nothing has changed
-   * then. `isUrgent`: it does not wait for workers that do not answer. They follow when they can, or are replaced.
+   * then. From when `urgent` resolves, it does not wait for workers that do not answer. They follow when they can, or
+   * are replaced.
    */
-  prepare(state: SnapshotInput, isUrgent?: boolean): Promise<PreparedSnapshot>
+  prepare(state: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot>
   /** Returns the reason why no client is served just now. Null: clients are served. */
   notServing(): NotServingReason | null
   /** Collects the report on the traffic. */

@@ -1,6 +1,7 @@
 /** How much goes to a candidate, with several workers: one that hangs, and one that ends. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rawClient } from '../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { kill, type ShownWorker, startWorkerGateway, type WorkerGateway } from './worker-gateway.ts'
 
@@ -57,6 +58,28 @@ test('an abort waits for no worker that hangs: that one follows, or is replaced'
   await untilServing()
 
   expect([status, JSON.parse(body)]).toMatchObject([200, { shift: { share: 0, stopped: true } }])
+  expect(await share()).toBe(0)
+})
+
+test('an abort hurries the order before it, which waits no longer for a worker that hangs', async () => {
+  await order({ resume: true })
+  const pid = await firstPid()
+  // On one connection, so that they come in this order.
+  const post = (body: object): string => {
+    const text = JSON.stringify({ group: 'market', ...body })
+    return `POST /shift HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+  }
+
+  kill(pid, 'SIGSTOP')
+  const client = await rawClient(gateway.adminPort)
+  client.send(post({ to: '50%' }) + post({ abort: true }))
+  const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
+  const received = await client.until((text) => statuses(text).length === 2)
+  client.close()
+  kill(pid, 'SIGCONT')
+  await untilServing()
+
+  expect(statuses(received)).toEqual([200, 200])
   expect(await share()).toBe(0)
 })
 

@@ -49,6 +49,7 @@ export interface AdminReply {
 export interface WorkerGateway {
   readonly pid: number
   readonly port: number
+  readonly adminPort: number
   readonly stdout: Readable
   /** Log lines so far: each was whole, or reading it would have failed. */
   readonly lines: readonly LogLine[]
@@ -110,6 +111,7 @@ export const startWorkerGateway = async (
   return {
     pid: child.pid ?? 0,
     port: Number(port),
+    adminPort: Number(admin),
     stdout: child.stdout,
     lines,
     line,

@@ -43,6 +43,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly query: ((query: string) => RawArguments | AdminError) | null
   /** Whether it waits for the command before it: the effect of that one may speak against it. */
   readonly isSerialized: boolean
+  /** Whether what is before it is to wait for no worker that does not answer; by default no command is urgent. */
+  isUrgent?(values: Values): boolean
   /** Plans what it would do, or says what speaks against it. Changes nothing. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   /** Describes what its page asks before it is run. */

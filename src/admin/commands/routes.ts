@@ -94,7 +94,9 @@ const confirm = async (
   args: Arguments,
   raw: RawArguments | AdminError,
 ): Promise<CommandConfirmation | AdminError> => {
-  const plan = await makePlan(context, command, args, raw)
+  const values = readValues(args, raw)
+  if (isAdminError(values)) return values
+  const plan = await command.plan(context, values)
   return isAdminError(plan) ? plan : command.confirmation(context, plan)
 }
 
@@ -107,11 +109,14 @@ const runCommand = async (
   raw: RawArguments | AdminError,
   by: string,
 ): Promise<object> => {
+  const values = readValues(args, raw)
+  if (isAdminError(values)) return values
   const execute = async (): Promise<object> => {
-    const plan = await makePlan(context, command, args, raw)
+    const plan = await command.plan(context, values)
     return isAdminError(plan) ? plan : command.run(context, plan, by).catch(toAdminError)
   }
-  const result = await (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
+  const inTurn = (): Promise<object> => (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
+  const result = await (command.isUrgent?.(values) ? context.reloader.applying.expedite(inTurn) : inTurn())
   const done = eventFields(command, result)
   // A key is what a client wrote: it stands on no page.
   if (!isAdminError(result) && command.page !== null)
@@ -132,16 +137,8 @@ const eventFields = (command: Command, result: object): CommandEventFields | nul
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }
 }
 
-const makePlan = async (
-  context: AdminContext,
-  command: Command,
-  args: Arguments,
-  raw: RawArguments | AdminError,
-): Promise<object> => {
-  if (isAdminError(raw)) return raw
-  const values = parseArguments(args, raw)
-  return isAdminError(values) ? values : command.plan(context, values)
-}
+const readValues = (args: Arguments, raw: RawArguments | AdminError): object =>
+  isAdminError(raw) ? raw : parseArguments(args, raw)
 
 const minute = 60_000
 const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]

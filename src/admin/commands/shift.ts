@@ -72,6 +72,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
   choice: 'shift',
   page: 'shift',
   path: '/shift',
+  isUrgent: ({ abort }) => abort,
   async plan(context, wishes) {
     const report = await context.report() // first, so that all that follows is decided at once
     if (context.draining()) return stoppingError

@@ -9,6 +9,7 @@ import type { ConfigProblem } from '../../config/problem.ts'
 import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
 import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import type { AppliedConfig } from './applied-config.ts'
+import { ApplyQueue } from './apply-queue.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
 import { findLostProtections } from './lost-protections.ts'
 import {
@@ -27,8 +28,8 @@ export type LoadedConfig = Extract<LoadResult, { ok: true }>
 /** How a configuration is put into effect. */
 export interface HowToApply {
   readonly isRollback: boolean
-  /** Whether it waits for no worker that does not answer: that one follows when it can, or is replaced. */
-  readonly isUrgent: boolean
+  /** As {@link ApplyQueue} tells. */
+  readonly urgent: Promise<void>
 }
 
 interface ReloaderOptions {
@@ -59,7 +60,7 @@ export class Reloader {
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
   /** What is put into effect, one after the other. A reload that still reads, or tries endpoints, holds none up. */
-  readonly #applying = new SerialQueue()
+  readonly applying = new ApplyQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
   #previous: AppliedConfig | null = null
@@ -183,7 +184,9 @@ export class Reloader {
 
   /** Puts the running configuration into effect again, because an override beside it has changed. */
   reapply(isUrgent = false): Promise<void> {
-    return this.#applying.run(() => this.#options.apply(this.config, { isRollback: false, isUrgent }))
+    const apply = (): Promise<void> =>
+      this.applying.run((urgent) => this.#options.apply(this.config, { isRollback: false, urgent }))
+    return isUrgent ? this.applying.expedite(apply) : apply()
   }
 
   /** Stops to retry, so that no timer is left. */
@@ -231,18 +234,19 @@ export class Reloader {
   }
 
   #apply(trigger: ReloadTrigger, next: AppliedConfig, forced = false): Promise<ReloadOutcome> {
-    return this.#applying.run(() => this.#applyNow(trigger, next, forced))
+    return this.applying.run((urgent) => this.#applyNow(trigger, next, forced, urgent))
   }
 
   async #applyNow(
     trigger: ReloadTrigger,
     { config, report, warnings, sources, provenance }: AppliedConfig,
     forced: boolean,
+    urgent: Promise<void>,
   ): Promise<ReloadOutcome> {
     const previous = this.#running
     const same = config.hash === previous.config.hash
     try {
-      if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', isUrgent: false })
+      if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', urgent })
     } catch (error) {
       const unanswered = error instanceof WorkersNotAnsweringError ? error.message : null
       return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)

@@ -1,3 +1,4 @@
+import { sleep } from '../../clock.ts'
 import { WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
 import type { HealthVerdict } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { SerializedSnapshotInput } from '../ipc/messages.ts'
@@ -21,14 +22,14 @@ let lastId = 0
 /**
  * Makes every worker prepare a state. Rejects when one of them cannot, and with {@link WorkersNotAnsweringError} when
  * the only reason is that some have not replied in time; nothing has changed then. A worker that ends meanwhile does
- * not count: its successor begins with what is in effect. `isUrgent`: nor does one that has not replied in a short
- * time, and the commit does not wait for it.
+ * not count: its successor begins with what is in effect. Nor does one that has not replied a short time after `urgent`
+ * resolves: the commit does not wait for it.
  */
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
   state: SerializedSnapshotInput,
   { replyMs, urgentReplyMs, startMs }: Pick<WorkerTimeouts, 'replyMs' | 'urgentReplyMs' | 'startMs'>,
-  isUrgent = false,
+  urgent: Promise<void> = new Promise(() => {}),
 ): Promise<PreparedChange> => {
   const id = ++lastId
   const participants = new Set(slots.filter(({ isServing }) => isServing).flatMap(({ worker }) => worker ?? []))
@@ -36,13 +37,15 @@ export const prepareAll = async (
     for (const worker of participants) worker.send({ type: 'discard', prepared: id })
   }
   const late = new Set<WorkerProcess>()
+  const patience = urgent.then(() => sleep(urgentReplyMs)).then(() => 'late' as const)
   const replies = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
-      const failure = await getFailure(
-        worker.call('prepare', { prepared: id, state }, isUrgent ? urgentReplyMs : replyMs),
-      )
-      if (isUrgent && failure?.isLate) {
+      const failure = await Promise.race([
+        getFailure(worker.call('prepare', { prepared: id, state }, replyMs)),
+        patience,
+      ])
+      if (failure === 'late') {
         late.add(worker)
         return null
       }

@@ -198,11 +198,11 @@ class WorkerPool implements ProxyServer {
     return this.#acceptor.distributor.hasReceiver ? null : 'no-worker'
   }
 
-  async prepare(next: SnapshotInput, isUrgent = false): Promise<PreparedSnapshot> {
+  async prepare(next: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot> {
     const divided = this.#divide(next)
     const state = serializeInput(divided)
     const primarySnapshot = this.#dataPlane.buildNext(divided)
-    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts, isUrgent).catch(
+    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts, urgent).catch(
       async (error) => {
         await primarySnapshot.retire()
         throw error

@@ -56,6 +56,66 @@ test('an override is put into effect while a reload is still reading the file', 
   expect(applied.at(-1)).toEqual(at('http://next.internal').config)
 })
 
+describe('what is urgent', () => {
+  const tick = () => new Promise((resolve) => setImmediate(resolve))
+
+  /** Creates a reloader that puts into effect what `finish` lets it, and lists for which of them it hurries. */
+  const createSlow = () => {
+    const [hurried, finish]: [string[], (() => void)[]] = [[], []]
+    const reloader = new Reloader({
+      file: 'gateway.yaml',
+      initial: loaded(sandbox),
+      load: async () => at('http://next.internal'),
+      preflight: async () => [],
+      apply: ({ upstreams }, { urgent }) => {
+        const name = `${finish.length + 1} ${upstreams.risk.endpoints[0]?.origin}`
+        void urgent.then(() => hurried.push(name))
+        return new Promise((resolve) => finish.push(resolve))
+      },
+      onOutcome: () => {},
+    })
+    return { reloader, hurried, finish }
+  }
+
+  test('hurries the edit before it, and itself', async () => {
+    const { reloader, hurried, finish } = createSlow()
+    const reloading = reloader.reload('file')
+    while (finish.length < 1) await tick()
+    const alone = [...hurried]
+
+    const urgent = reloader.reapply(true)
+    await tick()
+    const waiting = [...hurried]
+    finish[0]?.()
+    while (finish.length < 2) await tick()
+    finish[1]?.()
+
+    expect((await reloading).result).toBe('applied')
+    await urgent
+    expect([alone, waiting]).toEqual([[], ['1 http://next.internal']])
+    expect(hurried).toEqual(['1 http://next.internal', '2 http://next.internal'])
+  })
+
+  test('hurries all that runs before it ends, and nothing after it', async () => {
+    const { reloader, hurried, finish } = createSlow()
+    const ended = Promise.withResolvers<void>()
+    const urgent = reloader.applying.expedite(() => ended.promise)
+
+    const during = reloader.reapply()
+    await tick()
+    finish[0]?.()
+    await during
+    ended.resolve()
+    await urgent
+    const after = reloader.reapply()
+    await tick()
+    finish[1]?.()
+    await after
+
+    expect(hurried.map((name) => name[0])).toEqual(['1'])
+  })
+})
+
 describe('one reload at a time', () => {
   test('requests while one is under way share the next, and the last state of the file wins', async () => {
     const first = Promise.withResolvers<LoadResult>()

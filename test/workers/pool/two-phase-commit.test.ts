@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WorkersNotAnsweringError } from '../../../src/runtime/workers-not-answering-error.ts'
 import { ReplyTimeoutError } from '../../../src/workers/ipc/rpc.ts'
 import { prepareAll } from '../../../src/workers/pool/two-phase-commit.ts'
@@ -41,13 +41,16 @@ test('a worker that has not replied is named in an error of its own, unless anot
 })
 
 describe('what is urgent', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
+  afterEach(() => void vi.useRealTimers())
+
   /** Creates the slot of a worker that replies to nothing; it records its calls with how long they may take. */
   const hanging = (number: number) => {
     const calls: (readonly [type: string, timeoutMs: number])[] = []
     const kill = vi.fn()
     const call = (type: string, _: object, timeoutMs: number) => {
       calls.push([type, timeoutMs])
-      return Promise.reject(new ReplyTimeoutError('did not answer'))
+      return type === 'prepare' ? new Promise(() => {}) : Promise.reject(new ReplyTimeoutError('did not answer'))
     }
     const worker = { pid: number, call, send: () => {}, kill }
     return { calls, kill, slot: { number, isServing: true, worker } as unknown as WorkerSlot }
@@ -57,22 +60,43 @@ describe('what is urgent', () => {
     const sound = slotOf(1, async () => {})
     const hung = hanging(2)
 
-    const change = await prepareAll([sound.slot, hung.slot], {} as never, timeouts, true)
+    const prepared = prepareAll([sound.slot, hung.slot], {} as never, timeouts, Promise.resolve())
+    await vi.advanceTimersByTimeAsync(100)
+    const change = await prepared
     await change.commit([])
     await vi.waitFor(() => expect(hung.kill).toHaveBeenCalledOnce())
 
     expect(hung.calls).toEqual([
-      ['prepare', 100],
+      ['prepare', 1000],
       ['commit', 1000],
     ])
     expect(sound.sent).toEqual([])
+  })
+
+  test('hurries what is being prepared already', async () => {
+    const { promise: urgent, resolve } = Promise.withResolvers<void>()
+    const hung = hanging(1)
+    let isPrepared = false
+
+    const prepared = prepareAll([hung.slot], {} as never, timeouts, urgent).then((change) => {
+      isPrepared = true
+      return change
+    })
+    await vi.advanceTimersByTimeAsync(500)
+    const before = isPrepared
+    resolve()
+    await vi.advanceTimersByTimeAsync(100)
+    await (await prepared).commit([])
+
+    expect([before, isPrepared]).toEqual([false, true])
+    expect(hung.calls).toContainEqual(['commit', 1000])
   })
 
   test('is put into effect nowhere when a worker cannot prepare it', async () => {
     const sound = slotOf(1, async () => {})
     const unable = slotOf(2, () => Promise.reject(new Error('has no room')))
 
-    const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts, true)
+    const prepared = prepareAll([sound.slot, unable.slot], {} as never, timeouts, Promise.resolve())
 
     await expect(prepared).rejects.toThrow('worker 2 (process 2) has no room')
     expect(sound.sent).toEqual([{ type: 'discard', prepared: expect.any(Number) }])
