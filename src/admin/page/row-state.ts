@@ -28,7 +28,7 @@ export interface RecentRequests {
   readonly all: number
   /** Those that failed: not by the client's fault. */
   readonly failed: number
-  /** Those that the gateway rejected by the client's fault. */
+  /** Those that the gateway rejected by the client's fault, or that the client left. */
   readonly refused: number
 }
 
@@ -72,7 +72,7 @@ const failureState = ({ all, failed, refused }: RecentRequests): RowState | null
     const share = failed / letIn
     return { tone: share >= 0.5 ? 'bad' : 'warning', words: `${formatPercentage(share)} fail` }
   }
-  return letIn <= epsilon ? { tone: 'warning', words: 'refuses all' } : null
+  return letIn <= epsilon ? { tone: 'warning', words: 'serves none' } : null
 }
 
 const formatPercentage = (share: number): string => (share < 0.01 ? 'under 1 %' : `${Math.round(share * 100)} %`)

@@ -20,7 +20,7 @@ test.each<[string, Omit<RowFacts, 'well'>, string, string]>([
   ['fails a few', asked(10, 1), 'warning', '10 % fail'],
   ['fails hardly any', asked(1000, 1), 'warning', 'under 1 % fail'],
   ['fails a few, though its probe goes well', { ...asked(10, 1), isProven: true }, 'warning', '10 % fail'],
-  ['refuses every request for its client’s fault', asked(5, 0, 5), 'warning', 'refuses all'],
+  ['refuses every request for its client’s fault', asked(5, 0, 5), 'warning', 'serves none'],
   ['refuses some for their clients’ fault', asked(5, 0, 4), 'good', 'serves'],
   ['cannot serve, and is asked nothing', { dead: 'down' }, 'bad', 'down'],
   ['cannot serve, though the last requests went well', { ...asked(5), dead: 'down' }, 'bad', 'down'],
