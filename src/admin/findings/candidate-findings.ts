@@ -6,7 +6,7 @@ import { type CandidateClients, clientConsequences, findCandidateClients, isTake
 import { formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { upstreamCertificateFindings } from './credentials.ts'
-import { createFinding, type Finding, lastFailurePhrase, wherePhrase } from './finding.ts'
+import { createFinding, type Finding, lastFailurePhrase, tryCommandLine, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage, nextTryDetails } from './outage.ts'
 import { ownerDetails } from './owner-details.ts'
@@ -77,7 +77,7 @@ const outageFindings = (
   const name = describeSide(group, 'candidate')
   const consequence = clientConsequences[clients]
   const about = sideKey(group, 'candidate')
-  const command = `lender-gateway check --online ${seen.file.name}`
+  const command = tryCommandLine(group, seen)
   if (endpoints.every(({ state }) => state.name === 'draining')) {
     const cause = `every endpoint of ${name} drains, or has weight 0${consequence}`
     return [createFinding(clients === 'exposed' ? 'critical' : 'notice', about, cause)]

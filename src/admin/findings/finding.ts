@@ -12,6 +12,7 @@ import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../.
 import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import { formatDuration } from '../../units.ts'
 import { formatTime } from '../format-time.ts'
+import type { FindingInputs } from './finding-inputs.ts'
 
 /**
  * How bad a finding is. Critical: requests fail, or records are lost. Warning: something is wrong, but most requests
@@ -185,6 +186,16 @@ export const explainCommandLine = (
 ): string => {
   const { method, path } = allOperations.find((each) => each.id === id) as (typeof allOperations)[number]
   return `lender-gateway explain ${method} ${shellQuote(basePath + path)} --live`
+}
+
+/**
+ * Formats the command that tries the endpoints of a group as the file has them. Where the file says something else than
+ * what runs, that would try other endpoints, or none: then, the command that shows those that run.
+ */
+export const tryCommandLine = (group: Group, { config, file }: Pick<FindingInputs, 'config' | 'file'>): string => {
+  if (file.differing.length === 0) return `lender-gateway check --online ${file.name}`
+  const { id } = allOperations.find((each) => each.group === group) as (typeof allOperations)[number]
+  return explainCommandLine(id, config)
 }
 
 /** Completes the command of a finding, so that it runs in any folder of this machine. */

@@ -17,6 +17,7 @@ import {
   limitPhrase,
   rejectedPhrase,
   tallyRejected,
+  tryCommandLine,
   wherePhrase,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -122,7 +123,7 @@ const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): F
   const since = earliest(same.flatMap((each) => each.since ?? []))
   const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`
   const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${consequences[clients](names, inputs)}: ${fact}`
-  const command = `lender-gateway check --online ${inputs.file.name}`
+  const command = tryCommandLine(group, inputs)
   return createFinding(clients === 'none' ? 'warning' : 'critical', `upstreams.${group}`, cause, {
     since,
     command,

@@ -21,6 +21,7 @@ import {
   rejectedPhrase,
   tallyFailures,
   tallyRejected,
+  tryCommandLine,
   wherePhrase,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -90,7 +91,7 @@ const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: Fi
   const cause = `the circuit breaker of ${group} is ${state.state}${wherePhrase(state)}, ${does}${why === undefined ? '' : `, because ${why}`}${rejectedPhrase(tallyRejected(report, 'circuit-open', group))}`
   const since = state.outageSince ?? state.since
   const details = nextTryDetails(state, inputs.at)
-  return [createFinding('critical', aboutOf(group), cause, { since, command: onlineCommand(inputs), details })]
+  return [createFinding('critical', aboutOf(group), cause, { since, command: tryCommandLine(group, inputs), details })]
 }
 
 /** Finds why an endpoint gets no requests, or fails, or is slow. `causes`: the recent errors of its group. */
@@ -102,7 +103,7 @@ export const endpointFindings = (
 ): readonly Finding[] => {
   const { state, url } = each
   const about = aboutOf(group)
-  const command = onlineCommand(inputs)
+  const command = tryCommandLine(group, inputs)
   const out = outagePhrase(each, inputs.at)
   const own = groupByKey(
     causes.filter((cause) => cause.endpoint === url),
@@ -230,5 +231,4 @@ const retryBudgetFindings = (group: Group, { report }: FindingInputs): readonly 
 
 const aboutOf = (group: Group): string => `upstreams.${group}`
 
-const onlineCommand = ({ file }: FindingInputs): string => `lender-gateway check --online ${file.name}`
 const statusCommand = 'lender-gateway status'

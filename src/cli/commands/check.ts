@@ -35,8 +35,13 @@ export const createCheckCommand = (): Command =>
       }
 
       process.stdout.write(await (format === 'json' ? renderJson(file, result, more) : renderText(file, result, more)))
+      if (online === true && !result.ok) process.stderr.write(notTried)
       process.exitCode = getExitCode(result, more)
     })
+
+// An operator whose endpoint is down has been sent here: the problems alone read as if they were why.
+const notTried =
+  'lender-gateway: nothing was tried, because the file has problems; how the endpoints of a running gateway do: lender-gateway status\n'
 
 const help = `
 A sample is a JSON object, or a list of them:

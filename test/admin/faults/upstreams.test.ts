@@ -2,6 +2,7 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Finding } from '../../../src/admin/findings/finding.ts'
 import { programCommand } from '../../../src/shared/program-command.ts'
 import { runCommand } from '../../cli/scripted-admin.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
@@ -32,6 +33,22 @@ test('a dead endpoint is named, with the code that people know it by', async () 
   expect((await runCommand(['check', '--online', live.file])).out).toContain(
     'the endpoint refuses connections (ECONNREFUSED)',
   )
+})
+
+test('a dead endpoint is shown by the command of its finding, also while the file is broken', async () => {
+  const upstream = await httpUpstream()
+  const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
+  expect(await sendRequests(live.url)).toEqual([200])
+  await upstream.close()
+  await sendRequests(live.url, 5)
+  live.edit({ upstreams: { market: 'market.internal:8080' } })
+  expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(422)
+
+  const findings: readonly Finding[] = (await fetchAdmin(`${live.admin}/status`)).body.findings as never
+  const command = findings.find(({ severity }) => severity === 'critical')?.command
+  expect(command).toContain(' explain GET /market/insights --live ')
+  const args = `${command}`.slice(programCommand().length + 1).split(' ')
+  expect((await runCommand(args)).out).toContain('the endpoint refuses connections (ECONNREFUSED)')
 })
 
 test('a dead endpoint is named while stale responses stand in for it, and each attempt is counted', async () => {

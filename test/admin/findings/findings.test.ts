@@ -11,6 +11,7 @@ import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
 
 const found = (...differs: Parameters<typeof findingInputs>) => collectFindings(findingInputs(...differs))
 const causes = (...differs: Parameters<typeof findingInputs>) => found(...differs).map((each) => each.cause)
+const editedFile = { ...findingInputs().file, differing: ['gateway.yaml'] }
 
 test('a gateway that is well has none', () => {
   expect(found()).toEqual([])
@@ -97,6 +98,12 @@ describe('an endpoint', () => {
         command: 'lender-gateway check --online gateway.yaml',
       },
     ])
+  })
+
+  test('is shown, and not tried as the file has it, while the file says something else than what runs', () => {
+    const [edited] = found({ causes: [cause()], file: editedFile })
+
+    expect(edited?.command).toBe('lender-gateway explain POST /risk/asset-valuation --live')
   })
 
   test('that its group names twice is named once, and as of that group', () => {
@@ -319,6 +326,12 @@ const by = (reason: FailureReason) => ({ ...refusedAt(at - 80), reason })
 const ownError = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
 
 describe('a group', () => {
+  test('of which no endpoint serves is shown, and not tried, while the file says something else', () => {
+    const [edited] = found({ upstreams: { risk: { endpoints: [dead()] } }, file: editedFile })
+
+    expect(edited?.command).toBe('lender-gateway explain POST /risk/asset-valuation --live')
+  })
+
   const dead = (more: Parameters<typeof endpoint>[0] = {}) =>
     endpoint({ ...failing(at - 2000), lastFailure: refusedAt(at - 80), ...more })
   const tripped = (state: 'open' | 'half-open') =>

@@ -9,6 +9,7 @@ import { scriptedRedis } from '../../helpers/scripted-redis.ts'
 import { audience, issuer, jwks } from '../../helpers/tokens.ts'
 import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
 import { runInProcess } from '../golden/golden.ts'
+import { runCommand } from '../scripted-admin.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
@@ -39,6 +40,17 @@ test('endpoints that can all be reached are good, and nothing is sent to them', 
   expect(out).toMatch(/gateway\.yaml: good \(hash [0-9a-f]{12}\), 3 of 3 endpoints reached\n$/)
   await expect.poll(() => [one.accepted(), other.accepted()]).toEqual([2, 1])
   expect(one.begun() + other.begun()).toBe(0)
+})
+
+test('a file with problems has nothing tried, and stderr says so', async () => {
+  const upstream = await httpUpstream()
+  const file = fileWith({ market: upstream.url, risk: 'risk.internal:8080' })
+  const { code, out, err } = await runCommand(['check', '--online', file])
+
+  expect(code).toBe(1)
+  expect(out).toContain('upstreams.risk: not a URL')
+  expect(err).toMatch(/^lender-gateway: nothing was tried, because the file has problems; .*lender-gateway status\n$/)
+  expect(upstream.accepted()).toBe(0)
 })
 
 test('the sandbox is not tried', async () => {
