@@ -97,6 +97,12 @@ export const openDownstreamServer = async (
     socket.once('close', () => sockets.delete(socket))
   }
   const track = (socket: Socket): boolean => {
+    // Reset before it was accepted, as HAProxy ends its checks: no response can reach the client, and its address is
+    // gone. Its request would pass the limits, and stand in the log, as one of no address.
+    if (socket.remoteAddress === undefined && !('encrypted' in socket)) {
+      socket.destroy()
+      return false
+    }
     // A TLS socket on a connection is not another connection. And a load balancer stands for all of its clients.
     const slot =
       'encrypted' in socket || getProxyHeader(socket)?.address === null
