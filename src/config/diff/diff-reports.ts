@@ -1,6 +1,7 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
 import type { Config } from '../config.ts'
 import { formatKeyPath } from '../problem.ts'
+import { splitByName } from './named-entries.ts'
 
 type ReportTree = { readonly [key: string]: unknown }
 
@@ -49,6 +50,7 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
     const changes = compare(path, before.get(part)?.value, after.get(part)?.value, isChangedSecret)
     return changes
       .filter((change) => !isInheritedMode(change, from.config, to.config))
+      .flatMap((change) => splitByName(change, from.digests, to.digests))
       .map((change) => ({ part, group, ...change, ...contractDigests(change, from.digests, to.digests) }))
   })
 }

@@ -372,6 +372,16 @@ test('p50 and p99 stand by outcome', () => {
   expect(part('operations')).toContain(' 17 ms failed 2.00 s 430 ms failed 15.0 s ')
 })
 
+test('a secret that a reload has replaced is shown as changed, and not by its looks', () => {
+  const [, applied] = fixture.reloads
+  const secret = { part: 'admin', group: null, path: 'admin.tokens.anna', from: 'operate', to: 'operate' }
+  const reloads = [{ ...(applied as NonNullable<typeof applied>), changes: [secret] }]
+
+  const text = visibleText(pageSections.reloads({ ...fixture, reloads }).toString())
+
+  expect(text).toContain('admin.tokens.anna : changed, not shown')
+})
+
 test('a reload says what changed, a rejected one where in the file, what was expected and what was found', () => {
   const reloads = part('reloads')
 

@@ -148,6 +148,46 @@ describe('a difference', () => {
   })
 })
 
+describe('operators', () => {
+  const hashes = ['a', 'b', 'c'].map((digit) => digit.repeat(64))
+  const tokens = (...entries: readonly (readonly [name: string, hash: 0 | 1 | 2, scope: string])[]) =>
+    `admin: { tokens: ${JSON.stringify(entries.map(([name, hash, scope]) => ({ name, hash: hashes[hash], scope })))} }\n${sandbox}`
+  const changesOf = (before: string, after: string) =>
+    diffTexts(before, after).map(({ path, from, to }) => [path, from, to])
+
+  test('who come, go, or may do something else are listed by name', () => {
+    const before = tokens(['rita', 0, 'read'], ['anna', 1, 'read'])
+    const after = tokens(['anna', 1, 'operate'], ['bob', 2, 'metrics'])
+
+    expect(changesOf(before, after)).toEqual([
+      ['admin.tokens.rita', 'read', null],
+      ['admin.tokens.anna', 'read', 'operate'],
+      ['admin.tokens.bob', null, 'metrics'],
+    ])
+  })
+
+  test('whose token is replaced are listed by name, at each step, without a secret', () => {
+    const [old, both, next] = [
+      tokens(['rita', 0, 'read'], ['anna', 1, 'operate']),
+      tokens(['rita', 0, 'read'], ['anna', 1, 'operate'], ['anna', 2, 'operate']),
+      tokens(['rita', 0, 'read'], ['anna', 2, 'operate']),
+    ]
+
+    expect(changesOf(old, both)).toEqual([['admin.tokens.anna', 'operate', ['operate', 'operate']]])
+    expect(changesOf(both, next)).toEqual([['admin.tokens.anna', ['operate', 'operate'], 'operate']])
+    expect(changesOf(old, next)).toEqual([['admin.tokens.anna', 'operate', 'operate']])
+  })
+
+  test('who stand in another order are one change', () => {
+    const [one, other] = [
+      tokens(['rita', 0, 'read'], ['anna', 1, 'read']),
+      tokens(['anna', 1, 'read'], ['rita', 0, 'read']),
+    ]
+
+    expect(diffTexts(one, other)).toMatchObject([{ path: 'admin.tokens' }])
+  })
+})
+
 describe('the contract', () => {
   const folderOf = (title: string) =>
     folderWith({ 'contract.json': JSON.stringify({ ...sampleContract, info: { title, version: '1' } }) })

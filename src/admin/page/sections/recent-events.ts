@@ -119,8 +119,11 @@ const foldedList = <Each>(id: string, all: readonly Each[], render: (each: Each)
   }`
 }
 
+/** Renders a change. A value that looks the same before and after is, or holds, a secret. */
 const changeItem = ({ path, from, to }: ConfigChange): Html =>
-  html`<li><code>${path}</code>: <code>${formatValue(from)}</code> → <code>${formatValue(to)}</code></li>`
+  JSON.stringify(from) === JSON.stringify(to)
+    ? html`<li><code>${path}</code>: changed, not shown</li>`
+    : html`<li><code>${path}</code>: <code>${formatValue(from)}</code> → <code>${formatValue(to)}</code></li>`
 
 const problemItem = ({ file, line, column, path, message, expected, found, hint }: ConfigProblem): Html =>
   html`<li><code>${file}:${line}:${column}</code> ${path !== '' && html`<code>${path}</code> `}<b>${message}</b>; expected ${expected}; found ${found}${hint !== undefined && html`; ${hint}`}</li>`
