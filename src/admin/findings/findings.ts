@@ -101,7 +101,7 @@ const clientPhrase = (kind: FailureKind, reason: ErrorCount['reason'], { report 
   const who = new Set(last.map(({ client, clientId }) => clientId ?? client))
   const [one] = who
   if (one === undefined) return ''
-  return who.size === 1 ? `, of ${one}` : `, of ${who.size} clients, the last one ${one}`
+  return who.size === 1 ? `, from ${one}` : `, from ${who.size} clients, the last one ${one}`
 }
 
 const tailCommand = 'lender-gateway tail --refused --since 15m'
@@ -154,6 +154,7 @@ const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
       createFinding('warning', 'config', cause, {
         since: refusal.at,
         command: nextTryAt === null ? command : `lender-gateway check --online ${name}`,
+        details: refusal.isFileSound || file.rolledBack ? [] : ['until the file is corrected, a restart fails'],
       }),
     ]
   }

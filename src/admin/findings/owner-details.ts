@@ -45,7 +45,7 @@ const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loa
   if (lastFailure === null || failingSince === null) return null
   const { kind, reason } = lastFailure
   if (kind === null) return 'the error is in the answer itself'
-  if (ownCertificate.has(reason)) return 'the certificate is shown there'
+  if (ownCertificate.has(reason)) return 'the endpoint itself shows that certificate'
   if (succeededAt === null || succeededAt < loadedAt || kind === 'connect-timeout' || doubtfulReasons.has(reason))
     return null
   return 'nothing has changed here since the last good answer'

@@ -24,7 +24,7 @@ test('a token that has expired is named, and of whom', async () => {
   expect([await sendRequest(expired), await sendRequest(expired), await sendRequest(expired)]).toEqual([401, 401, 401])
 
   const { cause } = await shows(live.admin, symptom(4))
-  expect(cause).toMatch(/: 3 requests .*, of 127\.0\.0\.1$/)
+  expect(cause).toMatch(/: 3 requests .*, from 127\.0\.0\.1$/)
   expect(cause).not.toContain(expired.slice(0, 20))
 })
 

@@ -463,7 +463,7 @@ describe('a group', () => {
     [
       'shows an expired certificate',
       { succeededAt: null, lastFailure: by('certificate-expired') },
-      'the certificate is shown there',
+      'the endpoint itself shows that certificate',
     ],
     ['has a name that is gone', { lastFailure: by('name-not-found') }, null],
     ['has no route to it', { lastFailure: by('unreachable') }, null],
@@ -539,7 +539,7 @@ describe('what clients do wrong', () => {
         severity: 'warning',
         about: 'listen.proxyProtocol',
         cause:
-          'no PROXY protocol header came from an address under listen.proxyProtocol.from: 12 requests were refused in the last minute, of 10.0.0.7',
+          'no PROXY protocol header came from an address under listen.proxyProtocol.from: 12 requests were refused in the last minute, from 10.0.0.7',
       },
     ])
     expect(found({ causes: [cause({ ...missing, lastMinute: 0 })] })).toMatchObject([{ severity: 'notice' }])
@@ -566,11 +566,11 @@ describe('what clients do wrong', () => {
     expect(of(...last.slice(0, 1))).toMatchObject([
       {
         about: 'operations.risk.asset-valuation',
-        cause: 'the token has expired: 12 requests were refused with 401 in the last minute, of bank-a',
+        cause: 'the token has expired: 12 requests were refused with 401 in the last minute, from bank-a',
         command: 'lender-gateway tail --refused --since 15m',
       },
     ])
-    expect(of(...last)).toMatchObject([{ cause: expect.stringMatching(/, of 2 clients, the last one bank-a$/) }])
+    expect(of(...last)).toMatchObject([{ cause: expect.stringMatching(/, from 2 clients, the last one bank-a$/) }])
   })
 })
 
@@ -723,7 +723,7 @@ test('an edit that was rejected is named with the place and the problem', () => 
       cause:
         'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
       alsoAbout: [],
-      details: [],
+      details: ['until the file is corrected, a restart fails'],
       since: '2026-11-21T02:04:00.000Z',
       command: 'lender-gateway check gateway.yaml',
     },
