@@ -20,6 +20,20 @@ export const readOperator = (claims: Claims, config: OperatorClaimConfig): Opera
   return name === null ? 'no-name' : { name, scope, proof: 'jwt' }
 }
 
+/** Describes why a token is of no operator, by the names of its claims and by none of its values. */
+export const describeRefusal = (
+  refusal: OperatorRefusal,
+  claims: Claims,
+  { nameClaim, scopeClaim }: OperatorClaimConfig,
+): string => {
+  if (refusal === 'bound-token') return 'it is bound to a key or a certificate, and this listener takes no proof of one'
+  const [key, claim] = refusal === 'no-scope' ? ['scopeClaim', scopeClaim] : ['nameClaim', nameClaim]
+  if (claimOf(claims, claim) === undefined) return `it has no claim ${claim} (admin.jwt.${key}) at its top level`
+  return refusal === 'no-scope'
+    ? `no value of its claim ${claim} stands under admin.jwt.scopes`
+    : `its claim ${claim} (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address`
+}
+
 // The name goes into each line of the log: no control character, and a bound.
 const namePattern = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 

@@ -9,7 +9,7 @@ import { digestSecret } from '../../shared/secrets.ts'
 import type { AdminError } from '../admin-error.ts'
 import { AttemptThrottles, tooManyAttempts } from './attempt-throttle.ts'
 import type { Operator } from './operator.ts'
-import { type OperatorRefusal, readOperator } from './operator-claims.ts'
+import { describeRefusal, type OperatorRefusal, readOperator } from './operator-claims.ts'
 import type { OperatorToken } from './operator-tokens.ts'
 
 // To verify a token costs more than to compare one. A wrong one counts, a right one does not.
@@ -80,7 +80,13 @@ export class OperatorJwts {
     const current = this.#current
     if (current === null || !isJwt(token)) return null
     const known = current.lease.recall(toRecallKey(digest))
-    if (known !== null) return toOperatorToken(known, digest, readOperator(known, current.config))
+    if (known !== null) {
+      const operator = readOperator(known, current.config)
+      // One of no operator has its line each time: an operator who tries again looks for it at the end of the log.
+      if (typeof operator === 'string' && this.#throttles.of(address).tryAcquire() === null)
+        this.#logRefusal(address, operator, describeRefusal(operator, known, current.config))
+      return toOperatorToken(known, digest, operator)
+    }
     const throttle = this.#throttles.of(address)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return tooManyAttempts(retryAfter)
@@ -98,7 +104,8 @@ export class OperatorJwts {
       return null
     }
     const operator = readOperator(claims, current.config)
-    if (typeof operator === 'string') this.#logRefusal(address, operator, refusals[operator])
+    if (typeof operator === 'string')
+      this.#logRefusal(address, operator, describeRefusal(operator, claims, current.config))
     else throttle.refund()
     return toOperatorToken(claims, digest, operator)
   }
@@ -131,12 +138,6 @@ const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
 
 const toOperatorToken = (claims: Claims, digest: Buffer, operator: Operator | OperatorRefusal): OperatorToken | null =>
   typeof operator === 'string' ? null : { operator, digest, expiresAt: Number(claims.exp) * 1000 }
-
-const refusals: Readonly<Record<OperatorRefusal, string>> = {
-  'bound-token': 'it is bound to a key or a certificate, and this listener takes no proof of one',
-  'no-name': 'admin.jwt.nameClaim of the token is no name',
-  'no-scope': 'admin.jwt.scopes has nothing that admin.jwt.scopeClaim of the token says',
-}
 
 const keysUnavailable: AdminError = {
   status: 503,

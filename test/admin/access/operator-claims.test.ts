@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readOperator } from '../../../src/admin/access/operator-claims.ts'
+import { describeRefusal, readOperator } from '../../../src/admin/access/operator-claims.ts'
 
 const config = {
   nameClaim: 'sub',
@@ -87,4 +87,17 @@ describe('the name', () => {
 test('a token that is bound is of no operator', () => {
   for (const cnf of [{ jkt: 'a' }, { 'x5t#S256': 'a' }, {}, null])
     expect(read({ groups: 'oncall', cnf })).toBe('bound-token')
+})
+
+test.each([
+  ['no-scope', {}, 'it has no claim groups (admin.jwt.scopeClaim) at its top level'],
+  ['no-scope', { groups: ['s3cret'] }, 'no value of its claim groups stands under admin.jwt.scopes'],
+  ['no-name', { groups: 'oncall' }, 'it has no claim sub (admin.jwt.nameClaim) at its top level'],
+  [
+    'no-name',
+    { groups: 'oncall', sub: '10.0.0.7' },
+    'its claim sub (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address',
+  ],
+] as const)('%s of %j is described by the names of claims alone', (refusal, claims, text) => {
+  expect(describeRefusal(refusal, claims, config)).toBe(text)
 })

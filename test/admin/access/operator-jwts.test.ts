@@ -185,6 +185,15 @@ describe('a token that is refused', () => {
     expect((await whoami(live.admin, operatorJwt())).status).toBe(200)
   })
 
+  test('is told each time that it is of no operator, not the first time alone', async () => {
+    const live = await boot()
+    const stranger = operatorJwt({ groups: ['others'] })
+
+    for (let n = 0; n < 3; n++) expect((await whoami(live.admin, stranger)).status).toBe(401)
+
+    expect(refusals(live).map(({ reason }) => reason)).toEqual(['no-scope', 'no-scope', 'no-scope'])
+  })
+
   test.each([
     ['has no signature at all', `${unsigned('none')}.`],
     ['is longer than any token', operatorJwt({ groups: Array.from({ length: 900 }, (_, i) => `group-${i}`) })],

@@ -180,7 +180,11 @@ describe('a rejection names what to do', () => {
   test.each<[number, Partial<AdminTarget>, string]>([
     [401, {}, 'wants a token: set LENDER_GATEWAY_ADMIN_TOKEN'],
     [401, { file: 'a.yaml' }, 'wants a token: set LENDER_GATEWAY_ADMIN_TOKEN, or admin.token in a.yaml'],
-    [401, { token: known }, 'refuses the token of LENDER_GATEWAY_ADMIN_TOKEN'],
+    [
+      401,
+      { token: known },
+      'refuses the token of LENDER_GATEWAY_ADMIN_TOKEN: it has no such token, or has it no more; of a token of an issuer its log says why, as "operator token refused"',
+    ],
     [
       401,
       { token: { value: token, from: 'admin.token in a.yaml' } },
