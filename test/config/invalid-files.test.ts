@@ -177,6 +177,12 @@ const kinds: readonly Case[] = [
   [withRisk(' ▸[http://a]'), 'upstreams.risk', 'the wrong kind of value', 'or a map'],
   [withRisk(' ▸8080'), 'upstreams.risk', 'the wrong kind of value', 'or a map'],
   [withRisk('\n    endpoints: ▸http://a'), 'upstreams.risk.endpoints', 'the wrong kind of value', 'a list'],
+  [
+    top('admin:', '  tokens:', `    ▸{ name: anna, hash: ${sha256}, scope: read }`),
+    'admin.tokens',
+    'the wrong kind of value',
+    'begin each entry of the list with "- "',
+  ],
   [withRisk('\n    endpoints: [▸1]'), 'upstreams.risk.endpoints[0]', 'the wrong kind of value', 'a URL'],
   [riskRequest('set: ▸[a]'), 'upstreams.risk.request.set', 'the wrong kind of value', 'a map'],
   [riskRequest('remove: ▸Cookie'), 'upstreams.risk.request.remove', 'the wrong kind of value', 'a list'],

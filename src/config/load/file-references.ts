@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
@@ -42,7 +42,7 @@ export function resolveFileReferences(tree: unknown, folder: string): ResolvedTr
     files.set(file, bytes)
     const text = isReadError(bytes) ? bytes : parseContents(bytes, kind === 'lines')
     if (typeof text === 'string') return new ExternalValue(text, shown, false)
-    const hint = 'hint' in text ? text.hint : undefined
+    const hint = isReadError(bytes) ? hintOfFolder(reference, folder) : 'hint' in text ? text.hint : undefined
     issues.push({ path, message: `the file cannot be used: ${text.reason}`, expected, found: shown, hint })
     return new ExternalValue('', shown, false)
   }
@@ -62,6 +62,10 @@ export function resolveFileReferences(tree: unknown, folder: string): ResolvedTr
   )
   return { tree: filled, issues, sources }
 }
+
+// The folder of the file alone: what a variable has put into the name is not shown.
+const hintOfFolder = (reference: string, folder: string): string | undefined =>
+  isAbsolute(reference.slice('file:'.length)) ? undefined : `a relative name starts at ${resolve(folder)}`
 
 const tooManyFiles = {
   message: 'too many files are referred to',

@@ -111,6 +111,8 @@ function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): Config
 
 /** Suggests a list of one for a value that stands alone, as far as it may be shown. */
 function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<ConfigIssue, 'hint'> {
+  if (expected === kinds.array && describeFound(value, path) === 'a map')
+    return { hint: 'begin each entry of the list with "- "' }
   const isEntry = expected === kinds.array && typeof value === 'string' && /^[\w./:%-]+$/.test(value)
   return isEntry && !holdsSecrets(path) ? { hint: `write [${value}]` } : {}
 }

@@ -284,6 +284,15 @@ describe('a file: reference', () => {
     expect(setBy(folder, 'file:large')).toMatchObject({ value: 'x'.repeat(65_536) })
   })
 
+  test('to a file that is not there is told the folder that relative names start at, and no variable', () => {
+    const folder = folderWith({})
+    const hints = ['file:none', 'file:${NAME}', `file:${folder}/none`].map(
+      (reference) => findProblems(text(reference), { NAME: 's3cret' }, join(folder, 'gateway.yaml'))[0]?.hint,
+    )
+
+    expect(hints).toEqual([`a relative name starts at ${folder}`, `a relative name starts at ${folder}`, undefined])
+  })
+
   test.each([
     ['none', 'no such file'],
     ['folder', 'it is a directory'],
