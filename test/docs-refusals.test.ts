@@ -59,7 +59,7 @@ test('a file that it refers to', () => {
   const risk = 'risk:\n    endpoints: [sandbox]\n    request:\n      set:\n        X-Api-Key: file:secrets/risk'
 
   const printed = problemsIn(groups.replace('risk: sandbox', risk))
-  expect(printed.map((each) => each?.replace(/(starts at ).+$/, '$1/etc/lender-gateway'))).toEqual([shown[2]])
+  expect(printed.map((each) => each?.replace(/(configuration file), .+$/, '$1'))).toEqual([shown[2]])
 })
 
 test.skipIf(openssl.missing)('a certificate and the key of another', () => {

@@ -65,7 +65,9 @@ export function resolveFileReferences(tree: unknown, folder: string): ResolvedTr
 
 // The folder of the file alone: what a variable has put into the name is not shown.
 const hintOfFolder = (reference: string, folder: string): string | undefined =>
-  isAbsolute(reference.slice('file:'.length)) ? undefined : `a relative name starts at ${resolve(folder)}`
+  isAbsolute(reference.slice('file:'.length))
+    ? undefined
+    : `a relative name starts at the folder of the configuration file${folder === '.' ? '' : `, ${folder}`}`
 
 const tooManyFiles = {
   message: 'too many files are referred to',

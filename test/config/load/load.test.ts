@@ -290,7 +290,8 @@ describe('a file: reference', () => {
       (reference) => findProblems(text(reference), { NAME: 's3cret' }, join(folder, 'gateway.yaml'))[0]?.hint,
     )
 
-    expect(hints).toEqual([`a relative name starts at ${folder}`, `a relative name starts at ${folder}`, undefined])
+    const here = `a relative name starts at the folder of the configuration file, ${folder}`
+    expect(hints).toEqual([here, here, undefined])
   })
 
   test.each([
