@@ -17,6 +17,8 @@ export interface SentinelSetup {
   readonly addresses: readonly string[]
   /** Finds the server that the first Sentinel names as the master. */
   readonly master: () => Promise<Redis>
+  /** Tells whether all Sentinels name the same master. */
+  readonly isAgreed: () => Promise<boolean>
   /** Has a replica elected in an orderly way; the master becomes a replica. */
   readonly failOver: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -131,8 +133,10 @@ export const startSentinels = async (
     .poll(describeMaster, { timeout: 60_000 })
     .toMatch(new RegExp(`,flags,master,.*num-slaves,${replicas},num-other-sentinels,2,`))
 
+  const nameMaster = (port = 0): Promise<unknown> =>
+    askServer(port, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster'], tls, password)
   const master = async (): Promise<Redis> => {
-    const reply = await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster')
+    const reply = await nameMaster(sentinels[0]?.port)
     const found = servers.find(({ port }) => String(reply) === `127.0.0.1,${port}`)
     if (found === undefined) throw new Error(`no such server: ${reply}`)
     return found
@@ -141,6 +145,10 @@ export const startSentinels = async (
     servers,
     addresses: sentinels.map(({ port }) => `127.0.0.1:${port}`),
     master,
+    async isAgreed() {
+      const replies = await Promise.all(sentinels.map(({ port }) => nameMaster(port)))
+      return new Set(replies.map(String)).size === 1
+    },
     failOver: async () => void (await ask('SENTINEL', 'FAILOVER', 'mymaster')),
     async stop() {
       await Promise.all([...sentinels.map(({ child }) => end(child)), ...servers.map((each) => each.kill())])

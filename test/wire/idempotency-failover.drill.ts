@@ -94,6 +94,8 @@ const failovers = {
     const master = await setup.master()
     await master.kill()
     await expect.poll(async () => (await setup.master()).port, patient).not.toBe(master.port)
+    // A Sentinel that has not heard of it makes the elected one follow the one that comes back, which is empty.
+    await expect.poll(() => setup.isAgreed(), patient).toBe(true)
     await master.restart()
   },
   'since the master stands still, which later comes back': async (setup: SentinelSetup): Promise<void> => {

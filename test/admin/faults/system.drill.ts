@@ -76,5 +76,8 @@ test('with several workers, what has failed is counted over all of them', async 
   await Promise.all(connections)
 
   const { details } = await shows(admin, symptom(1))
-  expect(details).toEqual([expect.stringContaining('no success since 6 failures')])
+  expect(details).toEqual([
+    expect.stringContaining('no success since 6 failures'),
+    expect.stringContaining(`for the owner of ${upstream.url} to mend`),
+  ])
 })
