@@ -17,7 +17,7 @@ const cli = await needProgram('redis-cli')
 // As long as the lease, and some more.
 const standstillMs = 17_000
 
-const firingMs = Number(process.env.FIRE_SECONDS ?? 12) * 1000
+const firingMs = Number(process.env.FIRE_SECONDS ?? 8) * 1000
 
 // What a new master may not have heard of: what was confirmed so long before it is named as the master. On a busy
 // machine a master that is only slow is replaced, too.

@@ -13,7 +13,7 @@ import { learnHiddenContract } from './learn-hidden-contract.ts'
 const contracts = Number(process.env.CONTRACTS ?? 3)
 
 /** How many requests a client sends that means harm. */
-const hostileRequests = Number(process.env.HOSTILE ?? 20_000)
+const hostileRequests = Number(process.env.HOSTILE ?? 8_000)
 
 test('of 5,000 requests and responses each, a draft accepts all, and at most 5 % of broken ones', {
   timeout: 600_000,
