@@ -40,6 +40,13 @@ export interface FilePosition {
   readonly column: number
 }
 
+/** Locates a key by the positions of what a file states: 1:1 where it does not state that key. */
+export const locateKey = (path: string, positions: ReadonlyMap<string, FilePosition>, file: string) => {
+  const { line, column } = positions.get(path) ?? { line: 1, column: 1 }
+  // A built-in value has the position 0:0.
+  return { file, line: Math.max(1, line), column: Math.max(1, column), path }
+}
+
 /** Makes a problem with a file as a whole. */
 export const fileProblem = (file: string, message: string, expected: string, found: string): ConfigProblem => ({
   file,

@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
-import type { ConfigProblem } from '../../config/problem.ts'
+import { type ConfigProblem, locateKey } from '../../config/problem.ts'
 
 /**
  * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed
@@ -17,13 +17,9 @@ export const checkAuditFile = async (
   if (audit === null || audit.file === 'stdout') return []
   const reason = await findReason(audit.file)
   if (reason === null) return []
-  const { line = 1, column = 1 } = provenance.get('audit.file') ?? {}
   return [
     {
-      file,
-      line,
-      column,
-      path: 'audit.file',
+      ...locateKey('audit.file', provenance, file),
       message: `${audit.file} cannot be opened by the user of this command: ${reason}`,
       expected: 'a file that can be written, or a folder in which it can be made',
       found: reason,

@@ -1,7 +1,7 @@
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
-import type { ConfigProblem } from '../../config/problem.ts'
+import { type ConfigProblem, locateKey } from '../../config/problem.ts'
 import { type Group, groups, type Side } from '../../operations.ts'
 import { tryJwks } from '../../runtime/reload/reload-preflight.ts'
 import { describeSide, listSides, sideKey } from '../../sides.ts'
@@ -76,9 +76,7 @@ export const collectOnlineIssues = (
   const warnings: ConfigProblem[] = []
   for (const [key, own] of Map.groupBy(endpoints, ({ group, side }) => sideKey(group, side))) {
     const unreachable = own.filter(({ reached }) => !reached)
-    const path = `${key}.endpoints`
-    const { line = 1, column = 1 } = provenance.get(path) ?? {}
-    const at = { file, line, column, path }
+    const at = locateKey(`${key}.endpoints`, provenance, file)
     const [first] = own
     if (first !== undefined && unreachable.length === own.length) {
       problems.push({
@@ -120,20 +118,9 @@ export const checkIssuers = async (
     if (jwt === null) return []
     const { reason } = (await tryJwks(key, jwt, issuerTimeoutMs)) ?? { reason: null }
     if (reason === null) return []
-    const path = `${key}.jwks`
-    const { line = 1, column = 1 } = provenance.get(path) ?? {}
     const message = `the keys of ${key} cannot be had from here: ${reason}`
-    return [
-      {
-        file,
-        line,
-        column,
-        path,
-        message,
-        expected: 'a JWK Set with a key that tokens may be signed with',
-        found: reason,
-      },
-    ]
+    const expected = 'a JWK Set with a key that tokens may be signed with'
+    return [{ ...locateKey(`${key}.jwks`, provenance, file), message, expected, found: reason }]
   })
   return (await Promise.all(checked)).flat()
 }

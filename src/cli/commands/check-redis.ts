@@ -1,7 +1,7 @@
 import { withTimeout } from '../../clock.ts'
 import type { Config, RedisConfig } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
-import type { ConfigProblem } from '../../config/problem.ts'
+import { type ConfigProblem, locateKey } from '../../config/problem.ts'
 import { connectRedis } from '../../shared/redis/redis-connection.ts'
 import { errorText } from '../../shared/redis/redis-error.ts'
 import { connectDirectory } from '../../shared/redis/redis-server.ts'
@@ -29,31 +29,20 @@ export const checkRedis = async (
   const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis, 'idempotency.redis': idempotency.redis }
   const checked = Object.entries(used).map(async ([key, redis]): Promise<readonly ConfigProblem[]> => {
     if (redis === null) return []
-    const path = `${key}.${placeOf(redis)}`
-    const { line = 1, column = 1 } = provenance.get(path) ?? {}
+    const at = locateKey(`${key}.${placeOf(redis)}`, provenance, file)
     const name = describeRedis(redis)
     const isIdempotency = redis === idempotency.redis
     const reason = await findReason(isIdempotency ? withReplicas(redis, idempotency.replicas) : redis)
     if (reason !== null) {
       const message = `Redis (${name}) cannot be used from here: ${reason}`
       const expected = 'a Redis that takes what the gateway writes'
-      return [{ file, line, column, path, message, expected, found: reason }]
+      return [{ ...at, message, expected, found: reason }]
     }
     const policy = isIdempotency ? await withTimeout(readEvictionPolicy(redis), timeoutMs) : null
     if (policy === null || policy === keepingPolicy) return []
     const message = `Redis (${name}) may forget keys for want of room: what comes again is then processed again`
-    return [
-      {
-        file,
-        line,
-        column,
-        path,
-        message,
-        expected: `maxmemory-policy ${keepingPolicy}`,
-        found: policy,
-        hint: policyHint,
-      },
-    ]
+    const expected = `maxmemory-policy ${keepingPolicy}`
+    return [{ ...at, message, expected, found: policy, hint: policyHint }]
   })
   return (await Promise.all(checked)).flat()
 }

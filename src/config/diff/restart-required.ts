@@ -1,5 +1,5 @@
 import type { LoadResult } from '../load/load.ts'
-import type { ConfigProblem } from '../problem.ts'
+import { type ConfigProblem, locateKey } from '../problem.ts'
 import type { RestartOnlySettings } from './report.ts'
 
 type NextConfig = Pick<Extract<LoadResult, { ok: true }>, 'restartOnly' | 'provenance'>
@@ -13,17 +13,11 @@ export const findRestartRequired = (
   Object.keys(restartOnly).flatMap((path): readonly ConfigProblem[] => {
     const [current, wanted] = [running[path] ?? null, restartOnly[path] ?? null]
     if (current === wanted) return []
-    const stated =
-      provenance.get(path) ??
-      provenance.get(`${path}.certificate`) ??
-      provenance.get(`${path}.certificates`) ??
-      provenance.get(`${path}.ca`)
-    const { line, column } = stated === undefined || stated.line === 0 ? { line: 1, column: 1 } : stated
+    const keys = [path, `${path}.certificate`, `${path}.certificates`, `${path}.ca`]
+    const key = keys.find((each) => provenance.has(each)) ?? path
     return [
       {
-        file,
-        line,
-        column,
+        ...locateKey(key, provenance, file),
         path,
         expected: `${current ?? `no ${path}`}, which the gateway was started with`,
         found: wanted ?? 'nothing',

@@ -1,5 +1,5 @@
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
-import { type ConfigProblem, fileProblem } from '../../config/problem.ts'
+import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem.ts'
 import type { Group, Side } from '../../operations.ts'
 import { describeSide, sideKey } from '../../sides.ts'
 import { notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
@@ -28,7 +28,7 @@ export const unreachableProblems = (
     const named = endpoints.slice(0, maxNamedEndpoints).map(({ name, reason }) => `${name} ${reason}`)
     const more = endpoints.length - named.length
     return {
-      ...locate(`${sideKey(group, side)}.endpoints`, provenance, file),
+      ...locateKey(`${sideKey(group, side)}.endpoints`, provenance, file),
       expected: 'at least one of them to be there before traffic goes to it',
       found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
       message: `no endpoint of ${describeSide(group, side)} that the edit brings can be reached`,
@@ -51,17 +51,12 @@ export const jwksUnavailableProblem = (
   provenance: ProvenanceMap,
   file: string,
 ): ConfigProblem => ({
-  ...locate(`${key}.jwks`, provenance, file),
+  ...locateKey(`${key}.jwks`, provenance, file),
   expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
   found: `${url} ${reason}`,
   message: 'the keys that the edit brings cannot be had, so no token would be good',
   hint,
 })
-
-const locate = (path: string, provenance: ProvenanceMap, file: string) => {
-  const { line = 1, column = 1 } = provenance.get(path) ?? {}
-  return { file, line, column, path }
-}
 
 /**
  * Explains why a file that changed while an edit was held back is not read: an operator who does not have it watched
