@@ -1,10 +1,8 @@
-import { createHash, type Hash } from 'node:crypto'
 import {
   type AuditKey,
   type ChainFields,
   type ChainPosition,
   computeMac,
-  couldStartWith,
   linePrefix,
   nextLinePrefix,
   type ParsedAuditLine,
@@ -12,12 +10,7 @@ import {
   parseChainFields,
   type TornLine,
 } from './chain.ts'
-
-/** A position in the files that are verified. */
-export interface AuditLinePosition {
-  readonly file: string
-  readonly line: number
-}
+import { type AuditLinePosition, TornPieces } from './torn-pieces.ts'
 
 /** What differs from what was written, and what was expected there. */
 export interface AuditFinding extends AuditLinePosition {
@@ -32,15 +25,6 @@ export interface Checkpoint {
   readonly chain: string | null
   readonly count: number
   readonly hash: string
-}
-
-/** Bytes after a line that form no line: the first piece, and the number, the hash and the size of all. */
-interface TornPieces extends AuditLinePosition {
-  readonly first: Buffer
-  readonly hash: Hash
-  bytes: number
-  count: number
-  isEnded: boolean
 }
 
 // A file of another format has as many findings as lines.
@@ -108,8 +92,9 @@ export class ChainVerifier {
     const torn = this.#torn
     if (torn !== null) {
       const message = 'the end is a torn line: a crash cut it off, or it is just being written'
-      if (this.#mayBeInProgress(torn)) this.#addNote(torn, message)
-      else this.#checkTorn(null, torn)
+      const due = this.#last === null ? linePrefix : nextLinePrefix(this.#last.link)
+      if (torn.mayBegin(due)) this.#addNote(torn.place, message)
+      else this.#checkTorn(null, torn.place)
     }
     if (this.#chains.size === 0 && this.findings.length === 0)
       this.#addFinding({ file: '', line: 0 }, 'there is no line of an audit log; expected at least the first')
@@ -129,22 +114,8 @@ export class ChainVerifier {
     // Of a line cut off in a stream no more can be said; the number of the next one of its chain shows whether it is
     // missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
-    const torn = this.#torn ?? { ...place, first: bytes, hash: createHash('sha256'), bytes: -1, count: 0, isEnded }
-    this.#torn = torn
-    if (torn.count > 0) torn.hash.update('\n')
-    torn.hash.update(bytes)
-    torn.bytes += bytes.length + 1
-    torn.count++
-    torn.isEnded = isEnded
-  }
-
-  /**
-   * Checks whether a piece at the very end can be the beginning of the line that is due. A piece that holds a whole
-   * line had its end edited.
-   */
-  #mayBeInProgress({ first, count, isEnded }: TornPieces): boolean {
-    if (isEnded || count > 1 || /,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1'))) return false
-    return couldStartWith(first, this.#last === null ? linePrefix : nextLinePrefix(this.#last.link))
+    this.#torn ??= new TornPieces(place, bytes)
+    this.#torn.add(bytes, isEnded)
   }
 
   /** Accepts a torn piece where the next line, written after the crash, reports exactly that. */
@@ -159,11 +130,11 @@ export class ChainVerifier {
         )
       return
     }
-    const found = { bytes: torn.bytes, sha256: torn.hash.digest('hex') }
+    const found = torn.toTornLine()
     if (announced !== null && announced.bytes === found.bytes && announced.sha256 === found.sha256)
-      return this.#addNote(torn, `a torn line of ${found.bytes} bytes, as line ${line} says`)
+      return this.#addNote(torn.place, `a torn line of ${found.bytes} bytes, as line ${line} says`)
     const next = this.#last === null ? 'the first' : `number ${this.#last.link.count + 1}`
-    this.#addFinding(torn, `this is no line of an audit log; expected line ${next}`)
+    this.#addFinding(torn.place, `this is no line of an audit log; expected line ${next}`)
   }
 
   /** Finds the chain that a line belongs to; null: unknown. */
