@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
 import { includesScope, type OperatorScope } from '../shared/operator-scopes.ts'
 import type { Operator } from './access/operator.ts'
+import { takesTokens } from './access/operator-tokens.ts'
 import { findRouteScope } from './access/route-scopes.ts'
 import type { AdminError } from './admin-error.ts'
 
@@ -36,7 +37,7 @@ export const guardRequest = (
   if (!isOwnHost(headers.host, admin)) return misdirected(headers.host)
   if (isCrossOrigin(headers)) return crossOrigin
   if (scope === 'none') return null
-  if (operator === null) return unauthenticated
+  if (operator === null) return takesTokens(admin) ? unauthenticated : withoutCertificate
   if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
   // A browser sends a certificate along as it does a cookie: by itself it gives no order.
   const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
@@ -87,6 +88,12 @@ const unauthenticated: AdminError = {
   code: 'unauthenticated',
   detail: 'send the token of an operator as Authorization: Bearer …',
   headers: { 'WWW-Authenticate': 'Bearer' },
+}
+
+// RFC 9110 §15.5.2: it names a scheme, though none has a name for certificates.
+const withoutCertificate: AdminError = {
+  ...unauthenticated,
+  detail: 'connect with the certificate of an operator: no token opens this listener',
 }
 
 // RFC 6750 §3.1: another token of the same operator might do, and this says which.

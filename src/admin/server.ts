@@ -7,6 +7,7 @@ import { type BindTarget, listenAt } from '../shared/bind-target.ts'
 import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { OperatorJwts } from './access/operator-jwts.ts'
+import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
 import { getContractDraft } from './api/contract-learning.ts'
@@ -61,13 +62,14 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   let resolver: ResolveCommand = (found) => found
   const orders = new OrderHistory()
   const resolveCommand: ResolveCommand = (found) => resolver(found)
-  const jwts = new OperatorJwts(log)
+  const refusals = new TokenRefusals(log)
+  const jwts = new OperatorJwts(log, refusals)
   const operatorKeys = () => jwts.state()
   const context: AdminContext = { ...init, history, endpointRates, orders, resolveCommand, operatorKeys }
   const { admin } = context.reloader.config
   jwts.applyConfig(admin)
   const sessions = new SessionStore(jwts)
-  const access: AdminAccess = { sessions, jwts }
+  const access: AdminAccess = { sessions, jwts, refusals }
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
   const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
     const { method, url, ip } = request

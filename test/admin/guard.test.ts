@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../src/admin/access/authenticate.ts'
 import { OperatorJwts } from '../../src/admin/access/operator-jwts.ts'
+import { TokenRefusals } from '../../src/admin/access/token-refusals.ts'
 import { guardRequest } from '../../src/admin/guard.ts'
 import { SessionStore } from '../../src/admin/session/session-store.ts'
 import type { AdminConfig } from '../../src/config/config.ts'
@@ -21,7 +22,10 @@ const open: AdminConfig = {
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
-const access = () => ({ sessions: new SessionStore(), jwts: new OperatorJwts(logInMemory().log) })
+const access = () => {
+  const { log } = logInMemory()
+  return { sessions: new SessionStore(), jwts: new OperatorJwts(log, new TokenRefusals(log)) }
+}
 
 /** Guards a request; returns the error, or null when it is let in. */
 const guard = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') =>

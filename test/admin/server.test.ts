@@ -203,6 +203,19 @@ describe('a token, once configured', () => {
     expect(body).toMatchObject({ title: 'Unauthorized', status: 401, code: 'unauthenticated' })
   })
 
+  test('that is wrong leaves a line without it, and none leaves no line', async () => {
+    const live = await bootLiveGateway({ admin: { token } })
+    const wrong = 'a-token-of-long-ago'
+
+    await fetchAdmin(`${live.admin}/metrics`)
+    await fetchAdmin(`${live.admin}/metrics`, 'GET', { headers: { authorization: `Bearer ${wrong}` } })
+
+    expect(live.lines.filter(({ msg }) => msg === 'operator token refused')).toEqual([
+      expect.objectContaining({ client: '127.0.0.1', reason: 'unknown-token', cause: 'the file has no such token' }),
+    ])
+    expect(JSON.stringify(live.lines)).not.toContain(wrong)
+  })
+
   test('holds as the file now says', async () => {
     const live = await bootLiveGateway()
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { now } from '../../clock.ts'
 import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 import {
@@ -42,8 +43,8 @@ const maxAddresses = 1024
  */
 export class AttemptThrottles {
   readonly #limit: RateLimit
-  /** By network; the oldest first. */
-  readonly #all = new Map<string, AttemptThrottle>()
+  /** By network. The one that has tried nothing for longest makes room. */
+  readonly #all = new LRUCache<string, AttemptThrottle>({ max: maxAddresses })
 
   constructor(limit: RateLimit) {
     this.#limit = limit
@@ -54,8 +55,6 @@ export class AttemptThrottles {
     const key = toNetworkKey(address, ipv6Prefix)
     const known = this.#all.get(key)
     if (known !== undefined) return known
-    const [oldest] = this.#all.keys()
-    if (this.#all.size >= maxAddresses && oldest !== undefined) this.#all.delete(oldest)
     const throttle = new AttemptThrottle(this.#limit)
     this.#all.set(key, throttle)
     return throttle

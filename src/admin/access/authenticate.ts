@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { AdminConfig } from '../../config/config.ts'
+import { isJwt } from '../../layers/auth/jwt/jwt-verifier.ts'
 import { digestSecret } from '../../shared/secrets.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { guardRequest } from '../guard.ts'
@@ -11,12 +12,14 @@ import { targetPath } from '../url.ts'
 import { type Operator, unnamedOperator } from './operator.ts'
 import { findOperatorByCertificate } from './operator-certificates.ts'
 import type { OperatorJwts } from './operator-jwts.ts'
-import { findOperatorToken, listOperatorTokens } from './operator-tokens.ts'
+import { findOperatorToken, takesTokens } from './operator-tokens.ts'
+import type { TokenRefusals } from './token-refusals.ts'
 
 /** What operators are found by. */
 export interface AdminAccess {
   readonly sessions: SessionStore
   readonly jwts: Pick<OperatorJwts, 'verify' | 'recall'>
+  readonly refusals: TokenRefusals
 }
 
 type CheckedRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'raw' | 'socket' | 'ip'>
@@ -32,7 +35,11 @@ export const authenticateAdmin = async (
 ): Promise<AdminError | null> => {
   const rejection = recheckAdmin(request, access, admin)
   const token = parseBearerToken(request.headers.authorization)
-  if (rejection?.status !== 401 || admin.jwt === null || token === null) return rejection
+  if (rejection?.status !== 401 || token === null) return rejection
+  if (admin.jwt === null || !isJwt(token)) {
+    access.refusals.logIfAllowed(request.ip, 'unknown-token', 'the file has no such token')
+    return rejection
+  }
   const shown = await access.jwts.verify(token, request.ip)
   if (shown === null) return rejection
   if (isAdminError(shown)) return shown
@@ -57,7 +64,7 @@ const guard = ({ method, url, headers, raw }: CheckedRequest, principal: Princip
  */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
-  { sessions, jwts }: AdminAccess,
+  { sessions, jwts }: Pick<AdminAccess, 'sessions' | 'jwts'>,
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {
@@ -70,9 +77,7 @@ export const findPrincipal = (
 }
 
 const asksForProof = (admin: AdminConfig): boolean =>
-  hasTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
-
-const hasTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
+  takesTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
 
 const recallJwt = (token: string, jwts: AdminAccess['jwts'], { jwt }: AdminConfig): Operator | null =>
   jwt === null ? null : jwts.recall(digestSecret(token))

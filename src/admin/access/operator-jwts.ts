@@ -7,13 +7,11 @@ import type { Log } from '../../observe/log.ts'
 import { type JwtVerifierLease, TokenVerifiers } from '../../runtime/resources/token-verifiers.ts'
 import { digestSecret } from '../../shared/secrets.ts'
 import type { AdminError } from '../admin-error.ts'
-import { AttemptThrottles, tooManyAttempts } from './attempt-throttle.ts'
+import { tooManyAttempts } from './attempt-throttle.ts'
 import type { Operator } from './operator.ts'
 import { describeRefusal, type OperatorRefusal, readOperator } from './operator-claims.ts'
 import type { OperatorToken } from './operator-tokens.ts'
-
-// To verify a token costs more than to compare one. A wrong one counts, a right one does not.
-const wrongTokenLimit = { policy: 'operator-jwt', perMs: 2 / 1000, burst: 20 } as const
+import type { TokenRefusals } from './token-refusals.ts'
 
 type VerifiedToken = OperatorToken | AdminError | null
 
@@ -23,14 +21,13 @@ type VerifiedToken = OperatorToken | AdminError | null
  */
 export class OperatorJwts {
   readonly #verifiers: TokenVerifiers
-  readonly #log: Pick<Log, 'warn'>
-  readonly #throttles = new AttemptThrottles(wrongTokenLimit)
+  readonly #refusals: TokenRefusals
   /** By the digest of their token. */
   readonly #pending = new Map<string, Promise<VerifiedToken>>()
   #current: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
 
-  constructor(log: Pick<Log, 'info' | 'warn'>) {
-    this.#log = log
+  constructor(log: Pick<Log, 'info' | 'warn'>, refusals: TokenRefusals) {
+    this.#refusals = refusals
     this.#verifiers = new TokenVerifiers((level, event, fields) => log[level](fields, event))
   }
 
@@ -83,11 +80,11 @@ export class OperatorJwts {
     if (known !== null) {
       const operator = readOperator(known, current.config)
       // One of no operator has its line each time: an operator who tries again looks for it at the end of the log.
-      if (typeof operator === 'string' && this.#throttles.of(address).tryAcquire() === null)
-        this.#logRefusal(address, operator, describeRefusal(operator, known, current.config))
+      if (typeof operator === 'string')
+        this.#refusals.logIfAllowed(address, operator, describeRefusal(operator, known, current.config))
       return toOperatorToken(known, digest, operator)
     }
-    const throttle = this.#throttles.of(address)
+    const throttle = this.#refusals.throttleOf(address)
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return tooManyAttempts(retryAfter)
     const claims = await getOutcome(current.lease, token)
@@ -100,12 +97,12 @@ export class OperatorJwts {
       return keysUnavailable // the log has a line of its own for that
     }
     if (claims instanceof CredentialRejected) {
-      this.#logRefusal(address, claims.reason, claims.message)
+      this.#refusals.log(address, claims.reason, claims.message)
       return null
     }
     const operator = readOperator(claims, current.config)
     if (typeof operator === 'string')
-      this.#logRefusal(address, operator, describeRefusal(operator, claims, current.config))
+      this.#refusals.log(address, operator, describeRefusal(operator, claims, current.config))
     else throttle.refund()
     return toOperatorToken(claims, digest, operator)
   }
@@ -113,10 +110,6 @@ export class OperatorJwts {
   // The claims are read anew for each request: an edit of what they open makes no token unknown.
   #acquire({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtVerifierLease {
     return this.#verifiers.acquireJwt(settings)
-  }
-
-  #logRefusal(client: string, reason: string, cause: string): void {
-    this.#log.warn({ client, reason, cause }, 'operator token refused')
   }
 }
 

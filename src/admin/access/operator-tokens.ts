@@ -34,6 +34,9 @@ export const findOperatorToken = (given: string, admin: AdminConfig): OperatorTo
   return found
 }
 
+/** Tells whether some token lets an operator in: one of the file, or of an issuer. */
+export const takesTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
+
 // A configuration never changes: the next one is another object.
 const lists = new WeakMap<AdminConfig, readonly OperatorToken[]>()
 

@@ -58,7 +58,7 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
     const isFromFile = token.from.startsWith('admin.token')
     const hint = isFromFile
       ? `: it may run with an older one; set ${tokenEnvironmentVariable}`
-      : ': it has no such token, or has it no more; of a token of an issuer its log says why, as "operator token refused"'
+      : ': it has no such token, or has it no more; its log says why, as "operator token refused"'
     return cliError(`${url} refuses the token of ${token.from}${hint}`)
   }
   const detailText = problemDetail(body)

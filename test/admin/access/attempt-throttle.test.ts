@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { AttemptThrottle, AttemptThrottles } from '../../../src/admin/access/attempt-throttle.ts'
+import { TokenRefusals } from '../../../src/admin/access/token-refusals.ts'
+import { logInMemory } from '../../helpers/gateway.ts'
 
 const limit = { policy: 'test', perMs: 2 / 1000, burst: 5 }
 
@@ -38,11 +40,26 @@ test('an address has its own count, and a network of IPv6 has one', () => {
   expect(all).toEqual([null, 1, null, null, 1, null])
 })
 
-test('of addresses it knows a thousand: the oldest makes room', () => {
+test('of addresses it knows a thousand: the one that has tried nothing for longest makes room', () => {
   const throttles = new AttemptThrottles({ ...limit, burst: 1 })
   const first = throttles.of('10.9.9.9')
 
   for (let i = 0; i < 1024; i++) throttles.of(`10.0.${i >> 8}.${i & 255}`)
 
   expect(throttles.of('10.9.9.9')).not.toBe(first)
+})
+
+test('of wrong tokens, the log has twenty of an address at once and then two a second', () => {
+  const { log, lines } = logInMemory()
+  const refusals = new TokenRefusals(log)
+  const refuse = (times: number): void => {
+    for (let n = 0; n < times; n++) refusals.logIfAllowed('10.0.0.1', 'unknown-token', 'there is none')
+  }
+
+  refuse(30)
+  const atOnce = lines.length
+  vi.advanceTimersByTime(1000)
+  refuse(5)
+
+  expect([atOnce, lines.length]).toEqual([20, 22])
 })

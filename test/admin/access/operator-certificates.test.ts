@@ -109,6 +109,9 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     const [ready, status, ordered] = [await ask('/ready'), await ask('/status'), await ask('/operations/refuse', order)]
 
     expect([ready.status, status.status, ordered.status]).toEqual([200, 401, 401])
+    expect(JSON.parse(status.text).detail).toBe(
+      'connect with the certificate of an operator: no token opens this listener',
+    )
   })
 
   test('is not one whose forged certificate comes in a resumed session', async () => {

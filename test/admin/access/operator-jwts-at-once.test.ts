@@ -1,6 +1,7 @@
 /** What happens to tokens of the issuer while its keys are on their way. */
 import { expect, onTestFinished, test } from 'vitest'
 import { OperatorJwts } from '../../../src/admin/access/operator-jwts.ts'
+import { TokenRefusals } from '../../../src/admin/access/token-refusals.ts'
 import { logInMemory, testConfig } from '../../helpers/gateway.ts'
 import { adminJwt, operatorJwt, operatorKey } from '../../helpers/operator-jwts.ts'
 import { jwks } from '../../helpers/tokens.ts'
@@ -14,7 +15,7 @@ const openHeld = async () => {
     response.end(jwks(operatorKey))
   })
   const { log, lines } = logInMemory()
-  const jwts = new OperatorJwts(log)
+  const jwts = new OperatorJwts(log, new TokenRefusals(log))
   onTestFinished(() => jwts.close())
   const configure = (jwt: object): void =>
     jwts.applyConfig(testConfig({ admin: { jwt: adminJwt({ jwks: `${server.url}/jwks`, ...jwt }) } }).admin)

@@ -183,7 +183,7 @@ describe('a rejection names what to do', () => {
     [
       401,
       { token: known },
-      'refuses the token of LENDER_GATEWAY_ADMIN_TOKEN: it has no such token, or has it no more; of a token of an issuer its log says why, as "operator token refused"',
+      'refuses the token of LENDER_GATEWAY_ADMIN_TOKEN: it has no such token, or has it no more; its log says why, as "operator token refused"',
     ],
     [
       401,
