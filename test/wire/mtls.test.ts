@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { dialHttp2, readStreamResponse } from '../helpers/http2.ts'
 import { needProgram } from '../helpers/program.ts'
+import { proxyV1, proxyV2, tcpBalancer } from '../helpers/proxy-protocol.ts'
 import { receivedValues } from '../helpers/round-trip.ts'
 import { requestOverTls } from '../helpers/tls-client.ts'
 import { bootTlsGateway } from '../helpers/tls-gateway.ts'
@@ -17,7 +18,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     made = makeCertificates(openssl.path ?? '')
   })
 
-  const boot = async (clientCertificates: 'optional' | 'required' = 'optional') => {
+  const boot = async (clientCertificates: 'optional' | 'required' = 'optional', listen: object = {}) => {
     const upstream = await httpUpstream((request, response) =>
       response.end(`for ${receivedValues(request, 'x-client-id')}`),
     )
@@ -27,7 +28,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
       { clientCertificates, clientCa: made.authority.cert },
       {
         upstream: upstream.url,
-        listen: { http2: true },
+        listen: { http2: true, ...listen },
         auth: { methods: ['mtls'], identityField: 'X-Client-Id' },
         clients: [
           { id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] },
@@ -56,6 +57,25 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     )
 
     expect(responses.map(({ status, body }) => `${status} ${body}`)).toEqual(new Array(2).fill('200 for bank-a'))
+  })
+
+  test.each([
+    ['version 1', proxyV1('203.0.113.5')],
+    ['version 2', proxyV2('203.0.113.5')],
+  ])('a client whose address a load balancer tells is known by its own certificate: %s', async (_, header) => {
+    const { port, lines } = await boot('required', { proxyProtocol: { from: ['127.0.0.1'] } })
+    const balancer = () => tcpBalancer(port, header)
+
+    const overHttp1 = await requestOverTls(await balancer(), made.bankA)
+    const session = dialHttp2(await balancer(), made.bankA)
+    const overHttp2 = await readStreamResponse(session.request({ ':path': '/market/insights' }))
+    const forged = await requestOverTls(await balancer(), made.forgedA)
+
+    expect([overHttp1.text, `${overHttp2.body}`]).toEqual(new Array(2).fill(expect.stringMatching(/for bank-a$/)))
+    expect(forged.status).toBe(0)
+    expect(lines.filter(({ msg }) => msg === 'exchange')).toMatchObject(
+      new Array(2).fill({ client: '203.0.113.5', clientId: 'bank-a', auth: 'mtls', status: 200 }),
+    )
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
