@@ -300,6 +300,27 @@ test('no folder has more than 20 files side by side', () => {
   expect(sizes.size).toBeGreaterThan(20)
 })
 
+test('what is exported is used elsewhere, if in tests or scripts alone', () => {
+  const usersByWord = new Map<string, number>()
+  const others = ['test', 'scripts']
+    .map((folder) => join(src, '..', folder))
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((path) => /\.[jt]s$/.test(path))
+        .map((path) => readFileSync(join(folder, path), 'utf8')),
+    )
+  for (const text of [...sources.map((source) => source.text), ...others])
+    for (const word of new Set(text.match(/\w+/g))) usersByWord.set(word, (usersByWord.get(word) ?? 0) + 1)
+
+  const unused = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)]
+      .filter(([, name = '']) => usersByWord.get(name) === 1)
+      .map(([, name]) => `${path}: ${name}`),
+  )
+
+  expect(unused).toEqual([])
+})
+
 test('an exported name has one meaning in the whole of src', () => {
   const kinds = 'const|let|function\\*?|async function|class|interface|type'
   const exported = sources.flatMap(({ path, text }) =>

@@ -220,7 +220,7 @@ const notAllowed = { status: 405, code: 'method-not-allowed' }
 const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
 
 /** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
-export const sendUnauthorized = (
+const sendUnauthorized = (
   request: FastifyRequest,
   reply: FastifyReply,
   rejection: AdminError,

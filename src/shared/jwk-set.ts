@@ -22,7 +22,7 @@ export type JwsAlgorithm = keyof typeof keyChecks
 export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
 
 /** Tells whether a key is of the kind that an algorithm signs with: RFC 8725 §3.1. */
-export const fitsAlgorithm = (algorithm: JwsAlgorithm, key: KeyObject): boolean => keyChecks[algorithm](key)
+const fitsAlgorithm = (algorithm: JwsAlgorithm, key: KeyObject): boolean => keyChecks[algorithm](key)
 
 // RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1 a signature is what it signs, so that an
 // attacker can write one. An even exponent fits no key (RFC 8017 §3.1). One as long as the modulus makes each check

@@ -24,7 +24,7 @@ export const firstUseUnknown: FirstUseResult = 0
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
 /** Encodes a key and its owner in one text, for another process. */
-export const encodeUse = (key: string, owner: string): string => `${key} ${owner}`
+const encodeUse = (key: string, owner: string): string => `${key} ${owner}`
 
 /** Decodes it. The key is a string of its own: a slice of a text would keep all of that text in memory. */
 export const decodeUse = (encoded: string): readonly [key: string, owner: string] => {
@@ -83,7 +83,7 @@ export const redisReplayCache = (
  * The maximum of keys within one window; of one owner, half as many. Further keys are rejected: nothing is forgotten
  * before its time.
  */
-export const maxReplayKeys = 1_000_000
+const maxReplayKeys = 1_000_000
 
 /** How full the memory is: how many keys have come in this window, and how many may. */
 export type ReplayWindowState = ReturnType<ReplayWindow['state']>

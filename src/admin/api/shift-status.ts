@@ -13,7 +13,7 @@ const noteMembers = {
 }
 
 /** The members of how much of a group goes to its candidate. Shares are from 0 to 1. */
-export const shiftMembers = {
+const shiftMembers = {
   share: asNumber,
   cause: asWord<ShiftCause>(),
   /** Whether the candidate gets nothing at all. */

@@ -51,7 +51,7 @@ const certificateShape = asObject({
 })
 
 /** Decodes which gateway of several this is. Null: the file does not say. */
-export const instanceShape = asObject({
+const instanceShape = asObject({
   name: asNullable(asText),
   environment: asNullable(asText),
   colour: asWord<InstanceConfig['colour']>(),

@@ -101,7 +101,7 @@ export const shadowShape = asObject({
 })
 
 /** Decodes how many answers of a candidate were compared with those of its primary. */
-export const comparedShape = asObject({
+const comparedShape = asObject({
   compared: asNumber,
   equal: asNumber,
   /** Those of the last five minutes. */

@@ -11,7 +11,7 @@ import { Principal } from './principal.ts'
  * The lifetime of a session, whatever is done in it: a page that is left open keeps itself up to date, and would never
  * be idle.
  */
-export const sessionTtlMs = 30 * 60_000
+const sessionTtlMs = 30 * 60_000
 
 // Operators are few, and a client that knows a token must not fill the memory either.
 const maxSessions = 64

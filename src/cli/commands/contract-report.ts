@@ -25,7 +25,7 @@ export const showContractReport = async ({ format, ...targetOptions }: ClientCom
 }
 
 /** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
-export const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
+const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
   const { contract, differingFiles, learning, rows, others } = report
   const asked = `asked ${targetUrl(target)}`
   const edited = differingFiles ?? []

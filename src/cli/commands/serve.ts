@@ -192,7 +192,7 @@ export const bannerRows = ({ listen, upstreams, operations }: Config): readonly 
   }))
 
 /** Describes how to reroute a group. */
-export const rerouteHint = (file: string): string =>
+const rerouteHint = (file: string): string =>
   `to reroute a group, edit its line under "upstreams" in ${file} and save it`
 
 /** Renders the start-up text for a terminal. */

@@ -52,7 +52,7 @@ const whyNotCompared = (group: string, candidate: CandidateStatus | null): strin
  * Renders a comparison for a screen: the verdict, then each operation, each way of differing, and the noise. `shift`
  * may say why nothing is compared; null: something is, or it is not known.
  */
-export const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftStatus | null): string => {
+const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftStatus | null): string => {
   const { group, verdict, since, recent, shadow, operations, rows, others, noise } = comparison
   const why = shift && describeNoCopies(shift)
   const head = [

@@ -116,7 +116,7 @@ const chartSeconds = 900
 const [minChartColumns, maxChartColumns] = [10, 60]
 
 /** Renders the nine operations with their rates, and a chart of the last 15 minutes where there is room for it. */
-export const renderOperations = (operations: readonly OperationView[], caps: TerminalCaps): readonly ScreenLine[] => {
+const renderOperations = (operations: readonly OperationView[], caps: TerminalCaps): readonly ScreenLine[] => {
   const shown = fitColumns(operations, caps.columns)
   const rows = formatTable([
     shown.map(({ title }) => title),

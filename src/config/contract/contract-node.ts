@@ -43,7 +43,7 @@ export const childOf = ({ file, path, value }: ContractNode, key: string | numbe
 })
 
 /** Locates a problem. */
-export const problemAt = (
+const problemAt = (
   { file, path }: Pick<ContractNode, 'file' | 'path'>,
   { atKey, hint, ...issue }: NodeIssue,
 ): ConfigProblem => {

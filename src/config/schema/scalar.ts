@@ -72,7 +72,7 @@ export const scalar = <T>(
 }
 
 /** Tells a plain scalar from lists, maps and external values. */
-export const isPlainScalar = (value: unknown): value is PlainScalar =>
+const isPlainScalar = (value: unknown): value is PlainScalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
 /** The definitions that keys of the JSON Schema share, by name. */

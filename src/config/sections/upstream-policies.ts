@@ -22,7 +22,7 @@ export interface StatusRange {
 }
 
 /** The schema of one status or a range of them. */
-export const statusRange = (description: string) =>
+const statusRange = (description: string) =>
   scalar<StatusRange>(
     {
       expected: 'a status from 200 to 599, or a range such as 200-299',

@@ -3,7 +3,7 @@ import type { HeaderFields } from '../../header-fields.ts'
 import { BytesBody } from '../../shared/bodies/bytes-body.ts'
 
 /** The field of a replayed response. It is this gateway's own: the draft has none. */
-export const replayedField = 'Idempotency-Replayed'
+const replayedField = 'Idempotency-Replayed'
 
 // A cookie is for whom the first response was for, and may be over by the time of a replay.
 const unkeptFields = /^set-cookie2?$/i

@@ -46,7 +46,7 @@ export interface Sighting {
 }
 
 /** How many requests, or responses, have to have a name before it is kept. */
-export const sightingsToName = 3
+const sightingsToName = 3
 
 /** Creates an empty table. */
 export const createNameTable = <T>(): NameTable<T> => ({ named: new Map(), unnamed: new Map(), leftOut: 0 })

@@ -49,7 +49,7 @@ const failureIndex: ReadonlyMap<FailureKind | null, number> = new Map(failureKin
 const statusClassCount = 10
 
 /** Counts the outcomes of one operation's requests: numbers in arrays, whose length does not depend on the clients. */
-export class OperationMetrics {
+class OperationMetrics {
   inFlight = 0
   /** By failure, and within that by status class. */
   readonly #requests: number[] = new Array(failureKinds.length * statusClassCount).fill(0)

@@ -148,16 +148,16 @@ export class SampledTrace implements ExchangeTrace {
 const spanName = ({ method, path }: Operation): string => `${method} ${path}`
 
 /** The fields of W3C Trace Context. Neither is of use unless the other is sound. */
-export const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 /** The field that names the trace of a request. */
-export const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
+const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
 
 /**
  * Parses the trace that a request belongs to. `broken`: the fields are invalid, or come twice; a new trace begins
  * without anything of the old (W3C Trace Context §3.2, §4.3). Null: there are no such fields.
  */
-export const parseTraceContext = (
+const parseTraceContext = (
   fields: HeaderFields,
   parse: (value: string) => SpanContext | null,
 ): SpanContext | 'broken' | null => {
@@ -176,7 +176,7 @@ export const parseTraceContext = (
 }
 
 /** Formats a traceparent. */
-export const formatTraceparent = (traceId: string, spanId: string, isSampled: boolean): string =>
+const formatTraceparent = (traceId: string, spanId: string, isSampled: boolean): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`
 
 /** Exports the span of each sampled exchange, from the facts that the access log has. */

@@ -120,7 +120,7 @@ const parseServer = (
 }
 
 /** Parses `host`, `host:port` or `[address]:port`. */
-export const parseAddress = (text: string, defaultPort: number): RedisAddress => {
+const parseAddress = (text: string, defaultPort: number): RedisAddress => {
   const [, bracketed, bare = '', port] = /^(?:\[(.+)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? []
   return { host: bracketed ?? bare, port: port === undefined ? defaultPort : Number(port) }
 }

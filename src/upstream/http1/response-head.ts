@@ -1,13 +1,13 @@
 import { MalformedResponseError } from '../classify-error.ts'
 
 /** The maximum of bytes of a head, or of a trailer section: twice what a request may have. */
-export const maxHeadBytes = 64 * 1024
+const maxHeadBytes = 64 * 1024
 
 /**
  * The maximum of fields of a head, or of a trailer section: 100 more than a request may ever have
  * (`listen.maxHeaderFields`).
  */
-export const maxHeadFields = 10_100
+const maxHeadFields = 10_100
 
 // Memory for this many is kept for the next head: four for each of 100 fields.
 const usualOffsets = 400

@@ -37,7 +37,7 @@ export const renderRequestHead = ({ method, target, host, keepAlive, fields }: U
  * Renders the length of the body, and the end of the head; null: chunked. RFC 9110 §8.6: a POST names a length of 0
  * too.
  */
-export const renderFraming = (head: string, length: number | null): string => {
+const renderFraming = (head: string, length: number | null): string => {
   if (length === null) return 'Transfer-Encoding: chunked\r\n\r\n'
   return length > 0 || head.startsWith('POST ') ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
 }

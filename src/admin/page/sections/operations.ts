@@ -90,10 +90,7 @@ const wholeChart = (kind: ChartKind, caption: string): Html =>
 type ChartKind = 'rate' | 'p99'
 
 /** Derives how an operation goes: its requests say so, and else its upstream and the findings about it. */
-export const operationState = (
-  { id, group, state, failing, pace }: OperationView,
-  findings: readonly Finding[],
-): RowState =>
+const operationState = ({ id, group, state, failing, pace }: OperationView, findings: readonly Finding[]): RowState =>
   toRowState({
     well: 'serves',
     takenOut: state === 'refuse' ? 'refused' : null,

@@ -34,7 +34,7 @@ const ofConfiguration = 'the configuration of the gateway decides on it'
 const dropped: Member = { kind: 'dropped' }
 
 /** A type of a body, with its schema. */
-export const mediaTypeShape: ObjectShape = {
+const mediaTypeShape: ObjectShape = {
   name: 'a media type',
   section: null,
   members: { schema, example: any, examples: dropped, encoding: ignored(notChecked) },
@@ -53,17 +53,17 @@ const parameterMembers: ObjectShape['members'] = {
 }
 
 /** A field of a response. */
-export const headerShape: ObjectShape = { name: 'a header', section: 'headers', members: parameterMembers }
+const headerShape: ObjectShape = { name: 'a header', section: 'headers', members: parameterMembers }
 
 /** A parameter of a request. */
-export const parameterShape: ObjectShape = {
+const parameterShape: ObjectShape = {
   name: 'a parameter',
   section: 'parameters',
   members: { ...parameterMembers, name: any, in: any, allowEmptyValue: any, allowReserved: any },
 }
 
 /** A request body. */
-export const requestBodyShape: ObjectShape = {
+const requestBodyShape: ObjectShape = {
   name: 'a request body',
   section: 'requestBodies',
   members: { description: any, content: map(mediaTypeShape), required: any },

@@ -100,7 +100,7 @@ const registeredTypes = [
  * Spells a type as the allowed ones are compared: media types know no case, and may leave out `application/` (RFC 7515
  * §4.1.9).
  */
-export const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
 /**
  * Finds the key of a token; null: there is none, or several may be meant. A key that is listed twice, with and without

@@ -47,7 +47,7 @@ const readAge = (fields: HeaderFields): number => {
  * Computes for how many milliseconds a response says that it is fresh in a shared cache (RFC 9111 §4.2.1); null: it
  * does not say. An unreadable or contradictory lifetime means not fresh at all.
  */
-export const explicitLifetime = (
+const explicitLifetime = (
   fields: HeaderFields,
   directives: readonly CacheDirective[],
   date: number,

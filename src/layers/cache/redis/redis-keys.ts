@@ -3,7 +3,7 @@ import { allOperations, type OperationId } from '../../../operations.ts'
 import type { CacheKey, PurgeScope } from '../cache-store.ts'
 
 /** Hashes texts: what a client says may be long, and hold anything. */
-export const digestTexts = (...texts: readonly string[]): string =>
+const digestTexts = (...texts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(texts)).digest('base64url')
 
 /** The part of a Redis that holds what is cached. */
