@@ -59,25 +59,52 @@ const forgetful = { call: async ({ type }) => (type === 'claim' ? claimed : true
 
 const memory = new MemoryIdempotencyStore({ maxEntries: 1e7, maxBytes: 1024 ** 3 })
 
-/** The least that a memory of keys can do: two digests, the whole response, and a copy of it. */
-const leastMemory = (): Handler => {
-  const kept = new Map<string, Buffer>()
+/** What the least layer asks of where it keeps things. */
+interface LeastStore {
+  claim(name: string, fingerprint: string): unknown
+  settle(name: string, fingerprint: string, response: Buffer): unknown
+}
+
+/** The least that a layer can do: two digests, the whole response, and two calls of its store. */
+const serveLeast = ({ claim, settle }: LeastStore): Handler => {
   const room = new BodyRoom().shareOf('bench')
   return async (exchange) => {
     const [body = Buffer.alloc(0)] = await exchange.body.read()
     const name = hash('sha256', String(exchange.fields[7]), 'base64url')
     const fingerprint = hash('sha256', body, 'base64url')
-    if (kept.has(name)) throw new Error('it came before')
+    await claim(name, fingerprint)
     const { status, reason, fields, body: answer } = await upstream(exchange)
     const { whole, body: own } = await bufferResponseBody(answer, exchange, rules.maxResponse, room)
     if (whole === null) throw new Error('it is too long')
-    kept.set(name, Buffer.concat([Buffer.from(fingerprint), encodeKeptResponse({ status, reason, fields }, whole)]))
+    await settle(name, fingerprint, encodeKeptResponse({ status, reason, fields }, whole))
     return { status, reason, fields, body: own }
+  }
+}
+
+/** A map, which copies what it keeps. */
+const leastMemory = (): LeastStore => {
+  const kept = new Map<string, Buffer>()
+  return {
+    claim(name) {
+      if (kept.has(name)) throw new Error('it came before')
+    },
+    settle: (name, fingerprint, response) => kept.set(name, Buffer.concat([Buffer.from(fingerprint), response])),
   }
 }
 
 const program = await findProgram('redis-server')
 const redis = program.path === null ? null : await startRedis(program.path)
+
+/** Two bare commands, the second with the encrypted response. */
+const leastRedis = async (url: string): Promise<LeastStore> => {
+  const client = await createClient({ url, RESP: 2 }).connect()
+  const sealer = createResponseSealer([Buffer.alloc(32, 1)])
+  return {
+    claim: (name, fingerprint) => client.set(name, fingerprint, { NX: true, PX: 86_400_000 }),
+    settle: (name, fingerprint, response) =>
+      client.set(name, sealer.seal(response, name + fingerprint), { PX: 86_400_000 }),
+  }
+}
 
 /** What Redis costs by itself: two commands for a request, each with its reply. */
 const twoCommands = async (url: string): Promise<Handler> => {
@@ -106,10 +133,11 @@ const openRedisStore = async (url: string): Promise<IdempotencyStore> => {
 const levels: Readonly<Record<string, Handler>> = {
   nothing: upstream,
   'the layer alone': serveWith(forgetful),
-  'the least memory': leastMemory(),
+  'the least memory': serveLeast(leastMemory()),
   'with its memory': serveWith(memory),
   ...(redis !== null && {
     'two bare commands': await twoCommands(redis.url),
+    'the least Redis': serveLeast(await leastRedis(redis.url)),
     'with Redis': serveWith(await openRedisStore(redis.url)),
   }),
 }
