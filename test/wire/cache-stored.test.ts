@@ -83,7 +83,7 @@ describe('what is stored', () => {
 
   test('gives way to a smaller limit', async () => {
     const { gateway, edit, settings, get, admin } = await boot({ cache: { maxBytes: '4MiB' } })
-    for (let nth = 0; nth < 2000; nth++) await get(`/market/insights?nth=${nth}&${'x'.repeat(600)}`)
+    for (let nth = 0; nth < 300; nth++) await get(`/market/insights?nth=${nth}&${'x'.repeat(6000)}`)
 
     edit({ ...settings, cache: { maxBytes: '1MiB' } })
     await gateway.reload('request')
