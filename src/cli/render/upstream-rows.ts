@@ -80,8 +80,12 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'ejected')
     return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${describeEjection(ejectedForSeconds)}`}`
   const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}`
-  return `${state}${why}${ready}${describeWarnings(endpoint)}`
+  return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint)}`
 }
+
+/** Tells whether something speaks for an endpoint, or against it. Up is also one that nothing was sent to. */
+const isTried = ({ sandbox, requests, lastSuccess, lastProbe }: EndpointStatus): boolean =>
+  sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
 
 const describeEjection = (seconds: number): string => `tried again in ${humanizeSeconds(Math.ceil(seconds))}`
 

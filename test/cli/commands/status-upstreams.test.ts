@@ -18,6 +18,8 @@ const stateOf = async (more: object): Promise<string | undefined> => {
 describe('of an endpoint, in words', () => {
   test.each([
     ['up, with nothing to say', {}, 'up'],
+    ['up, since nothing was sent there', { requests: 0, lastSuccess: null }, 'up, not tried yet'],
+    ['up, by its probes alone', { requests: 0, lastProbe: { at: since, ok: true, latencyMs: 2, reason: null } }, 'up'],
     ['up, though some failed', { requests: 340, failures: 12 }, 'up, 12 of 340 requests failed'],
     [
       'up, though its last probe failed',
