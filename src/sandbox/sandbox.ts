@@ -1,8 +1,29 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Config } from '../config/config.ts'
 import { createServer } from '../node-http.ts'
 import { allOperations } from '../operations.ts'
+import { listenAt } from '../shared/bind-target.ts'
+import { listSides } from '../sides.ts'
+
+/** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
+export class SandboxOnDemand {
+  #sandbox: Sandbox | null = null
+
+  /** Returns the sandbox's origin; null: no configuration has used it so far. */
+  async originFor({ upstreams }: Config): Promise<string | null> {
+    const used = Object.values(upstreams)
+      .flatMap(listSides)
+      .some(({ upstream }) => upstream.endpoints.some(({ origin }) => origin === 'sandbox'))
+    if (used) this.#sandbox ??= await openSandbox()
+    return this.#sandbox?.origin ?? null
+  }
+
+  async close(): Promise<void> {
+    await this.#sandbox?.close()
+  }
+}
 
 /** The embedded upstream: an honest echo over a real socket. */
 export interface Sandbox {
@@ -15,10 +36,7 @@ export const openSandbox = async (): Promise<Sandbox> => {
   const server = createServer(echo)
   // Longer than any pool keeps an idle connection, so that none is closed under a request.
   server.keepAliveTimeout = 600_000
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
+  await listenAt(server, { host: '127.0.0.1', port: 0 })
   const { port } = server.address() as AddressInfo
   return {
     origin: `http://127.0.0.1:${port}`,
