@@ -126,7 +126,8 @@ describe('libraries stay at the rim', () => {
     '@fastify/http-proxy': /^downstream\/request\/fastify-routes\.ts$/,
     undici: /^shared\/http-client\.ts$/,
     jose: /^layers\/auth\//,
-    'lru-cache': /^(admin\/access\/attempt-throttle|layers\/(auth|cache|candidate)\/|runtime\/shift)/,
+    'lru-cache':
+      /^(admin\/(access\/attempt-throttle|session\/session-store)|layers\/(auth|cache|candidate)\/|runtime\/shift)/,
     pino: /^observe\//,
     'pino-pretty': /^observe\//,
     yaml: /^config\//,

@@ -38,27 +38,13 @@ const ipv6Prefix = 64
 const maxAddresses = 1024
 
 /**
- * Throttles attempts by address: a client with wrong tokens keeps no operator out who comes from elsewhere. Operators
+ * Creates throttles by address: a client with wrong tokens keeps no operator out who comes from elsewhere. Operators
  * behind one tunnel share its address.
  */
-export class AttemptThrottles {
-  readonly #limit: RateLimit
-  /** By network. The one that has tried nothing for longest makes room. */
-  readonly #all = new LRUCache<string, AttemptThrottle>({ max: maxAddresses })
-
-  constructor(limit: RateLimit) {
-    this.#limit = limit
-  }
-
-  /** Returns the throttle of an address. */
-  of(address: string): AttemptThrottle {
-    const key = toNetworkKey(address, ipv6Prefix)
-    const known = this.#all.get(key)
-    if (known !== undefined) return known
-    const throttle = new AttemptThrottle(this.#limit)
-    this.#all.set(key, throttle)
-    return throttle
-  }
+export const throttlesByAddress = (limit: RateLimit): ((address: string) => AttemptThrottle) => {
+  // By network. The one that has tried nothing for longest makes room.
+  const all = new LRUCache<string, AttemptThrottle>({ max: maxAddresses, memoMethod: () => new AttemptThrottle(limit) })
+  return (address) => all.memo(toNetworkKey(address, ipv6Prefix))
 }
 
 /** Creates the error for attempts that come too fast. */

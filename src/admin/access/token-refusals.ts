@@ -1,5 +1,5 @@
 import type { Log } from '../../observe/log.ts'
-import { type AttemptThrottle, AttemptThrottles } from './attempt-throttle.ts'
+import { throttlesByAddress } from './attempt-throttle.ts'
 
 // To verify a token of an issuer costs more than to compare one. A wrong one counts, a right one does not.
 const wrongTokenLimit = { policy: 'operator-token', perMs: 2 / 1000, burst: 20 } as const
@@ -7,15 +7,11 @@ const wrongTokenLimit = { policy: 'operator-token', perMs: 2 / 1000, burst: 20 }
 /** The tokens of operators that were no good: counted by address, and told of in the log as often as that allows. */
 export class TokenRefusals {
   readonly #log: Pick<Log, 'warn'>
-  readonly #throttles = new AttemptThrottles(wrongTokenLimit)
+  /** Returns the throttle of an address. */
+  readonly throttleOf = throttlesByAddress(wrongTokenLimit)
 
   constructor(log: Pick<Log, 'warn'>) {
     this.#log = log
-  }
-
-  /** Returns the throttle of an address. */
-  throttleOf(address: string): AttemptThrottle {
-    return this.#throttles.of(address)
   }
 
   /** Logs a refusal, unless too many wrong tokens came from that address. */

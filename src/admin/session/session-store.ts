@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { LRUCache } from 'lru-cache'
 import { epochMs } from '../../clock.ts'
 import type { AdminConfig } from '../../config/config.ts'
 import { isSameOperator, type Operator } from '../access/operator.ts'
@@ -26,8 +27,8 @@ interface Session {
 export class SessionStore {
   /** By the digest of the id; the oldest first. */
   readonly #sessions = new Map<string, Session>()
-  /** The principals of requests without a session, by operator; the one used least lately first. */
-  readonly #withoutSession = new Map<string, Principal>()
+  /** The principals of requests without a session, by operator. */
+  readonly #withoutSession = new LRUCache<string, Principal>({ max: maxSessions })
   readonly #jwts: Pick<OperatorJwts, 'recall'>
   /** The configuration that the sessions were last compared with. */
   #admin: AdminConfig | null = null
@@ -48,9 +49,6 @@ export class SessionStore {
   withoutSession(operator: Operator | null): Principal {
     const key = operator === null ? '' : `${operator.proof} ${operator.scope} ${operator.name}`
     const principal = this.#withoutSession.get(key) ?? new Principal(operator, null, Number.POSITIVE_INFINITY)
-    this.#withoutSession.delete(key)
-    const [leastLately] = this.#withoutSession.keys()
-    if (this.#withoutSession.size >= maxSessions && leastLately !== undefined) this.#withoutSession.delete(leastLately)
     this.#withoutSession.set(key, principal)
     return principal
   }

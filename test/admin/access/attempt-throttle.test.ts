@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { AttemptThrottle, AttemptThrottles } from '../../../src/admin/access/attempt-throttle.ts'
+import { AttemptThrottle, throttlesByAddress } from '../../../src/admin/access/attempt-throttle.ts'
 import { TokenRefusals } from '../../../src/admin/access/token-refusals.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 
@@ -32,8 +32,8 @@ test('what was right does not count', () => {
 })
 
 test('an address has its own count, and a network of IPv6 has one', () => {
-  const throttles = new AttemptThrottles({ ...limit, burst: 1 })
-  const attempt = (address: string) => throttles.of(address).tryAcquire()
+  const throttleOf = throttlesByAddress({ ...limit, burst: 1 })
+  const attempt = (address: string) => throttleOf(address).tryAcquire()
 
   const all = ['10.0.0.1', '10.0.0.1', '10.0.0.2', '2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map(attempt)
 
@@ -41,12 +41,12 @@ test('an address has its own count, and a network of IPv6 has one', () => {
 })
 
 test('of addresses it knows a thousand: the one that has tried nothing for longest makes room', () => {
-  const throttles = new AttemptThrottles({ ...limit, burst: 1 })
-  const first = throttles.of('10.9.9.9')
+  const throttleOf = throttlesByAddress({ ...limit, burst: 1 })
+  const first = throttleOf('10.9.9.9')
 
-  for (let i = 0; i < 1024; i++) throttles.of(`10.0.${i >> 8}.${i & 255}`)
+  for (let i = 0; i < 1024; i++) throttleOf(`10.0.${i >> 8}.${i & 255}`)
 
-  expect(throttles.of('10.9.9.9')).not.toBe(first)
+  expect(throttleOf('10.9.9.9')).not.toBe(first)
 })
 
 test('of wrong tokens, the log has twenty of an address at once and then two a second', () => {
