@@ -7,7 +7,7 @@ import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '.
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import { workersNotAnswering } from '../commands/workers-not-answering.ts'
-import { formatTime } from '../format-time.ts'
+import { formatOptionalTime } from '../format-time.ts'
 import { orderMembers, orderStatus } from './order-status.ts'
 
 /** Decodes how the contract is learnt. */
@@ -30,7 +30,7 @@ export const learningStatus = (config: Config, { learning }: OverridesView): Lea
   return {
     by: orderedAt === null ? 'file' : 'operator',
     enums,
-    until: until === null ? null : formatTime(until),
+    until: formatOptionalTime(until),
     ...orderStatus(orderedAt === null ? null : learning.get('contract')),
   }
 }

@@ -22,7 +22,7 @@ import {
   type Decoded,
 } from '../../shared/decode.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { formatTime } from '../format-time.ts'
+import { formatOptionalTime, formatTime } from '../format-time.ts'
 import { learningShape, learningStatus } from './contract-learning.ts'
 
 /** Decodes what became of the messages of one operation and direction. */
@@ -125,7 +125,7 @@ export const getContractReport = async ({ report, reloader, overrides }: AdminCo
     learning: learningStatus(reloader.config, overrides),
     recent: (drift?.recent ?? []).map(({ lastBrokenAt: _, brokenSince, ...counts }) => ({
       ...counts,
-      brokenSince: brokenSince === null ? null : formatTime(brokenSince),
+      brokenSince: formatOptionalTime(brokenSince),
     })),
     rows: driftRowViews(drift),
     others: drift?.others ?? 0,

@@ -1,6 +1,6 @@
 import type { Override } from '../../runtime/overrides.ts'
 import { asNullable, asText } from '../../shared/decode.ts'
-import { formatTime } from '../format-time.ts'
+import { formatOptionalTime } from '../format-time.ts'
 
 /** The members that say who has ordered what holds instead of the configuration, and when; null: no operator has. */
 export const orderMembers = {
@@ -12,5 +12,5 @@ export const orderMembers = {
 /** Renders who has set an override, and when. */
 export const orderStatus = (override: Pick<Override, 'by' | 'since'> | null) => ({
   orderedBy: override?.by ?? null,
-  orderedAt: override === null ? null : formatTime(override.since),
+  orderedAt: formatOptionalTime(override?.since),
 })

@@ -21,7 +21,7 @@ import {
   asWord,
   type Decoded,
 } from '../../shared/decode.ts'
-import { formatTime, roundToTenths } from '../format-time.ts'
+import { formatOptionalTime, formatTime, roundToTenths } from '../format-time.ts'
 
 /** How near the gateway is to its limits. */
 export const limitsShape = asObject({
@@ -141,7 +141,7 @@ const issuerKeys = (jwt: NonNullable<TokensReport['jwt']>) => ({
 const dependencyHealth = ({ error, since, lastSuccess, where }: NonNullable<TokensReport['introspection']>) => ({
   error,
   since: formatTime(since),
-  lastSuccess: lastSuccess === null ? null : formatTime(lastSuccess),
+  lastSuccess: formatOptionalTime(lastSuccess),
   where,
 })
 
@@ -163,7 +163,7 @@ export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decod
 export const idempotencyStatus = (report: IdempotencyReport): Decoded<typeof idempotencyShape> => ({
   ...report,
   since: formatTime(report.since),
-  oldestUnknown: report.oldestUnknown === null ? null : formatTime(report.oldestUnknown),
+  oldestUnknown: formatOptionalTime(report.oldestUnknown),
 })
 
 const redisStatus = ({ server, where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({

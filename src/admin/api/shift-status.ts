@@ -2,7 +2,7 @@ import type { ShiftCause } from '../../runtime/shift/shift-record.ts'
 import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import { asBoolean, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import { formatPercent } from '../../units.ts'
-import { formatTime } from '../format-time.ts'
+import { formatOptionalTime, formatTime } from '../format-time.ts'
 
 /** The members that say who did something, why and when. */
 const noteMembers = {
@@ -53,10 +53,10 @@ export const shiftStatus = (state: ShiftState): ShiftStatus => {
     cause,
     stopped: isStopped,
     ...noteStatus(state),
-    until: formatEnd(until),
+    until: formatOptionalTime(until),
     afterwards,
-    paused: paused && { ...noteStatus(paused), until: formatEnd(paused.until) },
-    step: step && { ...step, nextAt: formatEnd(step.nextAt) },
+    paused: paused && { ...noteStatus(paused), until: formatOptionalTime(paused.until) },
+    step: step && { ...step, nextAt: formatOptionalTime(step.nextAt) },
   }
 }
 
@@ -65,8 +65,6 @@ const noteStatus = ({ by, reason, since }: Pick<ShiftState, 'by' | 'reason' | 's
   reason,
   since: formatTime(since),
 })
-
-const formatEnd = (end: number | null): string | null => (end === null ? null : formatTime(end))
 
 /** Tells whether every client is on the candidate. */
 export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): boolean =>

@@ -24,7 +24,7 @@ import { listCertificates } from '../findings/credentials.ts'
 import { findingShape } from '../findings/finding.ts'
 import { collectFindingInputs } from '../findings/finding-inputs.ts'
 import { collectFindings } from '../findings/findings.ts'
-import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { formatOptionalTime, formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 import { problemShape } from './config-responses.ts'
 import { learningShape, learningStatus } from './contract-learning.ts'
 import { contractShape, contractStatus } from './contract-report.ts'
@@ -175,7 +175,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
       fileDiffers: inputs.file.differing.length > 0,
       differingFiles: inputs.file.differing,
       lastRefusal: refusal === null ? null : { at: formatTime(refusal.at), problems: refusal.problems },
-      nextTry: nextTryAt === null ? null : formatTime(nextTryAt),
+      nextTry: formatOptionalTime(nextTryAt),
       previous: reloader.previous?.config.hash ?? null,
     },
     warnings: reloader.warnings,
@@ -201,7 +201,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
 
 const workerStatus = (worker: WorkerStatus): Decoded<typeof workerShape> => ({
   ...worker,
-  startedAt: worker.startedAt === null ? null : formatTime(worker.startedAt),
+  startedAt: formatOptionalTime(worker.startedAt),
 })
 
 /** Renders how clients authenticate. Operations that differ are in /config. */
@@ -224,7 +224,5 @@ const operationEntry = ({ config }: Reloader, overrides: Overrides, id: (typeof 
   const override = overrides.operations.get(id)
   const state = override?.state ?? config.operations[id].state
   if (override === null && state === 'serve') return []
-  return [
-    [id, { state, until: override === null ? null : formatTime(override.until), ...orderStatus(override) }] as const,
-  ]
+  return [[id, { state, until: formatOptionalTime(override?.until), ...orderStatus(override) }] as const]
 }

@@ -19,7 +19,7 @@ import {
 import { type EndpointCertificate, firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { emptyEndpointCounts } from '../../upstream/health/endpoint-health.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
-import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { formatOptionalTime, formatTime, roundToTenths, toExpiry } from '../format-time.ts'
 import { orderMembers, orderStatus } from './order-status.ts'
 import { shiftShape, shiftStatus } from './shift-status.ts'
 
@@ -186,7 +186,7 @@ const breakerStatus = ({
   state,
   since: formatTime(since),
   where,
-  outageSince: outageSince === null ? null : formatTime(outageSince),
+  outageSince: formatOptionalTime(outageSince),
   reason: lastFailure === null ? null : lastFailurePhrase(lastFailure, lastFailure.endpoint),
   nextTry: openForMs === null ? null : formatTime(epochMs() + openForMs),
 })
@@ -207,13 +207,13 @@ const endpointStatus = (
     inFlight,
     pending,
     state: state.name,
-    since: state.since === null ? null : formatTime(state.since),
+    since: formatOptionalTime(state.since),
     reason: state.reason,
     lastProbe:
       lastProbe === null ? null : { ...lastProbe, at: formatTime(lastProbe.at), ok: lastProbe.reason === null },
     ...counts,
-    lastSuccess: succeededAt === null ? null : formatTime(succeededAt),
-    failingSince: failingSince === null ? null : formatTime(failingSince),
+    lastSuccess: formatOptionalTime(succeededAt),
+    failingSince: formatOptionalTime(failingSince),
     ejectedForSeconds: ejectedForMs === null ? null : roundToTenths(ejectedForMs / 1000),
     latencyMs: latencyMs === null ? null : roundToTenths(latencyMs),
     certificate: certificate && certificateStatus(certificate),

@@ -3,7 +3,7 @@ import { asNullable, asObject, asText } from '../../shared/decode.ts'
 import { formatDuration, parseDuration } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
-import { formatTime } from '../format-time.ts'
+import { formatOptionalTime } from '../format-time.ts'
 import type { Argument } from './argument.ts'
 
 const maxTtlMs = 24 * 3_600_000
@@ -48,7 +48,7 @@ export const applyOverride = async <Key extends string, State>(
   if (set === null) overrides.remove(key)
   try {
     await reloader.reapply()
-    return { until: set === null ? null : formatTime(set.until) }
+    return { until: formatOptionalTime(set?.until) }
   } catch (error) {
     overrides.restore(key, before)
     if (draining()) return stoppingError

@@ -4,7 +4,7 @@ import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
 import type { ReloadOutcome, UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { AdminError } from '../admin-error.ts'
-import { formatTime, formatTimeOfDay } from '../format-time.ts'
+import { formatOptionalTime, formatTime, formatTimeOfDay } from '../format-time.ts'
 import { type HtmlValue, html } from '../page/html.ts'
 import { badRequest, flagArgument, type RawArguments, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
@@ -163,7 +163,7 @@ export const rollbackCommands: CommandGroup = {
 /** Converts the outcome of a reload or a rollback to the response. */
 const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
   if (outcome.result !== 'refused') {
-    const neverRan = outcome.neverRan === null ? null : formatTime(outcome.neverRan)
+    const neverRan = formatOptionalTime(outcome.neverRan)
     return { ...outcome, neverRan, groups: await getChangedGroups(outcome.changes) }
   }
   const { hash, problems, held, unanswered } = outcome

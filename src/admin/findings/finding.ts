@@ -11,7 +11,7 @@ import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import { formatDuration } from '../../units.ts'
-import { formatTime } from '../format-time.ts'
+import { formatOptionalTime } from '../format-time.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 /**
@@ -60,7 +60,7 @@ export const createFinding = (
   alsoAbout,
   cause,
   details,
-  since: since === null ? null : formatTime(since),
+  since: formatOptionalTime(since),
   command,
 })
 
