@@ -169,7 +169,7 @@ const sideStatus = (
   overrides: OverridesView['endpoints'],
   group: Group,
 ): SideStatus => ({
-  inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
+  inFlight: sum(endpoints.map(({ inFlight }) => inFlight)),
   balance,
   breaker: breaker && breakerStatus(breaker),
   endpoints: endpoints.map((each) => endpointStatus(each, overrides, group)),

@@ -36,21 +36,34 @@ interface OverrideOrder<Key, State> {
 /**
  * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
  * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
- * override before is restored. Rejects with `WorkersNotAnsweringError` as the change does.
+ * override before is restored.
  */
 export const applyOverride = async <Key extends string, State>(
-  { reloader, draining }: AdminContext,
+  context: AdminContext,
   overrides: TtlOverrides<Key, State>,
   { key, state, ttlMs, by }: OverrideOrder<Key, State>,
 ): Promise<{ readonly until: string | null } | AdminError> => {
   const before = overrides.get(key)
   const set = ttlMs === null ? null : overrides.set(key, state, ttlMs, by)
   if (set === null) overrides.remove(key)
+  const failure = await reapplyOrUndo(context, () => overrides.restore(key, before))
+  return failure ?? { until: formatOptionalTime(set?.until) }
+}
+
+/**
+ * Puts a change into effect (null), or undoes it and returns why. Rejects, once it is undone, with the
+ * `WorkersNotAnsweringError` of the change.
+ */
+export const reapplyOrUndo = async (
+  { reloader, draining }: AdminContext,
+  undo: () => void,
+  isUrgent = false,
+): Promise<AdminError | null> => {
   try {
-    await reloader.reapply()
-    return { until: formatOptionalTime(set?.until) }
+    await reloader.reapply(isUrgent)
+    return null
   } catch (error) {
-    overrides.restore(key, before)
+    undo()
     if (draining()) return stoppingError
     throw error
   }

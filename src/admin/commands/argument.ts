@@ -60,9 +60,15 @@ export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Val
   read: (value) => (value === undefined ? null : argument.read(value)),
 })
 
-/** Creates an argument that is there or not; `expected` says so. */
-export const flagArgument = (info: ArgumentInfo & Pick<Argument, 'expected'>): Argument<boolean> => ({
-  ...info,
+/** Creates an option that is there or not. */
+export const flagArgument = (
+  usage: `--${string}`,
+  help: string,
+  expected = 'true, or to be left out',
+): Argument<boolean> => ({
+  usage,
+  help,
+  expected,
   // `true` in JSON, a word in a query or a form.
   read: (value) => (value === undefined ? false : value === true || value === 'true' || undefined),
 })

@@ -41,11 +41,7 @@ const args = {
     textArgument({ usage: '--client <NAME>', help: 'whose key it is: the id in clients', example: 'bank-a' }),
   ),
   address: optionalArgument(addressArgument),
-  yes: flagArgument({
-    usage: '--yes',
-    help: 'forget it: the upstream has not processed the request, or may process it again',
-    expected: 'true, or to be left out',
-  }),
+  yes: flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
 }
 
 /** What is remembered of a key, as operators see it. Times are RFC 3339. */

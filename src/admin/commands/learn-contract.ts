@@ -11,16 +11,8 @@ import { paragraphs, spellDuration } from './phrases.ts'
 
 const args = {
   for: durationArgument('--for <DURATION>', '1h'),
-  enums: flagArgument({
-    usage: '--enums',
-    help: 'keep the values of strings that look like enumerations',
-    expected: 'true, or to be left out',
-  }),
-  stop: flagArgument({
-    usage: '--stop',
-    help: 'end it now; what was learnt stays',
-    expected: 'true, or to be left out',
-  }),
+  enums: flagArgument('--enums', 'keep the values of strings that look like enumerations'),
+  stop: flagArgument('--stop', 'end it now; what was learnt stays'),
 }
 
 interface Plan {

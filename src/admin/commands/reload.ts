@@ -6,13 +6,13 @@ import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { AdminError } from '../admin-error.ts'
 import { formatOptionalTime, formatTime, formatTimeOfDay } from '../format-time.ts'
 import { type HtmlValue, html } from '../page/html.ts'
-import { badRequest, flagArgument, type RawArguments, type ValuesOf } from './argument.ts'
+import { badRequest, flagArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { actionHref, paragraphs, pluralize } from './phrases.ts'
 import { unansweredChange } from './workers-not-answering.ts'
 
 const forceArgument = (help: string) => ({
-  force: flagArgument({ usage: '--force', help, expected: 'true, or to be left out; nothing was done' }),
+  force: flagArgument('--force', help, 'true, or to be left out; nothing was done'),
 })
 
 const args = forceArgument('take it although no endpoint that it brings to a group can be reached')
@@ -31,24 +31,32 @@ const maxShownChanges = 20
 // Skipping a safeguard takes these very words: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
-const parseForce =
-  (path: string) =>
-  (query: string): RawArguments | AdminError => {
-    if (query === '') return {}
-    return forceQueries.has(query)
-      ? { force: 'true' }
-      : badRequest(`${path} takes ?force or ?force=true and nothing else; nothing was done`)
-  }
+type ReloadCommand = Command<ValuesOf<typeof args>, ValuesOf<typeof args>, ReloadCommandResult>
+
+/** Creates what both commands have in common: `force` is all that they take. */
+const reloadDefaults = (name: 'reload' | 'rollback') =>
+  ({
+    choice: name,
+    page: name,
+    method: 'POST',
+    path: `/${name}`,
+    query(query) {
+      if (query === '') return {}
+      return forceQueries.has(query)
+        ? { force: 'true' }
+        : badRequest(`/${name} takes ?force or ?force=true and nothing else; nothing was done`)
+    },
+    isSerialized: false,
+    plan: (_, values) => values,
+    event: null,
+    successText: appliedText,
+    responseShape: 'outcome',
+    rejectedText: 'refuses it',
+  }) satisfies Partial<ReloadCommand>
 
 /** Reads the file again; by force without checking that its new endpoints are reached. */
-const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, ReloadCommandResult> = {
-  choice: 'reload',
-  page: 'reload',
-  method: 'POST',
-  path: '/reload',
-  query: parseForce('/reload'),
-  isSerialized: false,
-  plan: (_, values) => values,
+const reloadCommand: ReloadCommand = {
+  ...reloadDefaults('reload'),
   async confirmation({ reloader }, { force }) {
     const { findDriftedFiles } = await import('../../runtime/reload/config-drift.ts')
     const differs = reloader.state.fileDiffers || (await findDriftedFiles(reloader)).length > 0
@@ -64,12 +72,8 @@ const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, Reloa
     }
   },
   run: async ({ reloader }, { force }, by) => toReloadResult(await reloader.reload('request', force, by)),
-  event: null,
-  successText: (result) => appliedText(result),
   cliText: (_, { from, to }) =>
     from === to ? `unchanged: ${to} runs, and is what the file says` : `applied: ${from} → ${to}`,
-  responseShape: 'outcome',
-  rejectedText: 'refuses it',
   links: { summary: () => ({ query: {}, words: 'Reload the file' }) },
 }
 
@@ -87,14 +91,8 @@ export const reloadCommands: CommandGroup = {
 }
 
 /** Returns to the configuration before this one. */
-const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof rollbackArgs>, ReloadCommandResult> = {
-  choice: 'rollback',
-  page: 'rollback',
-  method: 'POST',
-  path: '/rollback',
-  query: parseForce('/rollback'),
-  isSerialized: false,
-  plan: (_, values) => values,
+const rollbackCommand: ReloadCommand = {
+  ...reloadDefaults('rollback'),
   async confirmation({ reloader }) {
     const { running, previous, file, state } = reloader
     if (previous === null) return nothingToRollBack(reloader)
@@ -133,14 +131,10 @@ const rollbackCommand: Command<ValuesOf<typeof rollbackArgs>, ValuesOf<typeof ro
     if (outcome === null) return nothingToRollBack(reloader)
     return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
   },
-  event: null,
-  successText: (result) => appliedText(result),
   cliText: (_, { from, to, neverRan }) =>
     from === to
       ? `unchanged: ${to} runs, and is what ran before`
       : `rolled back: ${from} → ${to}; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
-  responseShape: 'outcome',
-  rejectedText: 'refuses it',
   plainErrors: ['nothing-to-roll-back', 'switches-off'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
@@ -179,12 +173,12 @@ const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<reado
 const neverRanText = (refusedAt: string): string =>
   `the edit that was refused at ${refusedAt} never ran, so it is not what was undone`
 
-const appliedText = ({ result, from, to, changes, groups, switchedOff, neverRan }: ReloadCommandResult): string =>
-  result === 'unchanged'
-    ? `Nothing has changed: the file says what runs already (${to}).`
-    : `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.${
-        switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
-      }${neverRan === null ? '' : ` Note that ${neverRanText(neverRan)}.`}`
+function appliedText({ result, from, to, changes, groups, switchedOff, neverRan }: ReloadCommandResult): string {
+  if (result === 'unchanged') return `Nothing has changed: the file says what runs already (${to}).`
+  const off = switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
+  const note = neverRan === null ? '' : ` Note that ${neverRanText(neverRan)}.`
+  return `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.${off}${note}`
+}
 
 const changesText = (changes: readonly ConfigChange[], groups: readonly string[]): string =>
   `${pluralize(changes.length, 'change')}${groups.length === 0 ? '' : ` in ${groups.join(', ')}`}`

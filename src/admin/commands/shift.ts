@@ -1,11 +1,8 @@
 import { groups } from '../../operations.ts'
-import type { ShiftChange } from '../../runtime/shifts.ts'
 import { asNullable, asObject, asText } from '../../shared/decode.ts'
 import { formatDuration, formatPercent, parsePercent } from '../../units.ts'
-import type { AdminContext } from '../admin-context.ts'
-import type { AdminError } from '../admin-error.ts'
 import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../api/shift-status.ts'
-import { durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
+import { durationArgument, overrideDefaults, reapplyOrUndo, stoppingError } from './apply-override.ts'
 import {
   type Argument,
   choiceArgument,
@@ -31,9 +28,6 @@ const percentArgument: Argument<number> = {
   },
 }
 
-const flag = (name: string, help: string) =>
-  flagArgument({ usage: `--${name}`, help, expected: 'true, or to be left out' })
-
 /** The arguments of `shift`. One of `to`, `pause`, `resume` and `abort` says what is ordered. */
 export const shiftArguments = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'whose candidate', example: 'risk' }),
@@ -42,9 +36,9 @@ export const shiftArguments = {
     ...anyDuration,
     help: `for how long --to holds (default: ${formatDuration(defaultShiftMs)}), or --pause (default: until --resume); from 1s to 24h`,
   }),
-  pause: flag('pause', 'the steps stay where they are'),
-  resume: flag('resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
-  abort: flag('abort', 'nothing goes to the candidate, until an operator says otherwise'),
+  pause: flagArgument('--pause', 'the steps stay where they are'),
+  resume: flagArgument('--resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
+  abort: flagArgument('--abort', 'nothing goes to the candidate, until an operator says otherwise'),
   reason: optionalArgument<string | null>({
     usage: '--reason <TEXT>',
     help: 'why, for the log and whoever comes next',
@@ -54,7 +48,7 @@ export const shiftArguments = {
         ? value.trim() || null
         : undefined,
   }),
-  force: flag('force', 'also when no endpoint of the candidate is up'),
+  force: flagArgument('--force', 'also when no endpoint of the candidate is up'),
 }
 
 interface ShiftCommandResult {
@@ -83,7 +77,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
   async run(context, { group, order, reason }, by) {
     const change = context.overrides.shifts.order(group, order, { by, reason })
     // An abort is in effect wherever it can be, also beside a worker that hangs.
-    const failure = await putIntoEffect(context, change, order.kind === 'abort')
+    const failure = await reapplyOrUndo(context, change.undo, order.kind === 'abort')
     if (failure !== null) return failure
     const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
     return { group, order: text, by, reason, shift: shiftStatus(change.confirm()) }
@@ -120,22 +114,6 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
       ]
     },
   },
-}
-
-/** Puts a change into effect. Returns why it is not, and has been undone; null: it is in effect. */
-const putIntoEffect = async (
-  { reloader, draining }: AdminContext,
-  { undo }: ShiftChange,
-  isUrgent: boolean,
-): Promise<AdminError | null> => {
-  try {
-    await reloader.reapply(isUrgent)
-    return null
-  } catch (error) {
-    undo()
-    if (draining()) return stoppingError
-    throw error
-  }
 }
 
 /** Shifts clients to the candidate of a group by hand, or stops that. */
