@@ -14,7 +14,7 @@ import {
 import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { type EndpointState, listEndpointStates, otherTakers, rejectLastEndpoint } from './endpoint-states.ts'
-import { paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
+import { joinFirst, paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
 import { workersNotAnswering } from './workers-not-answering.ts'
 
 const args = {
@@ -165,12 +165,8 @@ export const endpointCommands: CommandGroup = {
 // A group may have hundreds.
 const maxShown = 20
 
-const listUrls = (endpoints: readonly EndpointState[]): string => {
-  const all = [...new Set(endpoints.map(({ url }) => url))]
-  const urls = all.slice(0, maxShown)
-  const more = all.length - urls.length
-  return [...urls, ...(more > 0 ? [`${more} more`] : [])].join(', ')
-}
+const listUrls = (endpoints: readonly EndpointState[]): string =>
+  joinFirst([...new Set(endpoints.map(({ url }) => url))], maxShown)
 
 const stillEjected = (unanswered: number): AdminError =>
   workersNotAnswering(

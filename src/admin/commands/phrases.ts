@@ -13,13 +13,19 @@ export const spellDuration = (ms: number): string => {
   const parts = units.flatMap(([unit, length]) => {
     const count = Math.floor(left / length)
     left -= count * length
-    return count === 0 ? [] : [`${count} ${unit}${count === 1 ? '' : 's'}`]
+    return count === 0 ? [] : [pluralize(count, unit)]
   })
   return parts.join(' ')
 }
 
 /** Formats a count: `1 request`, `2 requests`. */
 export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+/** Joins the first names of a list that may be long: `a, b, 3 more`. */
+export const joinFirst = (names: readonly string[], max: number, between = ', '): string => {
+  const more = names.length - max
+  return [...names.slice(0, max), ...(more > 0 ? [`${more} more`] : [])].join(between)
+}
 
 /** Renders paragraphs, without empty ones. */
 export const paragraphs = (...each: readonly HtmlValue[]): HtmlValue =>

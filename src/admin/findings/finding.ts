@@ -11,6 +11,7 @@ import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import { formatDuration } from '../../units.ts'
+import { pluralize } from '../commands/phrases.ts'
 import { formatOptionalTime } from '../format-time.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -86,17 +87,15 @@ export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
 
 /** Formats how many requests it was, and when: `12 requests were refused with 401 in the last minute`. */
 export const countPhrase = (
-  { lastMinute, last15Min }: FailureTally,
-  what: 'failed' | 'refused' | `refused with ${number}`,
+  { lastMinute, last15Min }: Pick<FailureTally, 'lastMinute' | 'last15Min'>,
+  what: 'failed' | 'refused' | `refused with ${number}` | 'closed at once',
+  subject = 'request',
 ): string => {
   const count = lastMinute > 0 ? lastMinute : last15Min
   const verb = what === 'failed' ? what : `${count === 1 ? 'was' : 'were'} ${what}`
   const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
-  return `${requestsPhrase(count)} ${verb} ${when}`
+  return `${pluralize(count, subject)} ${verb} ${when}`
 }
-
-/** Formats `1 request`, `12 requests`. */
-export const requestsPhrase = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
 
 /** Sums the rejections of one kind of failure, of the operations of a group where one is given. */
 export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind, group?: Group): FailureTally =>
@@ -178,6 +177,9 @@ export const limitPhrase = (
 /** Gets the group of an operation. */
 export const groupOfOperation = (id: NonNullable<ErrorCount['operation']>): Group =>
   (allOperations.find((each) => each.id === id) as (typeof allOperations)[number]).group
+
+/** The command that shows the recent errors. */
+export const tailCommand = 'lender-gateway tail --refused --since 15m'
 
 /** Formats the command that shows what stands in the way of an operation. */
 export const explainCommandLine = (

@@ -16,6 +16,7 @@ import {
   groupByKey,
   joinWithAnd,
   rejectedPhrase,
+  tailCommand,
   tallyFailures,
   tallyRejected,
   worstFirst,
@@ -103,8 +104,6 @@ const clientPhrase = (kind: FailureKind, reason: ErrorCount['reason'], { report 
   if (one === undefined) return ''
   return who.size === 1 ? `, from ${one}` : `, from ${who.size} clients, the last one ${one}`
 }
-
-const tailCommand = 'lender-gateway tail --refused --since 15m'
 
 /** Finds why the audit log has gaps. */
 const auditFindings = ({ audit, config, report }: FindingInputs): readonly Finding[] => {

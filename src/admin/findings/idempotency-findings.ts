@@ -1,5 +1,6 @@
 import { allOperations, type OperationId } from '../../operations.ts'
 import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'
+import { pluralize } from '../commands/phrases.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import {
   countPhrase,
@@ -7,7 +8,6 @@ import {
   explainCommandLine,
   type Finding,
   rejectedPhrase,
-  requestsPhrase,
   tallyRejected,
   wherePhrase,
 } from './finding.ts'
@@ -65,7 +65,7 @@ const unknownFindings = (
   if (worst === undefined) return []
   const isMany = unknown >= manyUnknown
   if (!isMany && at - oldestUnknown < oldUnknownMs) return []
-  const cause = `the outcome of ${requestsPhrase(unknown)} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 until the upstream was asked and the key is forgotten`
+  const cause = `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 until the upstream was asked and the key is forgotten`
   const severity = isMany ? 'warning' : 'notice'
   return [
     createFinding(severity, 'idempotency', cause, { since: oldestUnknown, command: explainCommandLine(worst, config) }),

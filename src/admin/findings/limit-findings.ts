@@ -76,13 +76,10 @@ const fullEndpointFindings = ({ config, report }: FindingInputs): readonly Findi
 
 /** Finds limits that close connections at once: the client gets no response, and the access log has no line. */
 const connectionFindings = ({ report, config }: FindingInputs): readonly Finding[] =>
-  report.rejectedConnections.map(({ setting, lastMinute, last15Min, firstAt }) => {
+  report.rejectedConnections.map(({ setting, firstAt, ...counts }) => {
     const key = `listen.${setting}`
-    const count = lastMinute > 0 ? lastMinute : last15Min
-    const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
-    const were = count === 1 ? '1 connection was' : `${count} connections were`
-    const cause = `${key} (${config.listen[setting]}) is reached: ${were} closed at once ${when}`
-    const severity = lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
+    const cause = `${key} (${config.listen[setting]}) is reached: ${countPhrase(counts, 'closed at once', 'connection')}`
+    const severity = counts.lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
     return createFinding(severity, key, cause, { since: firstAt })
   })
 

@@ -6,6 +6,7 @@ import { parseEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
+import { pluralize } from '../commands/phrases.ts'
 import { formatTime } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
 import {
@@ -15,7 +16,8 @@ import {
   type Finding,
   groupByKey,
   lastFailurePhrase,
-  requestsPhrase,
+  rejectedPhrase,
+  tailCommand,
   tallyFailures,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -33,16 +35,16 @@ const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonl
   allOperations.flatMap(({ id }): readonly Finding[] => {
     const override = overrides.operations.get(id)
     if ((override?.state ?? config.operations[id].state) !== 'refuse') return []
-    const causes = report.recentErrors.causes.filter(
+    const rejected = report.recentErrors.causes.filter(
       (each) => each.kind === 'refused-by-operator' && each.operation === id,
     )
-    const suffix = causes.length === 0 ? '' : `: ${countPhrase(tallyFailures(causes), 'refused')}`
     const who =
       override === null
         ? 'the file refuses it (state: refuse)'
         : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}`
-    const command = explainCommandLine(id, config)
-    return [createFinding(override === null ? 'notice' : 'warning', `operations.${id}`, `${who}${suffix}`, { command })]
+    const cause = `${who}${rejectedPhrase(tallyFailures(rejected))}`
+    const severity = override === null ? 'notice' : 'warning'
+    return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, config) })]
   })
 
 /** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
@@ -80,7 +82,7 @@ const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
       .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
     if (isOut && failing.length === 0) return []
     const last = failing[0] === undefined ? '' : ` (${lastFailurePhrase(failing[0].lastFailure, failing[0].url)} last)`
-    const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${requestsPhrase(all)} in the last minute`
+    const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${pluralize(all, 'request')} in the last minute`
     const severity = errors * 2 >= all ? 'critical' : 'warning'
     return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, inputs.config) })]
   })
@@ -107,8 +109,5 @@ const gatewayErrorFindings = ({ report }: FindingInputs): readonly Finding[] =>
     const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
     const about = operation === null ? 'process' : `operations.${operation}`
     const cause = `${failureText(kind, reason)}: ${countPhrase(tally, 'failed')}`
-    return createFinding(severity, about, cause, {
-      since: tally.firstAt,
-      command: 'lender-gateway tail --refused --since 15m',
-    })
+    return createFinding(severity, about, cause, { since: tally.firstAt, command: tailCommand })
   })

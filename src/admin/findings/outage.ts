@@ -7,6 +7,7 @@ import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { sideKey } from '../../sides.ts'
 import { findPrimaryClients, type PrimaryClients } from '../candidate-clients.ts'
+import { joinFirst, pluralize } from '../commands/phrases.ts'
 import { formatTimeOfDay } from '../format-time.ts'
 import {
   createFinding,
@@ -71,7 +72,8 @@ export const groupOutage = (
   return {
     group,
     since,
-    fact: failed.length > 0 ? describeFailures(failed, group, config) : joinFirst(takers.map(stateText), '; '),
+    fact:
+      failed.length > 0 ? describeFailures(failed, group, config) : joinFirst(takers.map(stateText), maxNamed, '; '),
   }
 }
 
@@ -100,9 +102,14 @@ const describeFailures = (failed: readonly AttemptReport[], group: Group, config
     .map((same) => {
       const [{ reason }] = same as readonly [AttemptReport, ...AttemptReport[]]
       const code = reason === null ? null : reasonTable[reason].code
-      if (code !== null) return `${code} at ${joinFirst(same.map(({ endpoint }) => endpoint))}`
+      if (code !== null)
+        return `${code} at ${joinFirst(
+          same.map(({ endpoint }) => endpoint),
+          maxNamed,
+        )}`
       return joinFirst(
         same.map((each) => lastFailurePhrase(each, each.endpoint) + limitPhrase(each.kind, group, config)),
+        maxNamed,
         '; ',
       )
     })
@@ -111,11 +118,6 @@ const describeFailures = (failed: readonly AttemptReport[], group: Group, config
 
 // In one sentence.
 const maxNamed = 3
-
-const joinFirst = (names: readonly string[], between = ', '): string => {
-  const more = names.length - maxNamed
-  return [...names.slice(0, maxNamed), ...(more > 0 ? [`${more} more`] : [])].join(between)
-}
 
 const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): Finding => {
   const [{ group, fact, clients }] = same as readonly [PrimaryOutage, ...PrimaryOutage[]]
@@ -180,13 +182,11 @@ const endpointText = (endpoint: EndpointReport): string => {
   const { requests, failures: failed } = endpoint.counts
   const counts = requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since the gateway has known it`
   if (state.name === 'failing') return stateText(endpoint) + counts
-  const row = failuresInARow === 0 ? '' : `; no success since ${failuresPhrase(failuresInARow)}`
+  const row = failuresInARow === 0 ? '' : `; no success since ${pluralize(failuresInARow, 'failure')}`
   if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts
   const why = last === null ? '' : `; the last failure: ${lastFailurePhrase(last, url)}`
   return stateText(endpoint) + why + row + counts
 }
-
-const failuresPhrase = (count: number): string => `${count} failure${count === 1 ? '' : 's'}`
 
 const stateText = ({ url, state: { name, reason } }: EndpointReport): string =>
   `${url} is ${name}${reason === null ? '' : `: ${reason}`}`

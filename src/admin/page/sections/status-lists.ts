@@ -1,6 +1,7 @@
 import { expiryWarningDays } from '../../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
+import { pluralize } from '../../commands/phrases.ts'
 import {
   type BadgeTone,
   badge,
@@ -208,7 +209,7 @@ export const certificatesSection = ({ at, status }: Overview): Html =>
         htmlList(
           status.certificates.map(({ key, names, notAfter, daysLeft }) => [
             key,
-            html`${badge(expiryTone(daysLeft), daysLeft < 0 ? 'expired' : daysLeft === 1 ? '1 day left' : `${daysLeft} days left`)} until ${timeHtml(at, notAfter)} <span class="age">${names.slice(0, 5).join(', ')}</span>`,
+            html`${badge(expiryTone(daysLeft), daysLeft < 0 ? 'expired' : `${pluralize(daysLeft, 'day')} left`)} until ${timeHtml(at, notAfter)} <span class="age">${names.slice(0, 5).join(', ')}</span>`,
           ]),
         ),
       )
