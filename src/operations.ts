@@ -58,3 +58,6 @@ export const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
 /** Builds a record with a value for each operation. */
 export const byOperation = <T>(make: (operation: Operation) => T): Record<OperationId, T> =>
   Object.fromEntries(allOperations.map((operation) => [operation.id, make(operation)])) as Record<OperationId, T>
+
+/** The operations by their names. */
+export const operationsById: Readonly<Record<OperationId, Operation>> = byOperation((operation) => operation)

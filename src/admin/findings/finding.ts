@@ -5,7 +5,7 @@ import type { AttemptReport } from '../../failures/errors.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
-import { allOperations, type Group, type OperationId } from '../../operations.ts'
+import { allOperations, type Group, type OperationId, operationsById } from '../../operations.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
@@ -15,11 +15,14 @@ import { pluralize } from '../commands/phrases.ts'
 import { formatOptionalTime } from '../format-time.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
+/** How bad findings are, the worst first. */
+export const severities = ['critical', 'warning', 'notice'] as const
+
 /**
  * How bad a finding is. Critical: requests fail, or records are lost. Warning: something is wrong, but most requests
  * are served. Notice: worth knowing.
  */
-export type Severity = 'critical' | 'warning' | 'notice'
+export type Severity = (typeof severities)[number]
 
 /** Decodes something that is wrong, with its cause in words. */
 export const findingShape = asObject({
@@ -43,11 +46,9 @@ export const findingShape = asObject({
 /** Something that is wrong, with its cause in words. */
 export type Finding = Decoded<typeof findingShape>
 
-const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
-
 /** Sorts by severity; findings of the same severity keep their order. */
 export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
-  found.toSorted((a, b) => ranks[a.severity] - ranks[b.severity])
+  found.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
 
 /** Creates a finding; `since` is in ms since the epoch. */
 export const createFinding = (
@@ -175,18 +176,14 @@ export const limitPhrase = (
 }
 
 /** Gets the group of an operation. */
-export const groupOfOperation = (id: NonNullable<ErrorCount['operation']>): Group =>
-  (allOperations.find((each) => each.id === id) as (typeof allOperations)[number]).group
+export const groupOfOperation = (id: OperationId): Group => operationsById[id].group
 
 /** The command that shows the recent errors. */
 export const tailCommand = 'lender-gateway tail --refused --since 15m'
 
 /** Formats the command that shows what stands in the way of an operation. */
-export const explainCommandLine = (
-  id: NonNullable<ErrorCount['operation']>,
-  { listen: { basePath } }: Pick<Config, 'listen'>,
-): string => {
-  const { method, path } = allOperations.find((each) => each.id === id) as (typeof allOperations)[number]
+export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pick<Config, 'listen'>): string => {
+  const { method, path } = operationsById[id]
   return `lender-gateway explain ${method} ${shellQuote(basePath + path)} --live`
 }
 

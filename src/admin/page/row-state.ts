@@ -1,4 +1,4 @@
-import type { Severity } from '../findings/finding.ts'
+import { type Finding, type Severity, severities } from '../findings/finding.ts'
 import type { BadgeTone } from './components.ts'
 
 /** What is known of how something goes: an operation, a group, an endpoint, a worker, the gateway. */
@@ -77,23 +77,12 @@ const failureState = ({ all, failed, refused }: RecentRequests): RowState | null
 
 const formatPercentage = (share: number): string => (share < 0.01 ? 'under 1 %' : `${Math.round(share * 100)} %`)
 
-const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
-
-/** What of a finding says how bad it is, and of what it is. */
-interface NamedFinding {
-  readonly severity: Severity
-  readonly about: string
-  readonly alsoAbout: readonly string[] | null
-  readonly cause: string
-  readonly details: readonly string[]
-}
-
 /**
  * Finds the worst severity of the findings about a key of the file, or a key below it; of those that name an endpoint,
  * where one is given. The candidate of a group is a thing of its own.
  */
 export const worstFinding = (
-  findings: readonly NamedFinding[],
+  findings: readonly Omit<Finding, 'since' | 'command'>[],
   about: string,
   endpoint: string | null = null,
 ): Severity | null => {
@@ -102,15 +91,12 @@ export const worstFinding = (
   return findings
     .filter((each) => [each.about, ...(each.alsoAbout ?? [])].some((key) => isWithin(key, about)))
     .filter(({ cause, details }) => named === null || [cause, ...details].some((text) => named.test(text)))
-    .map(({ severity }) => severity)
-    .reduce<Severity | null>(worseSeverity, null)
+    .reduce<Severity | null>((worst, { severity }) => worseSeverity(worst, severity), null)
 }
 
 /** Returns the worse of two severities; null: there is none. */
-export const worseSeverity = (one: Severity | null, other: Severity | null): Severity | null => {
-  if (one === null || other === null) return one ?? other
-  return ranks[other] < ranks[one] ? other : one
-}
+export const worseSeverity = (one: Severity | null, other: Severity | null): Severity | null =>
+  severities.find((each) => each === one || each === other) ?? null
 
 const isWithin = (key: string, about: string): boolean =>
   key === about || (key.startsWith(`${about}.`) && !key.startsWith(`${about}.candidate`))

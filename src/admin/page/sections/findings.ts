@@ -1,6 +1,6 @@
 import { isMutatingCommand } from '../../../shared/program-command.ts'
 import type { Overview } from '../../api/overview.ts'
-import { type Finding, groupByKey, type Severity } from '../../findings/finding.ts'
+import { type Finding, groupByKey, type Severity, severities } from '../../findings/finding.ts'
 import { type BadgeTone, badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
 import { formatCounted } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
@@ -33,7 +33,7 @@ const nothingWrong = (notices: readonly Finding[]): Html =>
 const badgeTones: Readonly<Record<Severity, BadgeTone>> = { critical: 'bad', warning: 'warning', notice: 'notice' }
 
 const severityCounts = (findings: readonly Finding[]): HtmlValue =>
-  (['critical', 'warning', 'notice'] as const).map((severity) => {
+  severities.map((severity) => {
     const count = findings.filter((each) => each.severity === severity).length
     return count > 0 && html`${badge(badgeTones[severity], countText[severity](count))} `
   })
