@@ -129,7 +129,10 @@ describe('an operator with a token of the issuer', () => {
 
     expect(good.body).toMatchObject({ name: 'bank-a-robot', scope: 'read', proof: 'jwt' })
     expect([ofClient.status, opaque.status]).toEqual([401, 401])
-    expect(refusals(live)).toMatchObject([{ client: '127.0.0.1', reason: 'wrong-audience' }])
+    expect(refusals(live)).toMatchObject([
+      { client: '127.0.0.1', reason: 'wrong-audience' },
+      { client: '127.0.0.1', reason: 'unknown-token' },
+    ])
   })
 })
 
