@@ -101,11 +101,11 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
     const setup = await start(0, files)
     const tls = { ca, certificate: null, key: null }
 
-    const connection = await connectRedis(redisSettings({ cluster: setup.urls, tls }))(() => {})
+    const connection = await connectRedis(redisSettings({ cluster: setup.urls, tls }), 30_000)(() => {})
     onTestFinished(() => connection.destroy())
 
     expect(await connection.probe()).toBe(true)
-    await expect(connectRedis(redisSettings({ cluster: setup.urls }))(() => {})).rejects.toThrow('certificate')
+    await expect(connectRedis(redisSettings({ cluster: setup.urls }), 30_000)(() => {})).rejects.toThrow('certificate')
   })
 
   test('the cache is shared: what one gateway stores another finds, until it is removed', async () => {

@@ -142,11 +142,11 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
     const settings = { sentinels: setup.addresses, name: 'mymaster', username: 'gateway', password: 's3rver' }
     const asWatch = { sentinelUsername: 'watch', sentinelPassword: 'w4tch', prefix: 'lender-gateway', replicas: 2 }
 
-    const connection = await connectRedis(redisSettings({ ...settings, ...asWatch }))(() => {})
+    const connection = await connectRedis(redisSettings({ ...settings, ...asWatch }), 30_000)(() => {})
     onTestFinished(() => connection.destroy())
     expect(await connection.probe()).toBe(true)
 
-    await expect(connectRedis(redisSettings(settings))(() => {})).rejects.toThrow('NOAUTH')
+    await expect(connectRedis(redisSettings(settings), 30_000)(() => {})).rejects.toThrow('NOAUTH')
     await expect(connectRedis(redisSettings({ ...settings, ...asWatch, password: 'wrong' }))(() => {})).rejects.toThrow(
       'WRONGPASS',
     )

@@ -100,7 +100,7 @@ describe.skipIf(program.missing)('a user of its own', () => {
     await forgetScripts()
     await admin.sendCommand(['ACL', 'SETUSER', user, 'reset', ...rules])
     const settings = { url: redis.url, username: user, password: 'secret', prefix: space }
-    const connection = await connectRedis(redisSettings(settings))(() => {})
+    const connection = await connectRedis(redisSettings(settings), 30_000)(() => {})
     onTestFinished(() => connection.destroy())
     return connection
   }
