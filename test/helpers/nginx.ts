@@ -34,13 +34,13 @@ export type RenderHttp = (directory: string, port: number) => string
 
 /**
  * Starts nginx on a free loopback port. Without `render`, each of the nine answers 200 with `nginx METHOD TARGET` as
- * its body and its operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. Throws with what
- * nginx said when it does not start.
+ * its body and its operation in `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. `beside` is what
+ * stands beside the `http` block. Throws with what nginx said when it does not start.
  */
-export const startNginx = async (path: string, render: RenderHttp = renderNine): Promise<Nginx> => {
+export const startNginx = async (path: string, render: RenderHttp = renderNine, beside = ''): Promise<Nginx> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(path, await freePort(), render)
+      return await startOnce(path, await freePort(), render, beside)
     } catch (error) {
       // The port may have been taken since it was found free.
       if (attempt === 3) throw error
@@ -48,10 +48,10 @@ export const startNginx = async (path: string, render: RenderHttp = renderNine):
   }
 }
 
-const startOnce = async (path: string, port: number, render: RenderHttp): Promise<Nginx> => {
+const startOnce = async (path: string, port: number, render: RenderHttp, beside: string): Promise<Nginx> => {
   const directory = await mkdtemp(join(tmpdir(), 'nginx-'))
   const configFile = join(directory, 'nginx.conf')
-  await writeFile(configFile, config(directory, render(directory, port)))
+  await writeFile(configFile, config(directory, render(directory, port), beside))
   const child = spawn(path, ['-p', directory, '-e', 'stderr', '-c', configFile], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -115,7 +115,8 @@ export const tempPaths = (directory: string): string =>
     .join(' ')
 
 /** Writes the configuration. One process, so that its id is all there is to end. */
-const config = (directory: string, http: string): string => `
+const config = (directory: string, http: string, beside: string): string => `
+${beside}
 daemon off;
 master_process off;
 worker_processes 1;

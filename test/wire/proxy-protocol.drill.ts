@@ -1,4 +1,4 @@
-/** Serves clients behind a real HAProxy that passes TCP on: two workers know each by the PROXY protocol. */
+/** Serves clients behind a real HAProxy and a real nginx that pass TCP on: two workers know each by its header. */
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
@@ -7,13 +7,20 @@ import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { fileWrittenInPlace } from '../helpers/editable-file.ts'
 import { bootEditedGateway } from '../helpers/edited-gateway.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
 import { startHaproxy } from '../helpers/haproxy.ts'
 import { get as http2Get, listenHttp2, missing, requestHttp2 } from '../helpers/http2.ts'
-import { needProgram } from '../helpers/program.ts'
+import { startNginx } from '../helpers/nginx.ts'
+import { debianFile, needProgram, requireFound } from '../helpers/program.ts'
 import { startWorkerGateway, type WorkerGateway } from '../workers/worker-gateway.ts'
 
 const haproxy = await needProgram('haproxy')
+const nginx = await needProgram('nginx')
+const streamModule = requireFound(
+  await debianFile('/usr/lib/nginx/modules/ngx_stream_module.so', 'libnginx-mod-stream'),
+)
+const deploying = readFileSync(new URL('../../docs/deploying.md', import.meta.url), 'utf8')
 
 // HAProxy connects to the gateway from 127.0.0.1.
 const proxyProtocol = { from: ['127.0.0.1'] }
@@ -80,7 +87,8 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
       const server = `server a 127.0.0.1:${gateway.port} check inter 50ms ${options}`
       const balancer = await startHaproxy(haproxy.path ?? '', `backend gateways\n    ${server}\n`, 'tcp')
       onTestFinished(() => balancer.stop())
-      const isUp = async () => (await balancer.row('a')).check_status
+      // With an asterisk while the next check runs.
+      const isUp = async () => (await balancer.row('a')).check_status?.replace('* ', '')
       await expect.poll(isUp).toBe('L4OK')
       const before = gateway.lines.length
       const exchanges = () => gateway.lines.slice(before).filter(({ msg }) => msg === 'exchange')
@@ -99,7 +107,6 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
   })
 
   test('and by the lines of docs/deploying.md', async () => {
-    const deploying = readFileSync(new URL('../../docs/deploying.md', import.meta.url), 'utf8')
     const documented = /^```haproxy\n(backend .*?)^```/ms.exec(deploying)?.[1] ?? ''
     const lines = documented
       .replace('10.0.0.11:8443', `127.0.0.1:${gateways.plain.port}`)
@@ -107,7 +114,7 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
       .replace('check send', 'check inter 50ms send')
     const balancer = await startHaproxy(haproxy.path ?? '', lines, 'tcp')
     onTestFinished(() => balancer.stop())
-    await expect.poll(async () => (await balancer.row('b')).check_status).toBe('L4OK')
+    await expect.poll(async () => (await balancer.row('b')).check_status).toContain('L4OK')
     const before = gateways.plain.lines.length
 
     const status = await get(balancer.port, await dial(balancer.port, '127.0.0.9'))
@@ -116,6 +123,34 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
     const isServed = () => gateways.plain.lines.slice(before).some(({ client }) => client === '127.0.0.9')
     await expect.poll(isServed).toBe(true)
   })
+
+  test.skipIf(nginx.missing || streamModule.missing).each(kinds)(
+    'and behind nginx, by its lines there, on %s',
+    async (_, secure, ask) => {
+      const gateway = gateways[secure ? 'tls' : 'plain']
+      const [documented = ''] = /(?<=^```nginx\n)stream .*?(?=^```)/ms.exec(deploying) ?? []
+      const port = await freePort()
+      const stream = documented
+        .replaceAll(/10\.0\.0\.1[12]:8443/g, `127.0.0.1:${gateway.port}`)
+        .replace('listen 443;', `listen 127.0.0.1:${port};`)
+      const up = (_directory: string, own: number) =>
+        `server { listen 127.0.0.1:${own}; location = /up { return 200 "nginx $pid"; } }`
+      const balancer = await startNginx(nginx.path ?? '', up, `load_module ${streamModule.path};\n${stream}`)
+      onTestFinished(() => balancer.stop())
+      const before = gateway.lines.length
+      const exchanges = () => gateway.lines.slice(before).filter(({ msg }) => msg === 'exchange')
+
+      const statuses = await Promise.all(clients.map((client) => ask(port, client)))
+
+      expect(new Set(statuses)).toEqual(new Set([200]))
+      await expect.poll(() => exchanges().length).toBe(clients.length)
+      expect(
+        exchanges()
+          .map(({ client }) => String(client))
+          .sort(),
+      ).toEqual(clients)
+    },
+  )
 
   test('and an edit holds for the next connection, in both workers', async () => {
     const gateway = gateways.plain
