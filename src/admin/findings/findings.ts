@@ -130,9 +130,12 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
   return found
 }
 
-/** Formats the command that shows why a file cannot be written: how full its disk is, or who may write there. */
-const diskCommand = (file: string, reason: string): string | null =>
-  isAbsolute(file) ? `${reason.startsWith('ENOSPC') ? 'df -h' : 'ls -ld'} ${shellQuote(dirname(file))}` : null
+/** Formats the command that shows why a file cannot be written: no bytes or inodes are left, or who may write there. */
+const diskCommand = (file: string, reason: string): string | null => {
+  if (!isAbsolute(file)) return null
+  const folder = shellQuote(dirname(file))
+  return reason.startsWith('ENOSPC') ? `df -h ${folder}; df -i ${folder}` : `ls -ld ${folder}`
+}
 
 const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
 

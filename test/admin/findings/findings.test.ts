@@ -772,6 +772,8 @@ describe('the audit log', () => {
         severity: 'critical',
         about: 'audit',
         cause: expect.stringContaining('/var/log/audit.log: ENOSPC: no space left'),
+        // A disk without inodes says the same.
+        command: 'df -h /var/log; df -i /var/log',
       },
     ])
   })
