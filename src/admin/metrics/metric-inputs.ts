@@ -10,7 +10,6 @@ export interface MetricInputs extends FindingInputs {
   readonly requestMetrics: RequestMetricsReport
   /** Whether new clients are welcome. */
   readonly ready: boolean
-  readonly loadedAt: number
   readonly reloads: readonly ReloadCount[]
   readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
 }
@@ -20,14 +19,13 @@ export const collectMetricInputs = async (context: AdminContext): Promise<Metric
   const { reloader } = context
   // First, so that all that follows is of one moment.
   const [drifted, report] = await Promise.all([findDriftedFiles(reloader), context.report()])
-  const { config, state, history } = reloader
+  const { config, history } = reloader
   const { requestMetrics } = report
   if (config.metrics === null || requestMetrics === null) return null
   return {
     ...collectFindingInputs(context, report, drifted),
     requestMetrics,
     ready: getNotReadyReason(context) === null,
-    loadedAt: state.loadedAt,
     reloads: history.counts,
     certificates: listCertificates(config),
   }

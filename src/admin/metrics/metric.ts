@@ -62,8 +62,15 @@ export const seriesOfCounts =
       ),
     )
 
-/** Define metrics without labels. */
-export const { counter, gauge } = seriesFor([], (inputs) => [[inputs]])
+/** Defines metrics of one thing, without labels. No series while there is none. */
+export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | undefined) =>
+  seriesFor([], (inputs) => {
+    const thing = find(inputs) ?? null
+    return thing === null ? [] : [[thing]]
+  })
+
+/** The makers of metrics without labels that are of all inputs. */
+export const { counter, gauge } = metricsOf((inputs) => inputs)
 
 /** Exports a number as it was counted. */
 export const asCounted = (count: number): number => count
@@ -91,7 +98,7 @@ export type MetricType = 'counter' | 'gauge' | 'histogram'
 
 /** A metric family with its samples, as Prometheus takes it. */
 export interface MetricFamily {
-  /** In the gateway's own alphabet of names; nothing in it is escapeLabel. */
+  /** In the gateway's own alphabet of names; nothing in it needs escaping. */
   readonly name: string
   readonly help: string
   readonly type: MetricType

@@ -2,7 +2,7 @@ import type { FailureKind } from '../../../failures/kinds.ts'
 import type { AuthMethod } from '../../../failures/reason-rows.ts'
 import { reasonsFor, reasonTable } from '../../../failures/reasons.ts'
 import type { OperationMetricsReport } from '../../../observe/metrics/request-metrics.ts'
-import { asCounted, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { asCounted, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Result = 'accepted' | 'refused' | 'unavailable'
@@ -55,6 +55,8 @@ const sources = seriesFor(['source'], ({ report: { tokens } }) =>
   }),
 )
 
+const proofs = metricsOf(({ report }) => report.tokens.proofs)
+
 /**
  * Authentication: accepted and rejected credentials, and the sources of keys. No series while clients need no
  * credential.
@@ -73,9 +75,9 @@ export const authMetrics: MetricDefinitions = {
     ({ lastSuccess }) => (lastSuccess ?? 0) / 1000,
   ),
   token_keys: gauge('How many keys of the issuer are known.', ({ report }) => report.tokens.jwt?.keys),
-  proofs_remembered: gauge(
+  proofs_remembered: proofs.gauge(
     'How many proofs of possession have come in this window.',
-    ({ report }) => report.tokens.proofs?.remembered,
+    ({ remembered }) => remembered,
   ),
-  proofs_room: gauge('How many proofs of possession may come in a window.', ({ report }) => report.tokens.proofs?.room),
+  proofs_room: proofs.gauge('How many proofs of possession may come in a window.', ({ room }) => room),
 }

@@ -1,6 +1,5 @@
 import { allOperations } from '../../../operations.ts'
-import { asCounted, counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
-import type { MetricInputs } from '../metric-inputs.ts'
+import { asCounted, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 
 const outcomes = seriesFor(['operation', 'outcome'], ({ config, requestMetrics }) =>
   allOperations.flatMap(({ id }) =>
@@ -12,41 +11,31 @@ const outcomes = seriesFor(['operation', 'outcome'], ({ config, requestMetrics }
   ),
 )
 
-const remembered = ({ report }: MetricInputs): MetricInputs['report']['idempotency'] => report.idempotency
+const store = metricsOf(({ report }) => report.idempotency)
 
 /** Keys of idempotency: what became of requests, and what is remembered. No series while no operation has it. */
 export const idempotencyMetrics: MetricDefinitions = {
   idempotency_requests_total: outcomes.counter('Requests with a key of idempotency, by what became of it.', asCounted),
-  idempotency_store_up: gauge(
+  idempotency_store_up: store.gauge(
     'Whether what is remembered of keys can be asked for (1), or not, so that nothing new is remembered (0).',
-    (inputs) => {
-      const store = remembered(inputs)
-      return store && store.state !== 'unavailable'
+    ({ state }) => state !== 'unavailable',
+  ),
+  idempotency_entries: store.gauge('How many keys are remembered.', ({ entries }) => entries),
+  idempotency_limit_entries: store.gauge('How many keys may be remembered.', ({ maxEntries }) => maxEntries),
+  idempotency_bytes: store.gauge('Bytes of answers that are kept to be replayed.', ({ bytes }) => bytes),
+  idempotency_limit_bytes: store.gauge('How much may be kept of answers to be replayed.', ({ maxBytes }) => maxBytes),
+  idempotency_in_progress: store.gauge('How many requests with a key are under way.', ({ inProgress }) => inProgress),
+  idempotency_unknown: store.gauge('How many keys have an unknown outcome.', ({ unknown }) => unknown),
+  idempotency_oldest_unknown_seconds: store.gauge(
+    'How old the oldest unknown outcome is; 0: there is none.',
+    ({ unknown, oldestUnknown }, { at }) => {
+      if (unknown === null) return null
+      return oldestUnknown === null ? 0 : Math.max(0, at - oldestUnknown) / 1000
     },
   ),
-  idempotency_entries: gauge('How many keys are remembered.', (inputs) => remembered(inputs)?.entries),
-  idempotency_limit_entries: gauge('How many keys may be remembered.', (inputs) => remembered(inputs)?.maxEntries),
-  idempotency_bytes: gauge('Bytes of answers that are kept to be replayed.', (inputs) => remembered(inputs)?.bytes),
-  idempotency_limit_bytes: gauge(
-    'How much may be kept of answers to be replayed.',
-    (inputs) => remembered(inputs)?.maxBytes,
-  ),
-  idempotency_in_progress: gauge(
-    'How many requests with a key are under way.',
-    (inputs) => remembered(inputs)?.inProgress,
-  ),
-  idempotency_unknown: gauge('How many keys have an unknown outcome.', (inputs) => remembered(inputs)?.unknown),
-  idempotency_oldest_unknown_seconds: gauge('How old the oldest unknown outcome is; 0: there is none.', (inputs) => {
-    const store = remembered(inputs)
-    if (store === null || store.unknown === null) return null
-    return store.oldestUnknown === null ? 0 : Math.max(0, inputs.at - store.oldestUnknown) / 1000
-  }),
-  idempotency_dropped_total: counter(
+  idempotency_dropped_total: store.counter(
     'Kept answers that were given up for want of room; their requests are not forgotten.',
-    (inputs) => remembered(inputs)?.dropped,
+    ({ dropped }) => dropped,
   ),
-  idempotency_refused_total: counter(
-    'Keys that were refused for want of room.',
-    (inputs) => remembered(inputs)?.refused,
-  ),
+  idempotency_refused_total: store.counter('Keys that were refused for want of room.', ({ refused }) => refused),
 }

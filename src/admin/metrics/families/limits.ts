@@ -1,6 +1,6 @@
 import type { FailureKind } from '../../../failures/kinds.ts'
 import { reasonsFor } from '../../../failures/reasons.ts'
-import { asCounted, countByReason, counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { asCounted, countByReason, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 const cached = seriesFor(['operation'], ({ report }) =>
@@ -13,31 +13,28 @@ const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
   ),
 )
 
+const cache = metricsOf(({ report }) => report.cache)
+const redis = metricsOf(({ report }) => report.cache?.redis)
+
 /** The cache: what it stores, and of how much use it is. No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.', asCounted),
   cache_bytes: cached.gauge('Bytes of answers that are stored.', ({ bytes }) => bytes),
   cache_entries: cached.gauge('How many answers are stored.', ({ entries }) => entries),
-  cache_limit_bytes: gauge('How much may be stored of all operations.', ({ report }) => report.cache?.maxBytes),
-  cache_evictions_total: counter(
-    'How often something stored had to make room.',
-    ({ report }) => report.cache?.evictions,
-  ),
-  cache_redis_up: gauge(
+  cache_limit_bytes: cache.gauge('How much may be stored of all operations.', ({ maxBytes }) => maxBytes),
+  cache_evictions_total: cache.counter('How often something stored had to make room.', ({ evictions }) => evictions),
+  cache_redis_up: redis.gauge(
     'Whether what is stored is shared through Redis (1), or each process has its own until Redis is back (0).',
-    ({ report }) => report.cache?.redis && report.cache.redis.state === 'shared',
+    ({ state }) => state === 'shared',
   ),
-  cache_redis_found_total: counter(
-    'Answers that were found in Redis, and used.',
-    ({ report }) => report.cache?.redis?.counts.found,
-  ),
-  cache_redis_refused_total: counter(
+  cache_redis_found_total: redis.counter('Answers that were found in Redis, and used.', ({ counts }) => counts.found),
+  cache_redis_refused_total: redis.counter(
     'What was found in Redis and could not be used.',
-    ({ report }) => report.cache?.redis?.counts.refused,
+    ({ counts }) => counts.refused,
   ),
-  cache_redis_dropped_total: counter(
+  cache_redis_dropped_total: redis.counter(
     'Answers that were not written to Redis, because nobody took them in time.',
-    ({ report }) => report.cache?.redis?.counts.dropped,
+    ({ counts }) => counts.dropped,
   ),
 }
 

@@ -1,6 +1,6 @@
 import type { ReloadCount } from '../../../runtime/reload/reload-history.ts'
 import { version } from '../../../version.ts'
-import { asCounted, counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { asCounted, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 
 const triggers = [
   'file',
@@ -114,22 +114,27 @@ const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
   ['failed', spans.failed],
 ])
 
+const audit = metricsOf((inputs) => inputs.audit)
+
 /** Records of exchanges: whether the log, the audit log and the spans are written. */
 export const recordingMetrics: MetricDefinitions = {
   log_lines_dropped_total: counter(
     'Log lines that were dropped because their reader was too slow.',
     ({ droppedLines }) => droppedLines,
   ),
-  audit_lines_total: counter(
+  audit_lines_total: audit.counter(
     'Lines that the chain of the audit log has, those of processes before this one among them.',
-    ({ audit }) => audit?.count,
+    ({ count }) => count,
   ),
-  audit_lines_lost_total: counter(
+  audit_lines_lost_total: audit.counter(
     'Lines of the audit log that could not be kept until they could be written.',
-    ({ audit }) => audit?.lost,
+    ({ lost }) => lost,
   ),
-  audit_failing: gauge('Whether the audit log cannot be written (1).', ({ audit }) => audit && audit.reason !== null),
-  audit_waiting_bytes: gauge('Lines of the audit log that wait to be written.', ({ audit }) => audit?.waitingBytes),
+  audit_failing: audit.gauge('Whether the audit log cannot be written (1).', ({ reason }) => reason !== null),
+  audit_waiting_bytes: audit.gauge(
+    'Lines of the audit log that wait to be written.',
+    ({ waitingBytes }) => waitingBytes,
+  ),
   spans_total: span.counter(
     'Spans of traces, by what became of them: taken by the receiver (exported), never sent for want of room (dropped), or sent and not taken (failed).',
     asCounted,
