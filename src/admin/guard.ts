@@ -105,6 +105,3 @@ const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScop
   }; ${method === 'GET' || method === 'HEAD' ? 'this page' : 'this'} takes the scope ${needed}`,
   headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
 })
-
-/** Checks whether a path is a page of actions, which also takes a form with its token. */
-export const isActionPath = (path: string): boolean => path.startsWith('/actions/')

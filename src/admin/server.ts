@@ -20,14 +20,13 @@ import { OrderHistory } from './commands/order-history.ts'
 import { registerCommands } from './commands/routes.ts'
 import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
-import { isActionPath } from './guard.ts'
 import { createAdminListener, reloadAdminTls } from './listener.ts'
 import { registerMetricsRoute } from './metrics/route.ts'
 import { acceptsHtml, sendAdminError } from './page/page-response.ts'
 import { registerPageRoutes } from './page/page-routes.ts'
 import { RateHistory } from './rate-history.ts'
 import { hasLogin, registerLogin } from './session/login.ts'
-import { getPrincipal } from './session/principal.ts'
+import { getPrincipal, type Principal } from './session/principal.ts'
 import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
 
@@ -70,69 +69,13 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   jwts.applyConfig(admin)
   const sessions = new SessionStore(jwts)
   const access: AdminAccess = { sessions, jwts, refusals }
-  /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
-  const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
-    const { method, url, ip } = request
-    const rejection = await authenticateAdmin(request, access, context.reloader.config.admin)
-    const { operator, session } = getPrincipal(request)
-    // At the close and not at the end of the response: a client that leaves before it has given the command all the
-    // same.
-    if (!isRead(request))
-      whenClosed(raw, () => {
-        const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
-        const by = {
-          ...(operator === null || operator.name === null ? {} : { operator: operator.name, proof: operator.proof }),
-          ...(session === null ? {} : { session }),
-        }
-        log.info({ method, url: loggablePath(url), client: ip, status, ...by }, 'admin request')
-        const { hash: config } = context.reloader.config
-        context.audit.recordAdminEvent('admin request', {
-          order: `${method} ${loggablePath(url)}`,
-          address: ip,
-          ...by,
-          status,
-          config,
-        })
-      })
-    return rejection
-  }
-  const app = fastify({
-    logger: false,
-    schemaController: noSchemaCompilers,
-    bodyLimit: 16 * 1024,
-    return503OnClosing: false,
-    serverFactory: (onRequest) => createAdminListener(admin, onRequest as RequestListener),
-    // A target that cannot be decoded gets here instead of to the hooks.
-    frameworkErrors: (_, request, reply) =>
-      void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
-  })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
-
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('Cache-Control', 'no-store')
-    const rejection = await authenticateAndLog(request, reply)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(context.reloader.config.admin))
-  })
-  // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
-  app.addHook('preHandler', async (request, reply) => {
-    if (isRead(request)) return
-    const { admin } = context.reloader.config
-    const rejection = await authenticateAdmin(request, access, admin)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(admin))
-  })
+  const app = createAdminApp(context, log, access)
   registerAdminRoutes(app, context, log, access)
   const streams = registerPageRoutes(
     app,
     context,
     (request) => recheckAdmin(request, access, context.reloader.config.admin) === null,
   )
-  app.setErrorHandler((error, { url }, reply) => {
-    const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
-    if (code >= 500) log.error({ err: error, url: loggablePath(url) }, 'admin request failed')
-    const detail = code < 500 && error instanceof Error ? error.message : 'see the log'
-    sendProblem(reply, { status: code, code: 'failed', detail })
-  })
   await app.ready()
   await listenAt(app.server, target ?? admin)
   resolver = createCommandResolver(context.reloader, admin, app.server.address() as AddressInfo)
@@ -157,6 +100,66 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
     },
   }
 }
+
+/** Creates the application: what each request passes before a route has it, and what becomes of a failure. */
+const createAdminApp = ({ reloader, audit }: AdminContext, log: Log, access: AdminAccess): FastifyInstance => {
+  /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
+  const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
+    const rejection = await authenticateAdmin(request, access, reloader.config.admin)
+    const by = describeCaller(getPrincipal(request))
+    // At the close and not at the end of the response: a client that leaves before it has given the command all the
+    // same.
+    if (!isRead(request)) whenClosed(raw, () => logCommand(request, raw, by))
+    return rejection
+  }
+  const logCommand = ({ method, url, ip }: FastifyRequest, raw: FastifyReply['raw'], by: Caller): void => {
+    const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
+    const path = loggablePath(url)
+    const { hash: config } = reloader.config
+    log.info({ method, url: path, client: ip, status, ...by }, 'admin request')
+    audit.recordAdminEvent('admin request', { order: `${method} ${path}`, address: ip, ...by, status, config })
+  }
+  const app = fastify({
+    logger: false,
+    schemaController: noSchemaCompilers,
+    bodyLimit: 16 * 1024,
+    return503OnClosing: false,
+    serverFactory: (onRequest) => createAdminListener(reloader.config.admin, onRequest as RequestListener),
+    // A target that cannot be decoded gets here instead of to the hooks.
+    frameworkErrors: (_, request, reply) =>
+      void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('Cache-Control', 'no-store')
+    const rejection = await authenticateAndLog(request, reply)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(reloader.config.admin))
+  })
+  // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
+  app.addHook('preHandler', async (request, reply) => {
+    if (isRead(request)) return
+    const { admin } = reloader.config
+    const rejection = await authenticateAdmin(request, access, admin)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(admin))
+  })
+  app.setErrorHandler((error, { url }, reply) => {
+    const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
+    if (code >= 500) log.error({ err: error, url: loggablePath(url) }, 'admin request failed')
+    const detail = code < 500 && error instanceof Error ? error.message : 'see the log'
+    sendProblem(reply, { status: code, code: 'failed', detail })
+  })
+  return app
+}
+
+/** Names who sends a request, in logs and records, as far as it is known. */
+const describeCaller = ({ operator, session }: Principal) => ({
+  ...(operator === null || operator.name === null ? {} : { operator: operator.name, proof: operator.proof }),
+  ...(session === null ? {} : { session }),
+})
+
+type Caller = ReturnType<typeof describeCaller>
 
 const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: Log, access: AdminAccess): void => {
   const methods = new Map<string, string[]>()
@@ -217,6 +220,7 @@ const notDecoded = {
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
 
+// Beside them, the pages of actions take a form with its token.
 const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
 
 /** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
@@ -227,7 +231,7 @@ const sendUnauthorized = (
   isLoginOffered: boolean,
 ): FastifyReply => {
   const path = targetPath(request.url)
-  if (!pagePaths.has(path) && !isActionPath(path)) return sendProblem(reply, rejection)
+  if (!pagePaths.has(path) && !path.startsWith('/actions/')) return sendProblem(reply, rejection)
   const mayLogIn = isLoginOffered && rejection.status === 401 && acceptsHtml(request.headers)
   return mayLogIn && request.method === 'GET'
     ? reply.redirect('/login', 303)
