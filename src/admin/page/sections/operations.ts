@@ -2,7 +2,7 @@ import { sides } from '../../../operations.ts'
 import { sideKey } from '../../../sides.ts'
 import type { OperationView, Overview } from '../../api/overview.ts'
 import type { Finding } from '../../findings/finding.ts'
-import { commandLinks, htmlSection, htmlTable, stateBadge, timeHtml } from '../components.ts'
+import { commandLinks, htmlSection, htmlTable, stateBadge, type TableColumn, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 import { isProblem, type RowState, toRowState, worseSeverity, worstFinding } from '../row-state.ts'
@@ -28,42 +28,12 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, status: 
           cell: ({ id, method, path }) => html`<b>${id}</b> <span class="target">${method} ${path}</span>`,
         },
         { title: 'State', cell: (row) => stateCell(at, row) },
-        {
-          title: 'Requests/s',
-          kind: 'number',
-          cell: ({ pace }) => pace && formatPerSecond(pace.perSecond),
-          isIdle: ({ pace }) => pace?.perSecond === 0,
-        },
-        {
-          title: 'Errors/s',
-          kind: 'number',
-          cell: ({ pace }) => pace && errorRateHtml(pace.errorsPerSecond),
-          isIdle: ({ pace }) => pace?.errorsPerSecond === 0,
-        },
-        {
-          title: 'Refused/s',
-          kind: 'number',
-          cell: ({ pace }) => pace && formatPerSecond(pace.refusedPerSecond),
-          isIdle: ({ pace }) => pace?.refusedPerSecond === 0,
-        },
-        {
-          title: 'In flight',
-          kind: 'number',
-          cell: ({ pace }) => pace && formatCount(pace.inFlight),
-          isIdle: ({ pace }) => pace?.inFlight === 0,
-        },
-        {
-          title: 'p50',
-          kind: 'number',
-          cell: ({ pace }) => pace && latencyCell(pace, 'p50Ms'),
-          isIdle: ({ pace }) => pace?.p50Ms === null,
-        },
-        {
-          title: 'p99',
-          kind: 'number',
-          cell: ({ pace }) => pace && latencyCell(pace, 'p99Ms'),
-          isIdle: ({ pace }) => pace?.p99Ms === null,
-        },
+        paceColumn('Requests/s', 'perSecond', formatPerSecond),
+        paceColumn('Errors/s', 'errorsPerSecond', errorRateHtml),
+        paceColumn('Refused/s', 'refusedPerSecond', formatPerSecond),
+        paceColumn('In flight', 'inFlight', formatCount),
+        latencyColumn('p50', 'p50Ms'),
+        latencyColumn('p99', 'p99Ms'),
         { title: '15 min: requests', kind: 'chart', cell: (operation) => chartCell('rate', operation, peakRate) },
         { title: '15 min: p99', kind: 'chart', cell: (operation) => chartCell('p99', operation, peakLatency) },
         { title: 'Do', kind: 'act', cell: (operation) => commandLinks('operation', operation) },
@@ -117,6 +87,24 @@ const stateCell = (at: string, { goes, until, orderedBy }: OperationRow): Html =
   html`${stateBadge(goes)}${until !== null && html` <span class="age">by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}</span>`}`
 
 type Pace = NonNullable<OperationView['pace']>
+
+const paceColumn = (
+  title: string,
+  member: 'perSecond' | 'errorsPerSecond' | 'refusedPerSecond' | 'inFlight',
+  format: (value: number) => HtmlValue,
+): TableColumn<OperationRow> => ({
+  title,
+  kind: 'number',
+  cell: ({ pace }) => pace && format(pace[member]),
+  isIdle: ({ pace }) => pace?.[member] === 0,
+})
+
+const latencyColumn = (title: string, member: 'p50Ms' | 'p99Ms'): TableColumn<OperationRow> => ({
+  title,
+  kind: 'number',
+  cell: ({ pace }) => pace && latencyCell(pace, member),
+  isIdle: ({ pace }) => pace?.[member] === null,
+})
 
 /** Renders how long what was served took, and apart from it what failed or was refused: one would hide the other. */
 const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlValue => {

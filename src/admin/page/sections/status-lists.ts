@@ -17,6 +17,8 @@ import { formatCount, formatCounted } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 import { type RowState, toRowState } from '../row-state.ts'
 
+type Status = Overview['status']
+
 /** Renders the processes that serve clients. */
 export const workersSection = ({ at, status }: Overview): Html =>
   htmlSection(
@@ -34,7 +36,7 @@ export const workersSection = ({ at, status }: Overview): Html =>
     ]),
   )
 
-const workerState = (state: Overview['status']['workers'][number]['state']): RowState =>
+const workerState = (state: Status['workers'][number]['state']): RowState =>
   toRowState({
     well: state,
     takenOut: state === 'starting' || state === 'draining' ? state : null,
@@ -57,7 +59,7 @@ export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =
 const auditState = (at: string, { reason, since, file, count: lines, waitingBytes, lost }: Audit): Html =>
   html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}`
 
-type Audit = NonNullable<Overview['status']['audit']>
+type Audit = NonNullable<Status['audit']>
 
 /** Renders what the cache stores, and of how much use that is. */
 export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
@@ -102,7 +104,7 @@ export const idempotencySection = ({ at, status: { idempotency } }: Overview): H
         ]),
       )
 
-type IdempotencyStatus = NonNullable<Overview['status']['idempotency']>
+type IdempotencyStatus = NonNullable<Status['idempotency']>
 
 const storeBadge = (at: string, { store, state, since, reason, where }: IdempotencyStatus): Html | null => {
   if (state === 'unavailable')
@@ -150,20 +152,12 @@ export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
   )
 }
 
-interface SharedState {
-  readonly state: 'shared' | 'local'
-  readonly since: string
-  readonly reason: string | null
-  readonly where: string | null
-}
+type SharedState = Pick<NonNullable<Status['limits']['rate']>, 'state' | 'since' | 'reason' | 'where'>
 
 const sharedBadge = (at: string, { state, since, reason, where }: SharedState): Html =>
   state === 'shared'
     ? html`${badge('good', 'shared')} since ${sinceHtml(at, since)}`
     : html`${badge('warning', 'by itself')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`
-
-type Status = Overview['status']
-type DependencyStatus = NonNullable<Status['tokens']['introspection']>
 
 /** Renders how clients authenticate, and the health of the servers behind that. */
 export const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html =>
@@ -172,14 +166,8 @@ export const clientsSection = ({ at, status: { clients, tokens } }: Overview): H
     'Clients',
     htmlList([
       ['Known', clients === null ? 'nobody is asked' : clientsText(clients)],
-      [
-        'Keys of the issuer',
-        tokens.jwt && html`${dependencyBadge(at, tokens.jwt)}, ${formatCount(tokens.jwt.keys)} keys`,
-      ],
-      [
-        'Keys of the issuer of operators',
-        tokens.operators && html`${dependencyBadge(at, tokens.operators)}, ${formatCount(tokens.operators.keys)} keys`,
-      ],
+      ['Keys of the issuer', tokens.jwt && issuerKeysText(at, tokens.jwt)],
+      ['Keys of the issuer of operators', tokens.operators && issuerKeysText(at, tokens.operators)],
       ['Introspection', tokens.introspection && dependencyBadge(at, tokens.introspection)],
       [
         'Proofs',
@@ -191,6 +179,11 @@ export const clientsSection = ({ at, status: { clients, tokens } }: Overview): H
 
 const clientsText = ({ methods, count, disabled }: NonNullable<Status['clients']>): string =>
   `${formatCounted(count, 'client')}, ${disabled === 0 ? 'none' : formatCount(disabled)} disabled; by ${methods.length === 0 ? 'nothing unless an operation asks' : methods.join(', ')}`
+
+const issuerKeysText = (at: string, issuer: NonNullable<Status['tokens']['jwt']>): Html =>
+  html`${dependencyBadge(at, issuer)}, ${formatCount(issuer.keys)} keys`
+
+type DependencyStatus = NonNullable<Status['tokens']['introspection']>
 
 const dependencyBadge = (at: string, { error, since, lastSuccess, where }: DependencyStatus): Html =>
   error === null

@@ -4,7 +4,16 @@ import { describeShadow } from '../../api/describe-shadow.ts'
 import type { Overview } from '../../api/overview.ts'
 import type { EndpointRate } from '../../endpoint-rates.ts'
 import type { Severity } from '../../findings/finding.ts'
-import { badge, commandLinks, htmlSection, htmlTable, sinceHtml, stateBadge, timeHtml } from '../components.ts'
+import {
+  badge,
+  commandLinks,
+  htmlSection,
+  htmlTable,
+  sinceHtml,
+  stateBadge,
+  type TableColumn,
+  timeHtml,
+} from '../components.ts'
 import { formatAge, formatCount, formatCounted, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
@@ -80,30 +89,10 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
           cell: ({ pace }) => (pace?.share == null ? '–' : `${Math.round(pace.share * 100)} %`),
           isIdle: ({ pace }) => pace?.share == null,
         },
-        {
-          title: 'Requests/s',
-          kind: 'number',
-          cell: ({ pace }) => (pace === null ? '–' : formatPerSecond(pace.perSecond)),
-          isIdle: ({ pace }) => (pace?.perSecond ?? 0) === 0,
-        },
-        {
-          title: 'Errors/s',
-          kind: 'number',
-          cell: ({ pace }) => (pace === null ? '–' : errorRateHtml(pace.errorsPerSecond)),
-          isIdle: ({ pace }) => (pace?.errorsPerSecond ?? 0) === 0,
-        },
-        {
-          title: 'In flight',
-          kind: 'number',
-          cell: ({ inFlight }) => formatCount(inFlight),
-          isIdle: ({ inFlight }) => inFlight === 0,
-        },
-        {
-          title: 'Queue',
-          kind: 'number',
-          cell: ({ pending }) => (pending === null ? '–' : formatCount(pending)),
-          isIdle: ({ pending }) => (pending ?? 0) === 0,
-        },
+        numberColumn('Requests/s', ({ pace }) => pace?.perSecond, formatPerSecond),
+        numberColumn('Errors/s', ({ pace }) => pace?.errorsPerSecond, errorRateHtml),
+        numberColumn('In flight', ({ inFlight }) => inFlight, formatCount),
+        numberColumn('Queue', ({ pending }) => pending, formatCount),
         {
           title: 'Latency',
           kind: 'number',
@@ -120,6 +109,21 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
       ],
     }),
   )
+
+/** Creates a column of numbers. A dash stands for what is not known. */
+const numberColumn = (
+  title: string,
+  read: (row: EndpointRow) => number | null | undefined,
+  format: (value: number) => HtmlValue,
+): TableColumn<EndpointRow> => ({
+  title,
+  kind: 'number',
+  cell: (row) => {
+    const value = read(row)
+    return value == null ? '–' : format(value)
+  },
+  isIdle: (row) => (read(row) ?? 0) === 0,
+})
 
 /** What is known of an endpoint besides its state. */
 interface EndpointEvidence {
