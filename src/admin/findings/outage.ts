@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
-import { failureTable } from '../../failures/kinds.ts'
+import { isOfUpstream } from '../../failures/kinds.ts'
 import { reasonTable } from '../../failures/reasons.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
@@ -153,15 +153,12 @@ const failingOperations = (
     ({ id, group }) =>
       names.includes(group) &&
       ((recent?.[id].passedOn ?? 0) > 0 ||
-        report.recentErrors.causes.some((each) => each.operation === id && isUpstreamFault(each))),
+        report.recentErrors.causes.some((each) => each.operation === id && isOfUpstream(each.kind))),
   )
   if (affected.length === 0) return ''
   const cached = affected.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''
   return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
 }
-
-const isUpstreamFault = ({ kind }: FindingInputs['report']['recentErrors']['causes'][number]): boolean =>
-  failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
 const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly string[] => {
   const { report, at } = inputs

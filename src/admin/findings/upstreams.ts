@@ -1,4 +1,4 @@
-import { failureTable } from '../../failures/kinds.ts'
+import { isOfUpstream } from '../../failures/kinds.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { type Group, groups } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
@@ -67,7 +67,7 @@ export const getUpstreamErrors = (group: Group, { report }: FindingInputs): read
       each.endpoint !== null &&
       groupOfOperation(each.operation) === group &&
       !isContractFailure(each) &&
-      (failureTable[each.kind].fault === 'upstream' || each.kind === 'deadline-exceeded'),
+      isOfUpstream(each.kind),
   )
 
 /**
@@ -101,51 +101,63 @@ export const endpointFindings = (
   causes: readonly ErrorCount[],
   inputs: FindingInputs,
 ): readonly Finding[] => {
-  const { state, url } = each
-  const about = aboutOf(group)
-  const command = tryCommandLine(group, inputs)
+  const own = causes.filter(({ endpoint }) => endpoint === each.url)
   const out = outagePhrase(each, inputs.at)
-  const own = groupByKey(
-    causes.filter((cause) => cause.endpoint === url),
+  const stale = staleAddressFindings(group, each, inputs)
+  if (own.length > 0) return [failingFinding(group, each, own, out, inputs), ...stale]
+  return out === null
+    ? [...stale, ...recoveredFailureFindings(group, each, inputs.at), ...slowFindings(group, each, inputs)]
+    : [outFinding(group, each, out, stale, inputs)]
+}
+
+/** Describes the failures at an endpoint. `errors`: its recent ones; `out`: why it gets no requests, if that is so. */
+const failingFinding = (
+  group: Group,
+  each: EndpointReport,
+  errors: readonly ErrorCount[],
+  out: string | null,
+  inputs: FindingInputs,
+): Finding => {
+  const { state, url } = each
+  const tally = tallyFailures(errors)
+  const quietSince = getQuietSince(tally, inputs.at)
+  const [cause = '', ...details] = groupByKey(
+    errors,
     // By its text: a connection may be closed before the response head and after it.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
+  ).map(
+    (same) =>
+      `${causePhrase(same[0] as ErrorCount, url, inputs.config)}: ${countPhrase(tallyFailures(same), 'failed')}`,
   )
-  const others = staleAddressFindings(about, each, command)
-  if (own.length > 0) {
-    const tally = tallyFailures(own.flat())
-    const quietSince = getQuietSince(tally, inputs.at)
-    const phrases = own.map(
-      (same) =>
-        `${causePhrase(same[0] as ErrorCount, url, inputs.config)}: ${countPhrase(tallyFailures(same), 'failed')}`,
-    )
-    const [cause = '', ...details] = phrases
-    const severity =
-      tally.lastMinute >= minFailures && quietSince === null && !isOutOfRotation(state)
-        ? 'critical'
-        : tally.lastMinute > 0 || out !== null
-          ? 'warning'
-          : 'notice'
-    const also = `${quietSince === null ? '' : `, none since ${formatTimeOfDay(quietSince, inputs.at)}`}${out === null ? '' : `; ${out}`}`
-    return [
-      createFinding(severity, about, cause + also, {
-        since: each.failingSince ?? state.since ?? tally.firstAt,
-        command,
-        details: [...details, ...ownerDetails([each], inputs)],
-      }),
-      ...others,
-    ]
-  }
-  if (out === null)
-    return [...others, ...recoveredFailureFindings(about, each, inputs.at), ...slowFindings(group, each, inputs)]
-  const { lastFailure: last } = each
+  const severity =
+    tally.lastMinute >= minFailures && quietSince === null && !isOutOfRotation(state)
+      ? 'critical'
+      : tally.lastMinute > 0 || out !== null
+        ? 'warning'
+        : 'notice'
+  const quiet = quietSince === null ? '' : `, none since ${formatTimeOfDay(quietSince, inputs.at)}`
+  return createFinding(severity, aboutOf(group), `${cause}${quiet}${out === null ? '' : `; ${out}`}`, {
+    since: each.failingSince ?? state.since ?? tally.firstAt,
+    command: tryCommandLine(group, inputs),
+    details: [...details, ...ownerDetails([each], inputs)],
+  })
+}
+
+/** Describes an endpoint that is out, without a request that has failed of late. `others`: what else is wrong there. */
+const outFinding = (
+  group: Group,
+  each: EndpointReport,
+  out: string,
+  others: readonly Finding[],
+  inputs: FindingInputs,
+): Finding => {
+  const { state, url, lastFailure: last } = each
   const cause = state.name !== 'down' && last !== null ? `${lastFailurePhrase(last, url)}; ${out}` : `${url}: ${out}`
-  return [
-    createFinding('warning', about, cause, {
-      since: each.failingSince ?? state.since,
-      command,
-      details: [...others.map((one) => one.cause), ...ownerDetails([each], inputs)],
-    }),
-  ]
+  return createFinding('warning', aboutOf(group), cause, {
+    since: each.failingSince ?? state.since,
+    command: tryCommandLine(group, inputs),
+    details: [...others.map((one) => one.cause), ...ownerDetails([each], inputs)],
+  })
 }
 
 /**
@@ -159,25 +171,26 @@ const getQuietSince = ({ lastMinute, lastAt }: FailureTally, at: number): number
 const isOutOfRotation = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
 
 const staleAddressFindings = (
-  about: string,
-  { url, outdated: since }: EndpointReport,
-  command: string,
+  group: Group,
+  { url, outdated }: EndpointReport,
+  inputs: FindingInputs,
 ): readonly Finding[] => {
-  if (since === null) return []
-  const cause = `the name of ${url} is not found any more: ${since.reason}; requests go on to the address that it had`
-  return [createFinding('warning', about, cause, { since: since.since, command })]
+  if (outdated === null) return []
+  const { since, reason } = outdated
+  const cause = `the name of ${url} is not found any more: ${reason}; requests go on to the address that it had`
+  return [createFinding('warning', aboutOf(group), cause, { since, command: tryCommandLine(group, inputs) })]
 }
 
 /** Finds failures at an endpoint that cost no request: another attempt was made, or its own error was relayed. */
 const recoveredFailureFindings = (
-  about: string,
+  group: Group,
   { url, lastFailure }: EndpointReport,
   at: number,
 ): readonly Finding[] => {
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
   const other = lastFailure.kind === null ? 'which is passed on' : 'and another attempt was made'
   const cause = `${lastFailurePhrase(lastFailure, url)}, ${other}`
-  return [createFinding('notice', about, cause, { since: lastFailure.at, command: statusCommand })]
+  return [createFinding('notice', aboutOf(group), cause, { since: lastFailure.at, command: statusCommand })]
 }
 
 /** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is up. */
