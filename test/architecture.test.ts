@@ -41,6 +41,7 @@ const rooms: readonly (readonly string[])[] = [
     'failures/',
     'clock.ts',
     'units.ts',
+    'plain-object.ts',
     'slot-list.ts',
     'header-fields.ts',
     'node-http.ts',

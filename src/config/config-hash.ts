@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isPlainObject } from '../plain-object.ts'
 import type { Config } from './config.ts'
 
 /** Hashes a configuration. Of the clients it takes the digest: which files they stand in makes no difference. */
@@ -19,6 +20,4 @@ export const hashValue = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings, sortKeys)).digest('hex').slice(0, 12)
 
 const sortKeys = (_key: string, value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value
+  isPlainObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value

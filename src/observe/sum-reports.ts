@@ -1,3 +1,5 @@
+import { isPlainObject } from '../plain-object.ts'
+
 /**
  * Sums what several processes report, member by member. Numbers are added; lists of numbers place by place; lists of
  * entries with a `count` per distinct entry; objects recursively. Everything else is taken from `template`. A new
@@ -8,8 +10,8 @@ export const sumReports = <T>(template: T, each: readonly T[]): T => sumMembers(
 const sumMembers = (template: unknown, each: readonly unknown[]): unknown => {
   if (typeof template === 'number') return sum(each.filter(isNumber))
   if (Array.isArray(template)) return sumLists(template, each.filter(Array.isArray))
-  if (!isObject(template)) return template
-  const objects = each.filter(isObject)
+  if (!isPlainObject(template)) return template
+  const objects = each.filter(isPlainObject)
   return Object.fromEntries(
     Object.entries(template).map(([name, value]) => [
       name,
@@ -47,10 +49,7 @@ export const sum = (values: readonly number[]): number => values.reduce((total, 
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const isCountEntry = (value: unknown): value is CountEntry => isObject(value) && isNumber(value.count)
+const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
 
 /**
  * Picks the worker that has been bad for longest (of all, where none is bad), and says in how many workers it is so.

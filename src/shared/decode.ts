@@ -1,3 +1,4 @@
+import { isPlainObject } from '../plain-object.ts'
 import { escapeControls } from './escape-controls.ts'
 
 /**
@@ -62,7 +63,7 @@ export const asList =
 export const asMap =
   <T>(decode: Decoder<T>): Decoder<Readonly<Record<string, T>>> =>
   (value, path) => {
-    if (!isMap(value)) throw new DecodeError(path, 'a map')
+    if (!isPlainObject(value)) throw new DecodeError(path, 'a map')
     return Object.fromEntries(
       Object.entries(value).map(([key, entry]) => [
         escapeControls(key),
@@ -77,7 +78,7 @@ export const asObject =
     members: Members,
   ): Decoder<{ readonly [K in keyof Members]: Decoded<Members[K]> }> =>
   (value, path) => {
-    if (!isMap(value)) throw new DecodeError(path, 'a map')
+    if (!isPlainObject(value)) throw new DecodeError(path, 'a map')
     const entries = new Map(Object.entries(value))
     const decoded = Object.entries(members).map(([key, decode]) => [
       key,
@@ -89,7 +90,5 @@ export const asObject =
 /** Returns a member of a value that may be anything. Undefined: there is none. */
 export const getMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
-
-const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const childPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)

@@ -1,4 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { isPlainObject } from '../plain-object.ts'
 
 // Asymmetric algorithms alone: there is no `none` to switch on, and no HMAC that a public key could be the secret of.
 const keyChecks = {
@@ -88,7 +89,7 @@ const parseKeyList = (text: string): readonly unknown[] => {
   } catch {
     throw new Error('it is not JSON') // the parser's own message quotes the text
   }
-  const keys = isObject(parsed) ? parsed.keys : undefined
+  const keys = isPlainObject(parsed) ? parsed.keys : undefined
   if (!Array.isArray(keys)) throw new Error('it is not a JWK Set: an object with a list of keys')
   return keys
 }
@@ -100,7 +101,7 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** Returns a text that tells a key from others. Null: it is not usable. */
 const keyFingerprint = (entry: unknown): string | null => {
-  if (!isObject(entry) || privateMembers.some((part) => part in entry)) return null
+  if (!isPlainObject(entry) || privateMembers.some((part) => part in entry)) return null
   const { kid, alg, use, key_ops: operations } = entry
   if ([kid, alg, use].some((value) => value !== undefined && typeof value !== 'string')) return null
   if (use !== undefined && use !== 'sig') return null
@@ -126,6 +127,3 @@ const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm
   (algorithm === null || algorithm === expected) && fitsAlgorithm(expected, key)
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../plain-object.ts'
 import type { AdminError } from '../admin-error.ts'
 
 /** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
@@ -112,7 +113,7 @@ const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 const parseObject = (body: unknown): RawArguments | null => {
   try {
     const value: unknown = JSON.parse(typeof body === 'string' ? body : '')
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
+    return isPlainObject(value) ? value : null
   } catch {
     return null
   }

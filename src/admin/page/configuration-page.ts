@@ -1,4 +1,5 @@
 import type { Provenance, ProvenanceMap } from '../../config/load/provenance.ts'
+import { isPlainObject, type PlainObject } from '../../plain-object.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import { htmlTable } from './components.ts'
 import { formatCount, formatCounted, truncate } from './format.ts'
@@ -27,15 +28,13 @@ ${parts.map(({ name, tree }) => partHtml(name, listSettings(name, tree, provenan
   })
 }
 
-type Tree = Readonly<Record<string, unknown>>
-
 // The parts of which there is one for each group, or each operation.
 const splitParts: readonly string[] = ['upstreams', 'operations']
 
 /** Lists the parts of the configuration, as the file has them, each group and each operation by itself. */
-const listParts = (config: Tree): readonly { readonly name: string; readonly tree: unknown }[] =>
+const listParts = (config: PlainObject): readonly { readonly name: string; readonly tree: unknown }[] =>
   Object.entries(config).flatMap(([name, tree]) =>
-    splitParts.includes(name) && isTree(tree)
+    splitParts.includes(name) && isPlainObject(tree)
       ? Object.entries(tree).map(([each, below]) => ({ name: `${name}.${each}`, tree: below }))
       : [{ name, tree }],
   )
@@ -57,12 +56,10 @@ const findProvenance = (path: readonly string[], provenance: ProvenanceMap): Pro
 }
 
 const flatten = (value: unknown, path: readonly string[] = []): readonly (readonly [readonly string[], string])[] => {
-  if (!isTree(value)) return [[path, formatValue(value)]]
+  if (!isPlainObject(value)) return [[path, formatValue(value)]]
   const entries = Object.entries(value)
   return entries.length === 0 ? [[path, 'none']] : entries.flatMap(([key, below]) => flatten(below, [...path, key]))
 }
-
-const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 // A list of thousands of clients is a number here.
 const maxListed = 20
@@ -71,7 +68,7 @@ const formatValue = (value: unknown): string => {
   if (!Array.isArray(value)) return String(value)
   if (value.length === 0) return 'none'
   if (value.length > maxListed) return `${formatCount(value.length)} entries`
-  return truncate(value.map((each) => (isTree(each) ? JSON.stringify(each) : String(each))).join(', '), 500)
+  return truncate(value.map((each) => (isPlainObject(each) ? JSON.stringify(each) : String(each))).join(', '), 500)
 }
 
 const partHtml = (name: string, settings: readonly Setting[], file: string): Html => {

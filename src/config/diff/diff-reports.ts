@@ -1,4 +1,5 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
+import { isPlainObject, type PlainObject } from '../../plain-object.ts'
 import type { Config } from '../config.ts'
 import { formatKeyPath } from '../problem.ts'
 import { splitByName } from './named-entries.ts'
@@ -111,7 +112,7 @@ function compare(
   to: unknown,
   isChangedSecret: (path: string) => boolean,
 ): readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[] {
-  if (isMap(from) && isMap(to)) {
+  if (isPlainObject(from) && isPlainObject(to)) {
     return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
       compare([...path, key], ownValue(from, key), ownValue(to, key), isChangedSecret),
     )
@@ -121,8 +122,4 @@ function compare(
 }
 
 /** Reads an own property: a field may be called `constructor`, which every object inherits. */
-const ownValue = (map: { readonly [key: string]: unknown }, key: string): unknown =>
-  Object.hasOwn(map, key) ? map[key] : undefined
-
-const isMap = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const ownValue = (map: PlainObject, key: string): unknown => (Object.hasOwn(map, key) ? map[key] : undefined)

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
 import type { Group } from '../../operations.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import type { CandidateConfig, HealthCheckConfig, UpstreamConfig } from '../config.ts'
 import { hashValue } from '../config-hash.ts'
 import type { ParsedConfig } from '../config-schema.ts'
@@ -58,11 +59,9 @@ const omitEqual = (map: object, other: object): object =>
     Object.entries(map).flatMap(([key, value]) => {
       const another = (other as Readonly<Record<string, unknown>>)[key]
       if (isDeepStrictEqual(value, another)) return []
-      return [[key, isMap(value) && isMap(another) ? omitEqual(value, another) : value]]
+      return [[key, isPlainObject(value) && isPlainObject(another) ? omitEqual(value, another) : value]]
     }),
   )
-
-const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const resolvePolicy = <S extends z.ZodObject>(
   stated: PartialLevel<z.output<S>> | null | undefined,

@@ -1,8 +1,7 @@
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import type { KeyPath } from '../problem.ts'
-import { ExternalValue } from '../schema/scalar.ts'
 import { redisKeys, redisPlaces } from '../sections/redis.ts'
-import { type ConfigRule, isEnabledAt, parseAt, type RuleResult, valueAt } from './rule.ts'
+import { type ConfigRule, isEnabledAt, isMap, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 // A section with a Redis of its own adds its path.
 const redisPaths: readonly KeyPath[] = [
@@ -159,6 +158,3 @@ export const redisRules: readonly ConfigRule[] = rules.map(
   (rule) => (tree) =>
     redisPaths.filter((path) => isEnabledAt(tree, path) && isMap(valueAt(tree, path))).map((path) => rule(tree, path)),
 )
-
-const isMap = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExternalValue)

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { allOperations } from '../../operations.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import type { Config } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
@@ -43,6 +44,9 @@ export function valueAt(tree: unknown, path: KeyPath): unknown {
   }
   return value
 }
+
+/** Tells whether a value of a tree is a map, and no scalar from outside the file. */
+export const isMap = (value: unknown): boolean => isPlainObject(value) && !(value instanceof ExternalValue)
 
 /** Parses a value with its schema; undefined: it is broken, or it is missing and the schema has no default. */
 export const parseAt = <T>(tree: unknown, schema: z.ZodType<T>, path: KeyPath): T | undefined =>

@@ -3,9 +3,8 @@ import { groups } from '../../operations.ts'
 import { formatDuration } from '../../units.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
-import { ExternalValue } from '../schema/scalar.ts'
 import { healthCheckSchema, retrySchema, upstreamTlsSchema } from '../sections/upstream-policies.ts'
-import { applyRules, type ConfigRule, parseAt, type RuleResult, valueAt } from './rule.ts'
+import { applyRules, type ConfigRule, isMap, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 /**
  * Checks the merged policies of each upstream: a candidate may state one half, its group or `defaults` the other. It
@@ -68,9 +67,6 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
     },
   }
 }
-
-const isMap = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExternalValue)
 
 type PolicyRule = (levels: Levels) => RuleResult
 

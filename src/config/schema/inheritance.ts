@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isPlainObject } from '../../plain-object.ts'
 import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
 import { InvalidScalar, scalar } from './scalar.ts'
 
@@ -56,10 +57,7 @@ export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) 
 /** Fills in the keys that a level leaves out from the one below. Only maps merge: `none` and a list replace a value. */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited
-  if (!isMap(stated) || !isMap(inherited)) return stated as T
+  if (!isPlainObject(stated) || !isPlainObject(inherited)) return stated as T
   const keys = [...new Set([...Object.keys(inherited), ...Object.keys(stated)])]
   return Object.fromEntries(keys.map((key) => [key, mergeLevels(stated[key], inherited[key])])) as T
 }
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

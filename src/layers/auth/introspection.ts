@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { epochMs } from '../../clock.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'
@@ -53,7 +54,7 @@ const formEncoded = (text: string): string => new URLSearchParams({ '': text }).
 const parseObject = (text: string): Claims | null => {
   try {
     const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Claims) : null
+    return isPlainObject(parsed) ? parsed : null
   } catch {
     return null
   }

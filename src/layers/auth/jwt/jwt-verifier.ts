@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../../plain-object.ts'
 import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } from '../../../shared/jwk-set.ts'
 import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
 import { CredentialRejected } from '../errors.ts'
@@ -135,7 +136,7 @@ const parseObject = (text: string, what: string): Claims => {
   } catch {
     throw new CredentialRejected('other-token-flaw', `${what} is not JSON`)
   }
-  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Claims
+  if (isPlainObject(parsed)) return parsed
   throw new CredentialRejected('other-token-flaw', `${what} is not a JSON object`)
 }
 

@@ -1,4 +1,5 @@
 import { StepBudget, TooManyStepsError } from '../../../contract/step-budget.ts'
+import { isPlainObject } from '../../../plain-object.ts'
 import type { NumberTolerance } from './comparison.ts'
 import { type Differences, type Segment, TooManyDifferencesError } from './differences.ts'
 import { ExactNumber, isSameNumber, numberText } from './exact-number.ts'
@@ -158,8 +159,7 @@ class DocumentWalk {
 const isNumber = (value: unknown): value is number | ExactNumber =>
   typeof value === 'number' || value instanceof ExactNumber
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+const isObject = (value: unknown): value is JsonObject => isPlainObject(value) && !(value instanceof ExactNumber)
 
 const jsonType = (value: unknown): string => {
   if (value === null) return 'null'
