@@ -160,8 +160,7 @@ const number = (value: number): string => {
   return String(value) // NaN is called so there too
 }
 
-// Half of a surrogate pair is no UTF-8.
-const escapeLabel = (text: string): string =>
-  text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
+const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '\\"')
 
+// Half of a surrogate pair is no UTF-8.
 const escapeHelp = (text: string): string => text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n')

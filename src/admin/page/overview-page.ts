@@ -48,6 +48,10 @@ export const pageSections = {
 /** The name of a section, which is the `id` of its element. */
 export type SectionName = keyof typeof pageSections
 
+/** Renders all sections. */
+export const renderSections = (overview: Overview): readonly (readonly [SectionName, Html])[] =>
+  (Object.keys(pageSections) as SectionName[]).map((name) => [name, pageSections[name](overview)])
+
 // Sections of a line or two stand beside one another.
 const gridSections: readonly SectionName[] = [
   'orders',
@@ -98,9 +102,7 @@ const pageState = (findings: Overview['status']['findings'], state: string): str
 /** Renders the whole page, so that it can be read without a script. */
 export const renderOverviewPage = (overview: Overview, principal: Principal): Html => {
   const flash = principal.takeFlash()
-  const rendered = (Object.keys(pageSections) as SectionName[]).map(
-    (name) => [name, pageSections[name](overview)] as const,
-  )
+  const rendered = renderSections(overview)
   return renderLayout({
     title: pageState(overview.status.findings, overview.status.state),
     instance: overview.status.instance,

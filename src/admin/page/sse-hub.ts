@@ -2,7 +2,7 @@ import { now, unrefTimeout } from '../../clock.ts'
 import type { Overview } from '../api/overview.ts'
 import { assetsVersion } from './assets.ts'
 import { chartsData } from './charts-data.ts'
-import { pageSections, pageTitle, type SectionName } from './overview-page.ts'
+import { pageTitle, renderSections, type SectionName } from './overview-page.ts'
 import { instanceHtml } from './page-response.ts'
 
 const tickMs = 1000
@@ -168,9 +168,7 @@ const renderPageState = (overview: Overview): PageState => ({
   at: overview.at,
   title: pageTitle(overview),
   parts: new Map<PartName, string>([
-    ...(Object.keys(pageSections) as SectionName[]).map(
-      (name) => [name, pageSections[name](overview).toString()] as const,
-    ),
+    ...renderSections(overview).map(([name, section]) => [name, section.toString()] as const),
     ['instance', instanceHtml(overview.status.instance).toString()],
     ['charts', JSON.stringify(chartsData(overview))],
   ]),

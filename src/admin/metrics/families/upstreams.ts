@@ -33,18 +33,17 @@ const listUpstreams = ({ upstreams }: MetricInputs['report']): readonly (readonl
 const uniqueEndpoints = ({ endpoints }: SideReport): readonly EndpointReport[] =>
   [...new Map(endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values()].toReversed()
 
-const endpoint = seriesFor(['group', 'side', 'endpoint'], ({ report }) =>
+const listEndpoints = ({ report }: MetricInputs) =>
   listUpstreams(report).flatMap(([group, side, upstream]) =>
     uniqueEndpoints(upstream).map((endpoint) => [group, side, endpoint.url, endpoint] as const),
-  ),
-)
+  )
 
-const endpointState = seriesFor(['group', 'side', 'endpoint', 'state'], ({ report }) =>
-  listUpstreams(report).flatMap(([group, side, upstream]) =>
-    uniqueEndpoints(upstream).flatMap(({ url, state }) =>
-      stateSeries(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
-        ([name, is]) => [group, side, url, name, is] as const,
-      ),
+const endpoint = seriesFor(['group', 'side', 'endpoint'], listEndpoints)
+
+const endpointState = seriesFor(['group', 'side', 'endpoint', 'state'], (inputs) =>
+  listEndpoints(inputs).flatMap(([group, side, url, { state }]) =>
+    stateSeries(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
+      ([name, is]) => [group, side, url, name, is] as const,
     ),
   ),
 )
