@@ -13,7 +13,7 @@ import { asNullable, asNumber, asObject, type Decoded } from '../shared/decode.t
 const quantilesShape = asObject({ p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) })
 
 /** How long requests took. */
-export type Quantiles = Decoded<typeof quantilesShape>
+type Quantiles = Decoded<typeof quantilesShape>
 
 /** Decodes what one operation did between two moments; rates are per second. */
 export const rateMembers = {

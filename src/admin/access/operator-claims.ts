@@ -8,7 +8,7 @@ import type { Operator } from './operator.ts'
 export type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
 
 /** The part of `admin.jwt` that says who a token is of, and what it opens. */
-export type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
+type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
 
 /** Reads the operator of a good token from its claims, or why there is none. */
 export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRefusal => {

@@ -4,7 +4,7 @@ import type { OperatorScope } from '../../shared/operator-scopes.ts'
  * How an operator has proved to be one. `none`: the listener asks for no proof. `token`: one of the file. `jwt`: one
  * that the issuer has made.
  */
-export type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
+type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
 
 /** The person or the program that sent a request to the admin listener. */
 export interface Operator {

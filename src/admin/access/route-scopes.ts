@@ -2,7 +2,7 @@ import type { OperatorScope } from '../../shared/operator-scopes.ts'
 import { commandGroups } from '../commands/command-groups.ts'
 
 /** A request that the admin listener knows, and the scope that it takes. */
-export interface RouteScope {
+interface RouteScope {
   /** GET stands for HEAD too. */
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** The path; a last `*` stands for anything. */

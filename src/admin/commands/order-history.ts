@@ -1,5 +1,5 @@
 /** An order that an operator gave, and that was carried out. */
-export interface Order {
+interface Order {
   /** Milliseconds since the epoch. */
   readonly at: number
   /** The operator's name, else the address. */

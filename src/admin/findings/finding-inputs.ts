@@ -37,7 +37,7 @@ export interface FindingInputs {
 }
 
 /** The configuration file compared with the running configuration. */
-export interface ConfigFileState {
+interface ConfigFileState {
   readonly name: string
   /** The files that say something else than what runs: this one, or files that it refers to. */
   readonly differing: readonly string[]

@@ -1,7 +1,7 @@
 import type { MetricInputs } from './metric-inputs.ts'
 
 /** A metric without its name: its text, and how its value is read. */
-export interface MetricDefinition {
+interface MetricDefinition {
   /** One sentence, as Prometheus shows it. */
   readonly help: string
   readonly type: MetricType
@@ -94,7 +94,7 @@ export const countByReason = (
 }
 
 /** The type of a metric family. */
-export type MetricType = 'counter' | 'gauge' | 'histogram'
+type MetricType = 'counter' | 'gauge' | 'histogram'
 
 /** A metric family with its samples, as Prometheus takes it. */
 export interface MetricFamily {

@@ -9,7 +9,7 @@ import { possibleFailures } from './possible-failures.ts'
 import { problemFields, type ResponseField } from './response-fields.ts'
 
 /** An error of the gateway's own that an operation may respond with, of one status. */
-export interface ProblemResponse {
+interface ProblemResponse {
   readonly status: number
   readonly kinds: readonly FailureKind[]
   readonly fields: readonly ResponseField[]

@@ -2,7 +2,7 @@ import type { ListenConfig } from '../../config/config.ts'
 import type { OpenApiNode } from './openapi-node.ts'
 
 /** The servers of a document, and the prefix of its paths: together they make the URLs that clients write. */
-export interface DocumentServers {
+interface DocumentServers {
   readonly servers: readonly OpenApiNode[]
   readonly pathPrefix: string
 }

@@ -3,7 +3,7 @@ import type { OperationView, Overview } from '../api/overview.ts'
 import { stepSeconds } from '../rate-history.ts'
 
 /** What the charts of the page are drawn from. Times are seconds since the epoch. */
-export interface ChartsData {
+interface ChartsData {
   /** The end of the newest step. */
   readonly until: number
   readonly operations: Readonly<Partial<Record<OperationId, OperationHistory>>>

@@ -80,10 +80,10 @@ ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a 
 }
 
 /** Which gateway a page is of. */
-export type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'colour'>
+type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'colour'>
 
 /** The content of a page. */
-export interface PageContent {
+interface PageContent {
   readonly title: string
   /** Which gateway it is; null or missing: that is not said. */
   readonly instance?: ShownInstance | null

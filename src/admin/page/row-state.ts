@@ -24,7 +24,7 @@ export interface RowFacts {
 }
 
 /** Recent requests, or their rates. */
-export interface RecentRequests {
+interface RecentRequests {
   readonly all: number
   /** Those that failed: not by the client's fault. */
   readonly failed: number

@@ -154,7 +154,7 @@ export class SseHub {
 }
 
 /** The page at one moment, rendered: parts that two states have in common need not be sent again. */
-export interface PageState {
+interface PageState {
   readonly at: string
   readonly title: string
   readonly parts: ReadonlyMap<PartName, string>
