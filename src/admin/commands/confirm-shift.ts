@@ -11,6 +11,8 @@ const usualShares: readonly number[] = [0.01, 0.05, 0.25, 0.5, 1]
 export const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly number[] =>
   [...new Set([...usualShares, ...(step?.nextShare == null ? [] : [step.nextShare])])].sort((a, b) => a - b)
 
+const asksReasonAlone = { ttlMs: null, asksReason: true } as const
+
 /** Describes what an order will do, to be asked before. */
 export const confirmShift = ({ group, order, before, after }: PlannedShift): CommandConfirmation => {
   const status = shiftStatus(before)
@@ -48,16 +50,14 @@ export const confirmShift = ({ group, order, before, after }: PlannedShift): Com
             : html`No further step begins for ${spellDuration(order.ttlMs)}.`,
           now,
         ),
-        ttlMs: null,
-        asksReason: true,
+        ...asksReasonAlone,
         button: 'Pause them',
       }
     case 'resume':
       return {
         title: `Resume what the file says of the candidate of ${group}?`,
         what: paragraphs(now, html`Then it gets ${describeShift(shiftStatus(after))}.`),
-        ttlMs: null,
-        asksReason: true,
+        ...asksReasonAlone,
         button: 'Resume it',
       }
     case 'abort':
@@ -68,8 +68,7 @@ export const confirmShift = ({ group, order, before, after }: PlannedShift): Com
           now,
           'It stays so until an operator says otherwise, or the candidate’s part of the file changes.',
         ),
-        ttlMs: null,
-        asksReason: true,
+        ...asksReasonAlone,
         button: 'Abort it',
       }
   }

@@ -11,6 +11,7 @@ import {
   htmlTable,
   sinceHtml,
   stateBadge,
+  type TableBody,
   type TableColumn,
   timeHtml,
 } from '../components.ts'
@@ -34,7 +35,7 @@ interface EndpointRow extends EndpointStatusView {
 }
 
 /** Renders the eight groups, with their candidates: every endpoint with its state, and the reason for it. */
-export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html =>
+export const upstreamsSection = (overview: Overview): Html =>
   htmlSection(
     'upstreams',
     'Upstreams',
@@ -43,72 +44,74 @@ export const upstreamsSection = ({ at, status, endpointRates }: Overview): Html 
       caption: 'Every endpoint of the eight groups',
       idOf: ({ id }) => id,
       isBad: ({ state, goes }) => isProblem(goes) || state === 'draining',
-      bodies: groups.flatMap((group) => {
-        const upstream = status.upstreams[group]
-        if (upstream === undefined) return []
-        const { candidate } = upstream
-        const urls = [...upstream.endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url)
-        const rowsOf = ({ endpoints }: SideView, side: Side): readonly EndpointRow[] =>
-          endpoints.map((each, place) => {
-            const pace = endpointRates?.find(
-              (rate) => rate.group === group && rate.side === side && rate.url === each.url,
-            )
-            return {
-              ...each,
-              ...{ group, id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`, pace: pace ?? null },
-              isRepeated: urls.indexOf(each.url) < (side === 'primary' ? place : upstream.endpoints.length + place),
-              goes: endpointState(each, {
-                at,
-                finding: worstFinding(status.findings, sideKey(group, side), each.url),
-                pace: pace ?? null,
-              }),
-            }
-          })
-        const bodyOf = (side: Side, view: SideView, fact: Html | null) => {
-          const rows = rowsOf(view, side)
-          const goes = groupState(rows, view.breaker, worstFinding(status.findings, sideKey(group, side)))
-          const name = side === 'primary' ? group : `${group}, candidate`
-          return { heading: groupHeading(at, name, view, goes, fact), rows }
-        }
-        return [
-          bodyOf('primary', upstream, retryBudgetFact(upstream)),
-          ...(candidate === null ? [] : [bodyOf('candidate', candidate, shadowFact(candidate.shadow))]),
-        ]
-      }),
-      columns: [
-        { title: 'Endpoint', cell: ({ url }) => html`<span class="url">${url}</span>` },
-        {
-          title: 'State',
-          cell: (row) =>
-            html`${stateBadge(row.goes)} <span class="why">${reasonCell(at, row)} ${sinceHtml(at, row.since)}</span>`,
-        },
-        { title: 'Weight', kind: 'number', cell: ({ weight }) => formatCount(weight), isIdle: isWell },
-        {
-          title: 'Share',
-          kind: 'number',
-          cell: ({ pace }) => (pace?.share == null ? '–' : `${Math.round(pace.share * 100)} %`),
-          isIdle: ({ pace }) => pace?.share == null,
-        },
-        numberColumn('Requests/s', ({ pace }) => pace?.perSecond, formatPerSecond),
-        numberColumn('Errors/s', ({ pace }) => pace?.errorsPerSecond, errorRateHtml),
-        numberColumn('In flight', ({ inFlight }) => inFlight, formatCount),
-        numberColumn('Queue', ({ pending }) => pending, formatCount),
-        {
-          title: 'Latency',
-          kind: 'number',
-          cell: ({ latencyMs }) => formatMilliseconds(latencyMs),
-          isIdle: ({ latencyMs }) => latencyMs === null,
-        },
-        {
-          title: 'Last probe',
-          cell: ({ lastProbe }) => lastProbe && probeCell(at, lastProbe),
-          isIdle: ({ lastProbe }) => lastProbe === null,
-        },
-        { title: 'Certificate', cell: ({ certificate }) => certificate && certificateCell(certificate) },
-        { title: 'Do', kind: 'act', cell: (row) => !row.isRepeated && commandLinks('endpoint', row) },
-      ],
+      bodies: groups.flatMap((group) => groupBodies(group, overview)),
+      columns: endpointColumns(overview.at),
     }),
   )
+
+/** Lists the endpoints of a group, those of each side under a heading. */
+const groupBodies = (group: Group, { at, status, endpointRates }: Overview): readonly TableBody<EndpointRow>[] => {
+  const upstream = status.upstreams[group]
+  if (upstream === undefined) return []
+  const { candidate } = upstream
+  const urls = [...upstream.endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url)
+  const toRow = (side: Side, each: EndpointStatusView, place: number): EndpointRow => {
+    const rate = endpointRates?.find((rate) => rate.group === group && rate.side === side && rate.url === each.url)
+    const pace = rate ?? null
+    const finding = worstFinding(status.findings, sideKey(group, side), each.url)
+    return {
+      ...each,
+      group,
+      id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`,
+      pace,
+      isRepeated: urls.indexOf(each.url) < (side === 'primary' ? place : upstream.endpoints.length + place),
+      goes: endpointState(each, { at, finding, pace }),
+    }
+  }
+  const toBody = (side: Side, view: SideView, fact: Html | null): TableBody<EndpointRow> => {
+    const rows = view.endpoints.map((each, place) => toRow(side, each, place))
+    const goes = groupState(rows, view.breaker, worstFinding(status.findings, sideKey(group, side)))
+    const name = side === 'primary' ? group : `${group}, candidate`
+    return { heading: groupHeading(at, name, view, goes, fact), rows }
+  }
+  return [
+    toBody('primary', upstream, retryBudgetFact(upstream)),
+    ...(candidate === null ? [] : [toBody('candidate', candidate, shadowFact(candidate.shadow))]),
+  ]
+}
+
+const endpointColumns = (at: string): readonly TableColumn<EndpointRow>[] => [
+  { title: 'Endpoint', cell: ({ url }) => html`<span class="url">${url}</span>` },
+  {
+    title: 'State',
+    cell: (row) =>
+      html`${stateBadge(row.goes)} <span class="why">${reasonCell(at, row)} ${sinceHtml(at, row.since)}</span>`,
+  },
+  { title: 'Weight', kind: 'number', cell: ({ weight }) => formatCount(weight), isIdle: isWell },
+  {
+    title: 'Share',
+    kind: 'number',
+    cell: ({ pace }) => (pace?.share == null ? '–' : `${Math.round(pace.share * 100)} %`),
+    isIdle: ({ pace }) => pace?.share == null,
+  },
+  numberColumn('Requests/s', ({ pace }) => pace?.perSecond, formatPerSecond),
+  numberColumn('Errors/s', ({ pace }) => pace?.errorsPerSecond, errorRateHtml),
+  numberColumn('In flight', ({ inFlight }) => inFlight, formatCount),
+  numberColumn('Queue', ({ pending }) => pending, formatCount),
+  {
+    title: 'Latency',
+    kind: 'number',
+    cell: ({ latencyMs }) => formatMilliseconds(latencyMs),
+    isIdle: ({ latencyMs }) => latencyMs === null,
+  },
+  {
+    title: 'Last probe',
+    cell: ({ lastProbe }) => lastProbe && probeCell(at, lastProbe),
+    isIdle: ({ lastProbe }) => lastProbe === null,
+  },
+  { title: 'Certificate', cell: ({ certificate }) => certificate && certificateCell(certificate) },
+  { title: 'Do', kind: 'act', cell: (row) => !row.isRepeated && commandLinks('endpoint', row) },
+]
 
 /** Creates a column of numbers. A dash stands for what is not known. */
 const numberColumn = (
