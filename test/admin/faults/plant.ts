@@ -57,20 +57,27 @@ const ask = async (url: string, times: number, init: RequestInit = {}, path = '/
   for (let n = 0; n < times; n++) await (await fetch(url + path, init)).arrayBuffer()
 }
 
-const folder = (): string => {
+/** Makes a folder that goes with the test. */
+export const folder = (): string => {
   const path = mkdtempSync(join(tmpdir(), 'fault-'))
   onTestFinished(() => rmSync(path, { recursive: true }))
   return path
 }
 
-/** Starts a gateway as a process. */
-const start = async (
-  settings: Settings,
-  through: readonly string[],
-): Promise<FaultyGateway & { readonly url: string; readonly served: ServeProcess }> => {
+interface FaultyProcess extends FaultyGateway {
+  readonly url: string
+  readonly served: ServeProcess
+}
+
+const start = async (settings: Settings, through: readonly string[]): Promise<FaultyProcess> => {
   const { url: upstream } = await httpUpstream()
+  return startProcess(common({ upstream, ...settings }), through)
+}
+
+/** Starts a gateway as a process, by the command that starts another one. */
+export const startProcess = async (settings: Settings, through: readonly string[]): Promise<FaultyProcess> => {
   const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, configText(common({ upstream, shutdown: { wait: '0ms' }, ...settings })))
+  writeFileSync(file, configText({ ...settings, shutdown: { wait: '0ms' } }))
   const served = serve(file, {}, through)
   const port = await waitForListening(served)
   const { port: adminPort } = await served.line(({ msg }) => msg === 'admin listening')

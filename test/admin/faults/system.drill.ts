@@ -1,32 +1,21 @@
 /**
- * Faults of the system below the gateway, path for a real process in file systems of its own, and what an operator
+ * Faults of the system below the gateway, of a real process in file systems of its own, and what an operator
  * reads of them.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { configText, type Settings } from '../../helpers/gateway.ts'
+import { describe, expect, test } from 'vitest'
+import type { Settings } from '../../helpers/gateway.ts'
 import { mountsPermitted, onSmallDisk, withHostsFile } from '../../helpers/mount-namespace.ts'
-import { serve, waitForListening } from '../../helpers/serve-process.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
+import { folder, startProcess } from './plant.ts'
 import { lacks, shows, symptom } from './symptom.ts'
-
-const folder = (): string => {
-  const path = mkdtempSync(join(tmpdir(), 'fault-'))
-  onTestFinished(() => rmSync(path, { recursive: true }))
-  return path
-}
 
 /** Starts the command through another; `sendRequest` returns the status of a response. */
 const start = async (settings: Settings, through: readonly string[]) => {
-  const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, configText({ ...settings, shutdown: { wait: '0ms' } }))
-  const served = serve(file, {}, through)
-  const port = await waitForListening(served)
-  const { port: adminPort } = await served.line(({ msg }) => msg === 'admin listening')
-  const sendRequest = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
-  return { served, sendRequest, admin: `http://127.0.0.1:${adminPort}` }
+  const started = await startProcess(settings, through)
+  const sendRequest = async (): Promise<number> => (await fetch(`${started.url}/market/insights`)).status
+  return { ...started, sendRequest }
 }
 
 describe.skipIf(!mountsPermitted)('a gateway whose', () => {
