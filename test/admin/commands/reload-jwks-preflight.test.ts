@@ -21,7 +21,7 @@ const guarded = (url: string, more: object = {}, preflight = 'connect'): Setting
 const openIssuer = async (reply: { status: number; text: string }) =>
   httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
 
-/** Boots a gateway without authentication whose file has been edited to sendRequest for tokens with keys at `url`. */
+/** Boots a gateway without authentication whose file has been edited to ask for tokens with keys at `url`. */
 const edited = async (url: string, more: object = {}, preflight = 'connect') => {
   const upstream = await httpUpstream()
   const live = await bootLiveGateway({ upstream: upstream.url, reload: { watch: false, preflight } })

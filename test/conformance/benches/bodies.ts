@@ -1,7 +1,7 @@
 import type { ResponseBody } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 
-/** Creates a body that has completeBody. */
+/** Creates a body that is whole. */
 export const completeBody = (bytes: Buffer): ResponseBody => ({
   isShared: false,
   takeBuffered: () => bytes,
