@@ -18,9 +18,12 @@ export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>
 /** A thing that a metric has a series of, after the values of its labels, in their order. */
 type Row<Labels extends readonly string[], Thing> = readonly [...{ readonly [Label in keyof Labels]: string }, Thing]
 
+type Find<Thing, Value> = (thing: Thing, inputs: MetricInputs) => Value | null | undefined
+
+/** Defines a metric. Its value is what `find` finds of a thing, or the thing itself. */
 type Define<Thing, Value> = (
   help: string,
-  find: (thing: Thing, inputs: MetricInputs) => Value | null | undefined,
+  ...find: [Thing] extends [Value] ? [find?: Find<Thing, Value>] : [find: Find<Thing, Value>]
 ) => MetricDefinition
 
 /** Defines metrics with a series for each of some things. A counter only grows; true is 1; null has no series. */
@@ -30,14 +33,16 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
 ) => {
   const defining =
     <Value extends MetricSample['value'] | boolean>(type: MetricType): Define<Thing, Value> =>
-    (help, find) => ({
+    (help, ...[find]) => ({
       help,
       type,
       labels,
       read: (inputs) =>
         things(inputs).flatMap((row) => {
-          const value: MetricSample['value'] | boolean | null = find(row.at(-1) as Thing, inputs) ?? null
-          if (value === null) return []
+          const thing: unknown = row.at(-1)
+          const value: MetricSample['value'] | boolean | null | undefined =
+            find === undefined ? (thing as Value) : find(thing as Thing, inputs)
+          if (value == null) return []
           const labelled = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
           return [{ labels: labelled, value: typeof value === 'boolean' ? Number(value) : value }]
         }),
@@ -71,9 +76,6 @@ export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | 
 
 /** The makers of metrics without labels that are of all inputs. */
 export const { counter, gauge } = metricsOf((inputs) => inputs)
-
-/** Exports a number as it was counted. */
-export const asCounted = (count: number): number => count
 
 /** Creates a series for each possible state: 1 for the current one, 0 for the others. */
 export const stateSeries = <State extends string>(

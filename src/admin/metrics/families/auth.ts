@@ -2,7 +2,7 @@ import type { FailureKind } from '../../../failures/kinds.ts'
 import type { AuthMethod } from '../../../failures/reason-rows.ts'
 import { reasonsFor, reasonTable } from '../../../failures/reasons.ts'
 import type { OperationMetricsReport } from '../../../observe/metrics/request-metrics.ts'
-import { asCounted, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Result = 'accepted' | 'refused' | 'unavailable'
@@ -64,7 +64,6 @@ const proofs = metricsOf(({ report }) => report.tokens.proofs)
 export const authMetrics: MetricDefinitions = {
   authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
     'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
-    asCounted,
   ),
   token_source_up: sources.gauge(
     'Whether the keys of the issuer can be had (jwt), and the authorization server be asked (introspection).',

@@ -1,6 +1,6 @@
 import { allOperations, sides } from '../../../operations.ts'
 import { isTakenBack } from '../../candidate-clients.ts'
-import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type OfOperation = readonly [string, MetricInputs['requestMetrics']['operations']['none']]
@@ -30,7 +30,6 @@ const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts.all)
 export const candidateMetrics: MetricDefinitions = {
   side_requests_total: bySide.counter(
     'Requests while a candidate is in use, by the side that their client is on, and by the class of their status.',
-    asCounted,
   ),
   candidate_fallbacks_total: seriesFor(['operation'], sided).counter(
     'Requests of clients on the candidate that the primary served.',

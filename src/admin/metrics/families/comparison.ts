@@ -2,7 +2,7 @@ import { zeroDifferences, zeroUncompared } from '../../../observe/candidate/comp
 import type { ComparisonTotals } from '../../../observe/candidate/comparison-report.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import { copiesOf } from '../../../runtime/pipeline/shadow-layer.ts'
-import { asCounted, type MetricDefinitions, seriesOfCounts } from '../metric.ts'
+import { type MetricDefinitions, seriesOfCounts } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Counted = Pick<ComparisonTotals, 'compared' | 'equal' | 'byKind' | 'uncompared'>
@@ -26,13 +26,11 @@ export const comparisonMetrics: MetricDefinitions = {
   shadow_compared_total: countsOf('result', ({ compared, equal }) => ({
     equal,
     different: compared - equal,
-  })).counter('Answers of a candidate that were compared with those of the primary, by what came of it.', asCounted),
+  })).counter('Answers of a candidate that were compared with those of the primary, by what came of it.'),
   shadow_differences_total: countsOf('kind', ({ byKind }) => byKind).counter(
     'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
-    asCounted,
   ),
   shadow_uncompared_total: countsOf('reason', ({ uncompared }) => uncompared).counter(
     'Answers of a candidate that were not compared, by why.',
-    asCounted,
   ),
 }

@@ -1,6 +1,6 @@
 import type { MessageDirection } from '../../../observe/contract/drift-report.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
-import { asCounted, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Outcome = 'kept' | 'broken' | 'rejected' | 'unchecked'
@@ -41,6 +41,5 @@ const countOutcomes = (
 export const contractMetrics: MetricDefinitions = {
   contract_messages_total: seriesFor(['operation', 'direction', 'outcome'], outcomes).counter(
     'Messages that were held to the contract: those that kept it, broke it and passed (broken), broke it and were rejected, or had a body that was not read (unchecked).',
-    asCounted,
   ),
 }

@@ -1,5 +1,5 @@
 import { allOperations } from '../../../operations.ts'
-import { asCounted, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 
 const outcomes = seriesFor(['operation', 'outcome'], ({ config, requestMetrics }) =>
   allOperations.flatMap(({ id }) =>
@@ -15,7 +15,7 @@ const store = metricsOf(({ report }) => report.idempotency)
 
 /** Keys of idempotency: what became of requests, and what is remembered. No series while no operation has it. */
 export const idempotencyMetrics: MetricDefinitions = {
-  idempotency_requests_total: outcomes.counter('Requests with a key of idempotency, by what became of it.', asCounted),
+  idempotency_requests_total: outcomes.counter('Requests with a key of idempotency, by what became of it.'),
   idempotency_store_up: store.gauge(
     'Whether what is remembered of keys can be asked for (1), or not, so that nothing new is remembered (0).',
     ({ state }) => state !== 'unavailable',

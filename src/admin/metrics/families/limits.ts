@@ -1,6 +1,6 @@
 import type { FailureKind } from '../../../failures/kinds.ts'
 import { reasonsFor } from '../../../failures/reasons.ts'
-import { asCounted, countByReason, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { countByReason, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 const cached = seriesFor(['operation'], ({ report }) =>
@@ -18,7 +18,7 @@ const redis = metricsOf(({ report }) => report.cache?.redis)
 
 /** The cache: what it stores, and of how much use it is. No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
-  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.', asCounted),
+  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
   cache_bytes: cached.gauge('Bytes of answers that are stored.', ({ bytes }) => bytes),
   cache_entries: cached.gauge('How many answers are stored.', ({ entries }) => entries),
   cache_limit_bytes: cache.gauge('How much may be stored of all operations.', ({ maxBytes }) => maxBytes),
@@ -69,17 +69,12 @@ export const limitMetrics: MetricDefinitions = {
     'How many requests a bound of concurrency lets in at once.',
     ({ limit }) => limit,
   ),
-  sheds_total: countsOfKinds('overloaded').counter(
-    'Requests that found no room (503), by the bound that was full.',
-    asCounted,
-  ),
+  sheds_total: countsOfKinds('overloaded').counter('Requests that found no room (503), by the bound that was full.'),
   rate_limited_total: countsOfKinds('rate-limited').counter(
     'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
-    asCounted,
   ),
   rejections_total: countsOfKinds(...rejectedKinds).counter(
     'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
-    asCounted,
   ),
   rate_limits_shared: gauge(
     'Whether rates and DPoP proofs are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',

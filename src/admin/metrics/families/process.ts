@@ -1,6 +1,6 @@
 import type { ReloadCount } from '../../../runtime/reload/reload-history.ts'
 import { version } from '../../../version.ts'
-import { asCounted, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 
 const triggers = [
   'file',
@@ -28,7 +28,6 @@ const certificate = seriesFor(['certificate'], ({ certificates }) =>
 export const configurationMetrics: MetricDefinitions = {
   config_info: seriesFor(['hash'], ({ config }) => [[config.hash, 1]]).gauge(
     'Is 1; its label is the hash of the configuration that runs.',
-    asCounted,
   ),
   config_loaded_timestamp_seconds: gauge(
     'When the configuration that runs came to run.',
@@ -46,7 +45,7 @@ export const configurationMetrics: MetricDefinitions = {
     'Whether an edit waits until the endpoints or keys that it brings are reached (1).',
     ({ file }) => file.nextTryAt !== null,
   ),
-  config_reloads_total: reloads.counter('Reloads, by what set them off and what came of them.', asCounted),
+  config_reloads_total: reloads.counter('Reloads, by what set them off and what came of them.'),
   certificate_not_after_timestamp_seconds: certificate.gauge(
     'When a certificate that the gateway shows, or the first to end of the authorities that it trusts, expires.',
     (notAfter) => notAfter / 1000,
@@ -73,7 +72,6 @@ const worker = seriesFor(['worker'], ({ workers }) => workers.map((each) => [Str
 export const processMetrics: MetricDefinitions = {
   build_info: seriesFor(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
     'Is 1; its labels are the versions of the gateway and of Node.',
-    asCounted,
   ),
   ready: gauge('Whether new clients are welcome (1).', ({ ready }) => ready),
   process_start_time_seconds: running.gauge(
@@ -137,6 +135,5 @@ export const recordingMetrics: MetricDefinitions = {
   ),
   spans_total: span.counter(
     'Spans of traces, by what became of them: taken by the receiver (exported), never sent for want of room (dropped), or sent and not taken (failed).',
-    asCounted,
   ),
 }

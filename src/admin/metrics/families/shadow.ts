@@ -1,6 +1,6 @@
 import type { ShadowReport } from '../../../observe/candidate/shadow-counts.ts'
 import { type Group, groups } from '../../../operations.ts'
-import { asCounted, type MetricDefinitions, seriesFor, seriesOfCounts } from '../metric.ts'
+import { type MetricDefinitions, seriesFor, seriesOfCounts } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonly [Group, ShadowReport])[] =>
@@ -22,10 +22,8 @@ export const shadowMetrics: MetricDefinitions = {
   shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', ({ underWay }) => underWay),
   shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(
     'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
-    asCounted,
   ),
   shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(
     'Requests that were to be copied and were not, by what was in the way.',
-    asCounted,
   ),
 }

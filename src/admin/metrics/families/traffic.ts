@@ -6,7 +6,7 @@ import {
   toStatusClass,
 } from '../../../observe/metrics/request-metrics.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
-import { asCounted, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 /** The labels of requests, in the catalog's order; `none`: the request was for no operation. */
@@ -84,7 +84,6 @@ const endedRequests = seriesFor(['operation', 'status_class', 'failure'], ({ req
 export const trafficMetrics: MetricDefinitions = {
   requests_total: endedRequests.counter(
     'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
-    asCounted,
   ),
   requests_in_flight: perOperation.gauge('Requests that are being served.', ({ inFlight }) => inFlight),
   request_duration_seconds: perLabel.histogram('From the arrival of a request to the end of its answer.', ({ total }) =>
@@ -106,10 +105,8 @@ export const trafficMetrics: MetricDefinitions = {
   ),
   client_requests_total: seriesFor(['client', 'status_class'], clients).counter(
     'Requests of each client of the file, by the class of their status; with metrics.clients only.',
-    asCounted,
   ),
   operation_serving: seriesFor(['operation'], servingStates).gauge(
     'Whether an operation is in service (1), or refused by the file or an operator (0).',
-    (isServed) => isServed,
   ),
 }

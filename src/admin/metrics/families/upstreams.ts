@@ -4,7 +4,7 @@ import type { AttemptFailureReason } from '../../../observe/metrics/request-metr
 import { allOperations, type Group, groups, type Side } from '../../../operations.ts'
 import type { EndpointReport, SideReport } from '../../../runtime/report/status-report.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
-import { asCounted, countByReason, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
+import { countByReason, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 /** Reasons of a request that fails without a failed attempt: nothing was sent, or the response could not be relayed. */
@@ -76,7 +76,7 @@ const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics 
 
 /** Groups, their endpoints and breakers. */
 export const upstreamMetrics: MetricDefinitions = {
-  endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.', (is) => is),
+  endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.'),
   endpoint_weight: endpoint.gauge(
     'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
     ({ weight }) => weight,
@@ -107,7 +107,6 @@ export const upstreamMetrics: MetricDefinitions = {
   ),
   upstream_breaker_state: breakerState.gauge(
     'Which state the circuit breaker of an upstream is in: 1 for that one, 0 for the others; the worst of several workers.',
-    (is) => is,
   ),
   retry_budget_left: upstream.gauge(
     'Retries that a group’s budget allows just now.',
@@ -115,6 +114,5 @@ export const upstreamMetrics: MetricDefinitions = {
   ),
   upstream_failures_total: failed.counter(
     'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
-    asCounted,
   ),
 }
