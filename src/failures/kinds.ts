@@ -194,11 +194,8 @@ export type FailureKind = keyof typeof failureTable
 /** Every kind, in the order of the table. */
 export const allFailureKinds = Object.keys(failureTable) as readonly FailureKind[]
 
-/**
- * Tells whether a failure may be what the upstream has led to, as a client sees it: one that is late ends at the
- * deadline. It is not that the client left, or asked for too much.
- */
-export const isOfUpstream = (kind: FailureKind): boolean =>
+/** Tells whether a failure may be its upstream's fault: a response that is late may end at the deadline alone. */
+export const mayBeUpstreamFault = (kind: FailureKind): boolean =>
   failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
 /** Returns the reason phrase of a status as the IANA registry has it; Node's table keeps older names for some. */

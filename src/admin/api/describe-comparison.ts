@@ -25,11 +25,8 @@ export const describeComparison = (
 }
 
 /** Describes how many answers were compared: `4120, 99.8 % equal; in the last 5 minutes 312, all equal`. */
-export const describeCompared = (
-  { compared, equal, recent }: Pick<ComparisonView, 'compared' | 'equal' | 'recent'>,
-  formatCount: (count: number) => string = String,
-): string =>
-  `${describeEqual({ compared, equal }, formatCount)}; in the last 5 minutes ${describeEqual(recent, formatCount)}`
+export const describeCompared = (comparison: Pick<ComparisonView, 'compared' | 'equal' | 'recent'>): string =>
+  `${describeEqual(comparison)}; in the last 5 minutes ${describeEqual(comparison.recent)}`
 
 /** Describes how many of some answers are equal: `312, 98.7 % equal`. */
 export const describeEqual = (

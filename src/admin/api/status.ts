@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config, InstanceConfig } from '../../config/config.ts'
 import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
-import { allOperations, groups } from '../../operations.ts'
+import { allOperations, groups, type OperationId } from '../../operations.ts'
 import type { Overrides } from '../../runtime/overrides.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
@@ -220,7 +220,7 @@ const auditStatus = (state: AuditWriterState): Status['audit'] => ({
   since: formatTime(state.since),
 })
 
-const operationEntry = ({ config }: Reloader, overrides: Overrides, id: (typeof allOperations)[number]['id']) => {
+const operationEntry = ({ config }: Reloader, overrides: Overrides, id: OperationId) => {
   const override = overrides.operations.get(id)
   const state = override?.state ?? config.operations[id].state
   if (override === null && state === 'serve') return []

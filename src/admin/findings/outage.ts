@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
-import { isOfUpstream } from '../../failures/kinds.ts'
+import { mayBeUpstreamFault } from '../../failures/kinds.ts'
 import { reasonTable } from '../../failures/reasons.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
@@ -153,7 +153,7 @@ const failingOperations = (
     ({ id, group }) =>
       names.includes(group) &&
       ((recent?.[id].passedOn ?? 0) > 0 ||
-        report.recentErrors.causes.some((each) => each.operation === id && isOfUpstream(each.kind))),
+        report.recentErrors.causes.some((each) => each.operation === id && mayBeUpstreamFault(each.kind))),
   )
   if (affected.length === 0) return ''
   const cached = affected.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''

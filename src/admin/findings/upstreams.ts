@@ -1,4 +1,4 @@
-import { isOfUpstream } from '../../failures/kinds.ts'
+import { mayBeUpstreamFault } from '../../failures/kinds.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { type Group, groups } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
@@ -67,7 +67,7 @@ export const getUpstreamErrors = (group: Group, { report }: FindingInputs): read
       each.endpoint !== null &&
       groupOfOperation(each.operation) === group &&
       !isContractFailure(each) &&
-      isOfUpstream(each.kind),
+      mayBeUpstreamFault(each.kind),
   )
 
 /**
@@ -104,14 +104,14 @@ export const endpointFindings = (
   const own = causes.filter(({ endpoint }) => endpoint === each.url)
   const out = outagePhrase(each, inputs.at)
   const stale = staleAddressFindings(group, each, inputs)
-  if (own.length > 0) return [failingFinding(group, each, own, out, inputs), ...stale]
+  if (own.length > 0) return [failingEndpointFinding(group, each, own, out, inputs), ...stale]
   return out === null
     ? [...stale, ...recoveredFailureFindings(group, each, inputs.at), ...slowFindings(group, each, inputs)]
-    : [outFinding(group, each, out, stale, inputs)]
+    : [endpointOutageFinding(group, each, out, stale, inputs)]
 }
 
 /** Describes the failures at an endpoint. `errors`: its recent ones; `out`: why it gets no requests, if that is so. */
-const failingFinding = (
+const failingEndpointFinding = (
   group: Group,
   each: EndpointReport,
   errors: readonly ErrorCount[],
@@ -144,7 +144,7 @@ const failingFinding = (
 }
 
 /** Describes an endpoint that is out, without a request that has failed of late. `others`: what else is wrong there. */
-const outFinding = (
+const endpointOutageFinding = (
   group: Group,
   each: EndpointReport,
   out: string,

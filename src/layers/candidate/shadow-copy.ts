@@ -1,7 +1,7 @@
 import { CoalescedTimer, now } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { isOfUpstream } from '../../failures/kinds.ts'
+import { mayBeUpstreamFault } from '../../failures/kinds.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import { type ShadowDropReason, toShadowOutcome } from '../../observe/candidate/shadow-counts.ts'
 import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../../observe/candidate/shadow-pair.ts'
@@ -143,7 +143,7 @@ export class ShadowCopy implements StoppableCopy {
     if (!this.#request.isSent) return this.#end()
     // It will never be whole.
     if (this.#own === null && !this.#request.isWhole) return this.#drop('body-unfinished')
-    this.#isPairable = error === null || isOfUpstream(error.kind)
+    this.#isPairable = error === null || mayBeUpstreamFault(error.kind)
     this.#primary.end(error?.kind ?? null)
     this.#reader.readOn()
     this.#settle()
