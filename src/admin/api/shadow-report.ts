@@ -14,7 +14,7 @@ import { asList, asNullable, asNumber, asNumbers, asObject, asText, asWord, type
 import type { AdminContext } from '../admin-context.ts'
 import { formatTime, roundToTenths } from '../format-time.ts'
 import { describeComparison } from './describe-comparison.ts'
-import { shadowShape, sumComparison } from './upstream-status.ts'
+import { comparedMembers, shadowShape, sumComparison } from './upstream-status.ts'
 
 /** The members that name a kind of difference at a place. */
 const placeMembers = {
@@ -57,14 +57,10 @@ export type DifferenceView = Decoded<typeof differenceShape>
 /** Decodes how long a side took to the head, in milliseconds; null: nothing is known. */
 const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
 
-const recentShape = asObject({ compared: asNumber, equal: asNumber })
-
 /** Decodes what was compared of one operation. */
 const comparedOperationShape = asObject({
   operation: asWord<OperationId>(),
-  compared: asNumber,
-  equal: asNumber,
-  recent: recentShape,
+  ...comparedMembers,
   byKind: asObject(asNumbers(zeroDifferences)),
   uncompared: asObject(asNumbers(zeroUncompared)),
   /** From how many pairs of the primary's own answers its noise is learnt. */
@@ -79,10 +75,7 @@ export const comparisonShape = asObject({
   /** In words. */
   verdict: asText,
   since: asText,
-  compared: asNumber,
-  equal: asNumber,
-  /** Those of the last five minutes. */
-  recent: recentShape,
+  ...comparedMembers,
   shadow: shadowShape,
   operations: asList(comparedOperationShape),
   /** The worst first. */

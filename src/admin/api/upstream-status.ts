@@ -100,13 +100,15 @@ export const shadowShape = asObject({
   dropped: asObject(asNumbers(zeroShadowDrops)),
 })
 
-/** Decodes how many answers of a candidate were compared with those of its primary. */
-const comparedShape = asObject({
+/** The members that say how many answers of a candidate were compared with those of its primary. */
+export const comparedMembers = {
   compared: asNumber,
   equal: asNumber,
   /** Those of the last five minutes. */
   recent: asObject({ compared: asNumber, equal: asNumber }),
-})
+}
+
+const comparedShape = asObject(comparedMembers)
 
 /** Decodes the candidate of a group. */
 const candidateShape = asObject({
