@@ -13,6 +13,7 @@ import {
   driftRowKey,
   type MessageDirection,
   maxDriftRows,
+  messageDirections,
 } from './drift-report.ts'
 import { MessageCounts } from './message-counts.ts'
 
@@ -66,18 +67,16 @@ export class DriftCounts {
 
   get report(): DriftReport {
     const at = epochMs()
-    const counts = directions.flatMap((direction) => Object.values(this.#counts[direction]))
+    const counts = messageDirections.flatMap((direction) => Object.values(this.#counts[direction]))
     return {
       digest: this.digest,
       totals: counts.map(({ totals }) => totals).filter(isCounted),
       recent: counts.flatMap((each) => each.recent(at)),
-      rows: directions.flatMap((direction) => this.#rows[direction].list(at)).toSorted(worstRowFirst),
-      others: sum(directions.map((direction) => this.#rows[direction].others)),
+      rows: messageDirections.flatMap((direction) => this.#rows[direction].list(at)).toSorted(worstRowFirst),
+      others: sum(messageDirections.map((direction) => this.#rows[direction].others)),
     }
   }
 }
-
-const directions: readonly MessageDirection[] = ['request', 'response']
 
 const byDirection = <T>(make: (direction: MessageDirection) => T): Readonly<Record<MessageDirection, T>> => ({
   request: make('request'),

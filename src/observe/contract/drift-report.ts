@@ -4,8 +4,11 @@ import type { OperationId } from '../../operations.ts'
 import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../row-counts.ts'
 import { pluck, sum, sumReports } from '../sum-reports.ts'
 
+/** The directions in which messages go. */
+export const messageDirections = ['request', 'response'] as const
+
 /** The direction of a message. */
-export type MessageDirection = 'request' | 'response'
+export type MessageDirection = (typeof messageDirections)[number]
 
 /** What is looked for in the log: a message that broke the contract. */
 export interface DriftExample {

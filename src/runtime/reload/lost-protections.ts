@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { enforcesContract } from '../../contract/enforces-contract.ts'
+import { messageDirections } from '../../observe/contract/drift-report.ts'
 import { allOperations, groups, type OperationId } from '../../operations.ts'
 
 /** A setting that is on or off, and keeps out attackers, or shows what they did. */
@@ -8,8 +9,6 @@ interface Protection {
   readonly path: string
   isOn(config: Config): boolean
 }
-
-const directions = ['request', 'response'] as const
 
 // All that a rollback switches off by force alone. `listen.tls` and `auth.mtls` are not here: a rollback keeps them.
 const protections: readonly Protection[] = [
@@ -30,7 +29,7 @@ const protections: readonly Protection[] = [
     path: `upstreams.${group}.candidate.tls.verify`,
     isOn: ({ upstreams }: Config) => upstreams[group].candidate?.upstream.tls.verify ?? true,
   })),
-  ...directions.flatMap((direction) =>
+  ...messageDirections.flatMap((direction) =>
     allOperations.map(({ id }) => ({
       path: `operations.${id}.contract.${direction}`,
       isOn: (config: Config) => enforcesContract(config, id, direction),
@@ -48,7 +47,9 @@ const protections: readonly Protection[] = [
  * or `contract.unchecked` where it enforces that for none.
  */
 export const findLostProtections = (current: Config, next: Config): readonly string[] => {
-  const gone = directions.filter((direction) => !allOperations.some(({ id }) => enforcesContract(next, id, direction)))
+  const gone = messageDirections.filter(
+    (direction) => !allOperations.some(({ id }) => enforcesContract(next, id, direction)),
+  )
   const keys = [
     ...(next.auth === null ? ['auth'] : []),
     ...gone.map((direction) => `contract.${direction}`),
@@ -60,7 +61,7 @@ export const findLostProtections = (current: Config, next: Config): readonly str
 
 const refusesUnchecked = (config: Config, id: OperationId): boolean =>
   config.operations[id].contract.unchecked === 'refuse' &&
-  directions.some((direction) => enforcesContract(config, id, direction))
+  messageDirections.some((direction) => enforcesContract(config, id, direction))
 
 const isOfAnOperation = (path: string, key: string): boolean =>
   path.startsWith('operations.') && path.endsWith(`.${key}`)

@@ -1,17 +1,15 @@
-import type { MessageDirection } from '../../../observe/contract/drift-report.ts'
+import { type MessageDirection, messageDirections } from '../../../observe/contract/drift-report.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import { type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Outcome = 'kept' | 'broken' | 'rejected' | 'unchecked'
 
-const directions: readonly MessageDirection[] = ['request', 'response']
-
 const outcomes = ({ config, report: { drift } }: MetricInputs) =>
   allOperations.flatMap(({ id }) =>
     config.compiledContract?.operations[id] === undefined
       ? []
-      : directions
+      : messageDirections
           .filter((direction) => config.operations[id].contract[direction] !== 'off')
           .flatMap((direction) =>
             Object.entries(countOutcomes(drift, id, direction)).map(
