@@ -43,14 +43,8 @@ export interface RecentTraffic {
 interface Sample {
   /** On the monotonic clock. */
   readonly at: number
-  /** Null: it is older than what rates are computed from. */
-  readonly operations: ByLabel<Totals> | null
-  /** What each did since the sample before; null: there was none. */
-  readonly step: ByOperation<OperationRates> | null
+  readonly operations: Readonly<Record<OperationLabel, Totals>>
 }
-
-type ByOperation<T> = Readonly<Record<OperationId, T>>
-type ByLabel<T> = Readonly<Record<OperationLabel, T>>
 
 interface Totals {
   readonly requests: number
@@ -64,14 +58,16 @@ interface Totals {
 
 /** The length of a step of the charts, and their number: fifteen minutes. */
 export const stepSeconds = 5
-const steps = 180
-// Rates go back a minute: older samples keep their step alone, and not the histograms.
-const keptTotals = 14
+const maxSteps = 180
+// Rates go back a minute.
+const maxSamples = 14
 
 /** Samples the counters of the last fifteen minutes, to compute rates from. */
 export class RateHistory {
   readonly #count: () => Promise<RequestMetricsReport | null>
   #samples: readonly Sample[] = []
+  /** What each operation did from one sample to the next, the oldest first. */
+  #steps: readonly Readonly<Record<OperationId, OperationRates>>[] = []
   #stop: () => void = () => {}
   #isOpen = true
 
@@ -87,8 +83,11 @@ export class RateHistory {
   async start(dueAt: number = now()): Promise<void> {
     const counted = await this.#count().catch(() => null)
     if (!this.#isOpen) return
-    this.#samples =
-      counted === null ? [] : [...this.#samples, this.#createSample(counted)].slice(-steps - 1).map(forgetOldTotals)
+    if (counted !== null) this.#add(counted)
+    else {
+      this.#samples = []
+      this.#steps = []
+    }
     const nextAt = Math.max(dueAt + stepSeconds * 1000, now())
     this.#stop = unrefTimeout(nextAt - now(), () => void this.start(nextAt))
   }
@@ -125,31 +124,25 @@ export class RateHistory {
 
   /** Lists its rates in each step of the last fifteen minutes, the oldest first. */
   steps(id: OperationId): readonly OperationRates[] {
-    return this.#samples.slice(1).flatMap(({ step }) => step?.[id] ?? [])
+    return this.#steps.map((step) => step[id])
   }
 
-  #createSample({ operations }: RequestMetricsReport): Sample {
+  #add({ operations }: RequestMetricsReport): void {
     const at = now()
-    const last = this.#samples.at(-1)
-    const before = last?.operations
     const totals = { ...byOperation(({ id }) => toTotals(operations[id])), none: toTotals(operations.none) }
-    const step = before && last ? byOperation(({ id }) => ratesBetween(before[id], totals[id], at - last.at)) : null
-    return { at, operations: totals, step }
+    const last = this.#samples.at(-1)
+    if (last !== undefined) {
+      const step = byOperation(({ id }) => ratesBetween(last.operations[id], totals[id], at - last.at))
+      this.#steps = [...this.#steps, step].slice(-maxSteps)
+    }
+    this.#samples = [...this.#samples, { at, operations: totals }].slice(-maxSamples)
   }
 
   /** Finds the last sample that is at least that old, or else the oldest. */
-  #sampleBefore(at: number): SampleWithTotals | undefined {
-    const known = this.#samples.filter(hasTotals)
-    return known.findLast((sample) => sample.at <= at) ?? known[0]
+  #sampleBefore(at: number): Sample | undefined {
+    return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
   }
 }
-
-type SampleWithTotals = Sample & { readonly operations: ByLabel<Totals> }
-
-const hasTotals = (sample: Sample): sample is SampleWithTotals => sample.operations !== null
-
-const forgetOldTotals = (sample: Sample, at: number, { length }: readonly Sample[]): Sample =>
-  at >= length - keptTotals || sample.operations === null ? sample : { ...sample, operations: null }
 
 const toTotals = ({ requests, total, failed, refused }: OperationMetricsReport): Totals => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
