@@ -10,10 +10,12 @@ interface OperationMembers {
 const dead = 'http://127.0.0.1:1'
 
 test('it shows the operations with what they do, and the recent errors, without what clients wrote', async () => {
-  const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics: true })
+  const { url, admin, line } = await bootLiveGateway({ upstreams: { risk: dead }, metrics: true })
   await fetch(`${url}/market/insights?token=hunter2`)
   await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
+  await line(({ failure }) => failure === 'connect-failed') // a request is recorded when its response has closed
   await fetch(`${url}/market/hunter2`, { headers: { 'X-Request-Id': 'mine' } })
+  await line(({ failure }) => failure === 'not-found')
 
   const overview = async () => (await fetchAdmin(`${admin}/overview`)).body
   await expect
