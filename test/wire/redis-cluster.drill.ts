@@ -68,7 +68,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
     const setup = await start()
     const changes: unknown[] = []
     const link = new ManagedRedis({
-      connect: connectRedis(redisSettings({ cluster: setup.urls })),
+      connect: connectRedis(redisSettings({ cluster: setup.urls }), 30_000),
       timeoutMs: 10_000,
       onChange: (...change) => changes.push(change),
     })
