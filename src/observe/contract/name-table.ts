@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { copyText } from '../copy-text.ts'
 
 /**
  * What was learnt by name. A name that fewer than three requests had may be a secret in the wrong place: until then its
@@ -154,6 +155,3 @@ const hashesIn = ({ named, unnamed }: NameTable<unknown>): Set<string> =>
  * hash alive.
  */
 const hashName = (key: string, name: string): string => hash('sha256', `${key}\n${name}`, 'base64url').slice(0, 12)
-
-/** Copies a text: a piece of a string keeps the whole alive, which may be a query with its values. */
-const copyText = (text: string): string => Buffer.from(text).toString()

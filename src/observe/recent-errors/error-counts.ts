@@ -1,7 +1,8 @@
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { OperationId } from '../../operations.ts'
-import { RollingCounter, slotOf } from '../rolling-counter.ts'
+import { BoundedMap } from '../bounded-map.ts'
+import { RollingCounter } from '../rolling-counter.ts'
 
 /** How often one error came of late. Times are milliseconds since the epoch. */
 export type ErrorCount = ReturnType<typeof toErrorCount>
@@ -51,18 +52,14 @@ export class ErrorCounts {
 
 /** Keeps at most {@link maxErrors} errors. */
 class ErrorPool {
-  readonly #errors = new Map<string, CountedError>()
-  /** The ten seconds of the last sweep: a full pool must not cost one for each error that finds no room. */
-  #lastSweptSlot: number | null = null
+  readonly #errors = new BoundedMap<CountedError>(maxErrors, isStale)
 
   add(at: number, occurrence: ErrorOccurrence): void {
     const key = errorKey(occurrence)
     let error = this.#errors.get(key)
     if (error === undefined) {
-      if (this.#errors.size >= maxErrors && this.#lastSweptSlot !== slotOf(at)) this.#sweep(at)
-      if (this.#errors.size >= maxErrors) return
       error = { counter: new RollingCounter(), metAt: at, last: occurrence, lastAt: at }
-      this.#errors.set(key, error)
+      if (!this.#errors.add(key, error, at)) return
     }
     error.counter.count(at)
     error.last = occurrence
@@ -70,15 +67,12 @@ class ErrorPool {
   }
 
   at(at: number): readonly CountedError[] {
-    this.#sweep(at)
-    return [...this.#errors.values()]
-  }
-
-  #sweep(at: number): void {
-    this.#lastSweptSlot = slotOf(at)
-    for (const [key, { counter }] of this.#errors) if (counter.firstAt(at) === null) this.#errors.delete(key)
+    for (const error of this.#errors.values) if (isStale(error, at)) this.#errors.delete(errorKey(error.last))
+    return this.#errors.values
   }
 }
+
+const isStale = ({ counter }: CountedError, at: number): boolean => counter.firstAt(at) === null
 
 const errorKey = ({ operation, kind, reason, endpoint }: Omit<ErrorOccurrence, 'cause'>): string =>
   `${operation} ${kind} ${reason} ${endpoint}`
