@@ -1,5 +1,4 @@
 import type { Config } from '../../config/config.ts'
-import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { type ContractValidators, createValidators } from '../../contract/validators.ts'
 
 /** The validators of the contract that runs. One for each process: an edit of something else keeps them. */
@@ -12,12 +11,8 @@ export class ContractValidatorsCache {
       ({ contract: { request, response } }) => request !== 'off' || response !== 'off',
     )
     if (compiledContract === null || !isUsed) return null
-    return this.#open(compiledContract)
-  }
-
-  #open(contract: CompiledContract): ContractValidators {
-    if (this.#last?.digest !== contract.digest)
-      this.#last = { digest: contract.digest, validators: createValidators(contract) }
+    if (this.#last?.digest !== compiledContract.digest)
+      this.#last = { digest: compiledContract.digest, validators: createValidators(compiledContract) }
     return this.#last.validators
   }
 }

@@ -32,9 +32,9 @@ export interface KeysHandover extends FetchedJwks {
   readonly url: string
 }
 
-interface OpenIntrospector<State> {
+interface OpenIntrospector {
   readonly getClaims: GetClaims
-  state(): State
+  state(): DependencyHealthState
   close(): void
 }
 
@@ -49,7 +49,7 @@ export class TokenVerifiers {
   readonly #jwksCaches = new Map<string, JwksCache>()
   readonly #keys = new RefCountedMap<IssuerKeys>()
   readonly #verifiers = new RefCountedMap<JwtVerifier>()
-  readonly #introspectors = new RefCountedMap<OpenIntrospector<DependencyHealthState>>()
+  readonly #introspectors = new RefCountedMap<OpenIntrospector>()
 
   /** `onKeysFetched` is called with the keys that this process has fetched. */
   constructor(logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) {
@@ -110,7 +110,7 @@ export class TokenVerifiers {
     return cache
   }
 
-  #openIntrospector(config: IntrospectionConfig): OpenIntrospector<DependencyHealthState> {
+  #openIntrospector(config: IntrospectionConfig): OpenIntrospector {
     const url = new URL(config.url)
     const server = createHttpClient(url, { ...introspectionLimits, timeoutMs: config.timeout })
     const introspector = new Introspector({
