@@ -13,6 +13,12 @@ test('the schemas of one place are counted as often as branches lead to them', (
   expect(checksInPlace(schemas.A, createFollow(schemas))).toBe(13)
 })
 
+test('the schemas that hold for an object by one of its members count', () => {
+  const schema = { dependentSchemas: { a: { type: 'object' }, b: { type: 'object' } } }
+
+  expect(checksInPlace(schema, createFollow({}))).toBe(3)
+})
+
 test('a circle without a member between is found', () => {
   const circle = { A: { not: ref('B') }, B: { if: ref('A') } }
 

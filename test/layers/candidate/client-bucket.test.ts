@@ -151,3 +151,11 @@ test('what is remembered of buckets changes none, with more owners than there is
 
   expect(owners.map((owner) => findBucket(owner))).toEqual(bucketsOf(owners, 'leads'))
 })
+
+test('a client that is named like an address has a bucket of its own', () => {
+  const findBucket = getBucketMemory('valuation')
+  const owners = [{ client: '192.0.2.77' }, { address: '192.0.2.77' }]
+
+  expect(owners.map(findBucket)).toEqual(bucketsOf(owners, 'valuation'))
+  expect(new Set(owners.map(findBucket)).size).toBe(2)
+})

@@ -18,6 +18,12 @@ test('the same response is never encrypted in the same way', () => {
   expect(Buffer.concat(sealed).includes('lender')).toBe(false)
 })
 
+test('no nonce comes twice, however many responses are encrypted', () => {
+  const nonces = Array.from({ length: 1000 }, () => sealer.seal(response, 'context').toString('hex', 0, 12))
+
+  expect(new Set(nonces).size).toBe(1000)
+})
+
 test('a response with any bit that was changed does not open', () => {
   const sealed = sealer.seal(response, 'context')
 

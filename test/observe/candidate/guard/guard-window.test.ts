@@ -83,3 +83,12 @@ test('what cells have is what all have together', () => {
     }),
   )
 })
+
+test('what waited at another share is not taken away from this one', () => {
+  const window = opened()
+  window.add('one', reportOf([{ waiting: [5, 1000] }]), 1)
+  window.begin('next')
+  window.add('one', reportOf([{ waiting: [2, 1000] }], 'next'), 2)
+
+  expect(candidateOf(window)).toMatchObject({ timed: 2 })
+})
