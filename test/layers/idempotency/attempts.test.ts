@@ -1,0 +1,133 @@
+/** What an attempt tells its store, and what it gives back when it ends in another way than by a response. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { OperationIdempotencyConfig } from '../../../src/config/config.ts'
+import type { Exchange, Handler } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
+import { HeldClaim } from '../../../src/layers/idempotency/held-claim.ts'
+import { idempotencyLayer } from '../../../src/layers/idempotency/idempotency.ts'
+import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import type {
+  ClaimResult,
+  IdempotencyCall,
+  IdempotencyStore,
+} from '../../../src/shared/idempotency/idempotency-store.ts'
+import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { createClaim } from '../../helpers/idempotency-claim.ts'
+
+const rules: OperationIdempotencyConfig = {
+  ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, maxKey: 255 },
+  ...{ maxBody: 65_536, maxResponse: 65_536, wait: 0, onUnknown: 'refuse', onStoreFailure: 'refuse' },
+}
+
+/** A store that says what the test says to a claim, and notes what it is told. */
+const openStore = (claimed: () => Promise<ClaimResult | null> = async () => ({ state: 'claimed' })) => {
+  const calls: IdempotencyCall[] = []
+  const call = (next: IdempotencyCall): Promise<unknown> => {
+    calls.push(next)
+    return next.type === 'claim' ? claimed() : Promise.resolve(true)
+  }
+  return { calls, store: { call } as IdempotencyStore }
+}
+
+const settlementsOf = (calls: readonly IdempotencyCall[]) =>
+  calls.flatMap((call) => (call.type === 'settle' ? [call.settlement] : []))
+
+const serve = (
+  next: Handler,
+  store: IdempotencyStore,
+  more: { readonly abandoned?: AbandonedAttempts; readonly responses?: BodyRoom } = {},
+) => {
+  const { abandoned = new AbandonedAttempts(), responses = new BodyRoom() } = more
+  const deps = { store, rooms: { requests: new BodyRoom(), responses }, abandoned }
+  return idempotencyLayer(rules, { ...deps, credentialFields: [], requestIdField: null, maxKeysPerClient: 10 })(next)
+}
+
+/** Counts how many attempts may still go on without their client. */
+const roomOf = (abandoned: AbandonedAttempts): number => {
+  const room = Array.from({ length: 1001 }, () => abandoned.add()).filter(Boolean).length
+  for (let n = 0; n < room; n++) abandoned.remove()
+  return room
+}
+
+const post = (): Exchange => fakeExchange({ operation: 'valuation.score', fields: ['Idempotency-Key', 'k'] })
+const gone = new GatewayError('client-gone')
+
+test('a response for which there is no room was processed all the same, and is not kept', async () => {
+  const { store, calls } = openStore()
+  const body = { ...fakeResponse().body, takeBuffered: () => Buffer.from('answer') }
+  const handler = serve(async () => ({ ...fakeResponse(), body }), store, { responses: new BodyRoom(0) })
+
+  await expect(handler(post())).rejects.toMatchObject({ kind: 'overloaded' })
+
+  expect(settlementsOf(calls)).toMatchObject([{ state: 'done', response: null }])
+})
+
+test('a claim that comes after its client has left is given back, and nothing is forwarded', async () => {
+  const claimed = Promise.withResolvers<ClaimResult>()
+  const { store, calls } = openStore(() => claimed.promise)
+  const next = vi.fn()
+  const exchange = post()
+  const served = serve(next, store)(exchange)
+  await vi.waitFor(() => expect(calls).toHaveLength(1))
+
+  exchange.abort(gone)
+  claimed.resolve({ state: 'claimed' })
+
+  await expect(served).rejects.toBe(gone)
+  expect(settlementsOf(calls)).toEqual([{ state: 'free' }])
+  expect(next).not.toHaveBeenCalled()
+})
+
+test('an attempt that went on without its client makes room for another when it ends', async () => {
+  const { store, calls } = openStore()
+  const answered = Promise.withResolvers<void>()
+  const abandoned = new AbandonedAttempts()
+  const sent = vi.fn()
+  const handler = serve(
+    async () => {
+      sent()
+      await answered.promise
+      return fakeResponse()
+    },
+    store,
+    { abandoned },
+  )
+  const exchange = post()
+  const served = handler(exchange)
+  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+  exchange.abort(gone)
+  await expect(served).rejects.toBe(gone)
+  const roomMeanwhile = roomOf(abandoned)
+
+  answered.resolve()
+  await vi.waitFor(() => expect(settlementsOf(calls)).toMatchObject([{ state: 'done' }]))
+
+  expect(roomMeanwhile).toBe(999)
+  await vi.waitFor(() => expect(roomOf(abandoned)).toBe(1000))
+})
+
+const renewalMs = 5000
+
+beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterEach(() => vi.useRealTimers())
+
+test.each<[string, boolean | null, number]>([
+  ['that does not reply is asked again, since the attempt may still be held', null, 3],
+  ['that says that the attempt is no longer held is not asked again', false, 1],
+])('of renewals, a store %s', async (_, reply, times) => {
+  const calls: string[] = []
+  const call = async ({ type }: IdempotencyCall): Promise<boolean | null> => {
+    calls.push(type)
+    return type === 'renew' ? reply : true
+  }
+  const held = new HeldClaim({ call } as unknown as IdempotencyStore, createClaim())
+
+  await vi.advanceTimersByTimeAsync(3 * renewalMs)
+  const renewed = calls.length
+  await held.settle({ state: 'free' })
+  await vi.advanceTimersByTimeAsync(3 * renewalMs)
+
+  expect(renewed).toBe(times)
+  expect(calls).toEqual([...Array(times).fill('renew'), 'settle'])
+})
