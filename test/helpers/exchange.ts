@@ -1,4 +1,4 @@
-import type { RequestBody } from '../../src/body.ts'
+import type { RequestBody, Upload } from '../../src/body.ts'
 import { Exchange, type ExchangeInit, type Handler, type ProxyResponse } from '../../src/exchange.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
@@ -35,6 +35,25 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
     this.onReceived?.()
   },
 })
+
+/** Makes a chunked body of some chunks, which says whether its upload was stopped. */
+export const chunkedBody = (...texts: readonly string[]): RequestBody & { isStopped: boolean } => {
+  const body = {
+    ...fakeBody(null),
+    replayable: false,
+    isStopped: false,
+    stream: (): Upload => ({
+      stop: () => {
+        body.isStopped = true
+      },
+      async *[Symbol.asyncIterator]() {
+        for (const text of texts) yield Buffer.from(text)
+        body.received = true
+      },
+    }),
+  }
+  return body
+}
 
 interface Wanted extends Partial<Omit<ExchangeInit, 'operation'>> {
   readonly operation?: OperationId

@@ -169,3 +169,13 @@ test('a client that has its share of the room goes unchecked, and another one do
 
   await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, busy: 1 }]))
 })
+
+test('a request that too many checks wait before goes unchecked, and keeps no room', async () => {
+  const options = layerOptions()
+  while (options.checks.add(() => {})) {}
+
+  send(options, [Buffer.from('{"a"'), Buffer.from(':1}'), null]).finish()
+
+  expect(totalsOf(options)).toEqual([{ ...none, busy: 1 }])
+  expect(options.checks.requests.bytes).toBe(0)
+})

@@ -1,29 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { RequestBody, Upload } from '../../../src/body.ts'
+import type { Upload } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { BodyCopy } from '../../../src/shared/bodies/body-copy.ts'
 import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
 import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
-import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
-
-/** A chunked body of some chunks, and whether its upload was stopped. */
-const chunkedBody = (...texts: readonly string[]): RequestBody & { isStopped: boolean } => {
-  const body = {
-    ...fakeBody(null),
-    replayable: false,
-    isStopped: false,
-    stream: (): Upload => ({
-      stop: () => {
-        body.isStopped = true
-      },
-      async *[Symbol.asyncIterator]() {
-        for (const text of texts) yield Buffer.from(text)
-        body.received = true
-      },
-    }),
-  }
-  return body
-}
+import { chunkedBody, fakeExchange } from '../../helpers/exchange.ts'
 
 test('a part of it that another copy has taken without copying it is not freed with it', () => {
   const [first, second] = [new BodyCopy(100_000, new BodyRoom()), new BodyCopy(100_000, new BodyRoom())]
