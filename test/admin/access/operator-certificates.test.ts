@@ -114,6 +114,17 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     )
   })
 
+  test('is not one whose certificate is under two entries of other scopes', async () => {
+    const names = [
+      { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'read' },
+      { name: 'oncall-anna', san: fingerprint(made.bankA), scope: 'operate' },
+    ]
+    const { tls } = settings({}, { operators: names }).admin
+    const { client } = await boot({ tls })
+
+    expect((await client(made.bankA)('/status')).status).toBe(401)
+  })
+
   test('is not one whose forged certificate comes in a resumed session', async () => {
     const { port } = await boot()
     const first = await tlsHandshake(port, { ...made.forgedA, maxVersion: 'TLSv1.2' })

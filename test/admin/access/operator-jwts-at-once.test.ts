@@ -77,3 +77,19 @@ test('where there is no issuer any more, no token is good', async () => {
   expect(await verifying).toBeNull()
   expect([jwts.state(), await jwts.verify(operatorJwt(), address)]).toEqual([null, null])
 })
+
+test('while the keys cannot be had, tokens that may be right do not count as wrong', async () => {
+  const server = await httpUpstream((_, response) => response.writeHead(503).end())
+  const { log } = logInMemory()
+  const jwts = new OperatorJwts(log, new TokenRefusals(log))
+  onTestFinished(() => jwts.close())
+  jwts.applyConfig(testConfig({ admin: { jwt: adminJwt({ jwks: `${server.url}/jwks` }) } }).admin)
+
+  const statuses = new Set<unknown>()
+  for (let n = 0; n < 30; n++) {
+    const shown = await jwts.verify(operatorJwt(), address)
+    statuses.add(shown !== null && 'status' in shown ? shown.status : shown)
+  }
+
+  expect([...statuses]).toEqual([503])
+})
