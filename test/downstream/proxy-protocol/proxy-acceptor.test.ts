@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createProxyAcceptor } from '../../../src/downstream/proxy-protocol/proxy-acceptor.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { proxyV1 } from '../../helpers/proxy-protocol.ts'
@@ -56,4 +56,19 @@ test('a connection is awaited until another process has counted it, and closed w
 
   expect(whileCounted).toBe(true)
   expect(onConnection).not.toHaveBeenCalled()
+})
+
+test('a connection whose header has come is not closed when the time for headers is over', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { acceptor, onConnection, onFailure } = open()
+  const [quick, slow] = [connection('10.0.0.1'), connection('10.0.0.1')]
+
+  for (const socket of [quick, slow]) acceptor.accept(socket)
+  quick.push(proxyV1('192.0.2.7'))
+  await vi.waitFor(() => expect(onConnection).toHaveBeenCalledWith(quick))
+  await vi.advanceTimersByTimeAsync(120_000)
+
+  expect([quick.destroyed, slow.destroyed]).toEqual([false, true])
+  expect(onFailure).toHaveBeenCalledTimes(1)
 })

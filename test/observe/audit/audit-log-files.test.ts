@@ -14,8 +14,10 @@ import {
   symlinkSync,
   truncateSync,
 } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { eventually } from '../../helpers/wire.ts'
 import { open, place, run, says } from './open-audit-log.ts'
 import { verified } from './sample-audit-log.ts'
@@ -44,6 +46,28 @@ test('a file that is full is renamed by its last line, and the next begins where
   await run(small, 1)
   // The content of the last file is missing, and so is its beginning.
   expect(verified([...earlier, read()]).findings).toEqual([])
+})
+
+test('a file that is full is written on under its own name while no next one can be opened', async () => {
+  const { config, folder, file, read } = place()
+  const { auditLog, begin, lines } = open()
+  await begin({ ...config, rotate: 1024 })
+  const openFile = promises.open
+  promises.open = () => Promise.reject(new Error('EMFILE: too many open files'))
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    promises.open = openFile
+    syncBuiltinESMExports()
+  })
+
+  for (let n = 0; n < 30; n++) auditLog.record(says(n))
+  await eventually(() => lines.some(({ msg }) => msg === 'audit file cannot be changed'))
+  auditLog.record(says(30))
+  await auditLog.close()
+
+  expect(readdirSync(folder)).toEqual(['audit.log'])
+  expect(verified([read()]).findings).toEqual([])
+  expect(readFileSync(file, 'utf8')).toContain('"n":30')
 })
 
 test('a file that is moved away is followed by a new one at the next reload', async () => {

@@ -137,6 +137,7 @@ test('a file that is moved away while a line is half written goes on in the next
   await pass(300)
 
   expect(output.text).not.toMatch(/\n$/)
+  expect([output.isClosed, next.isClosed]).toEqual([true, false])
   expect(numbers(next.text)).toEqual([0, 1, 2])
   expect(verified([output.text, next.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 5 }] })
   expect(verified([next.text]).findings).toEqual([])

@@ -18,6 +18,7 @@ export class FakeAuditOutput implements AuditOutput {
   /** Holds back what is written until it resolves. */
   wait: Promise<void> = Promise.resolve()
   writes = 0
+  isClosed = false
   /** Called at each write. */
   onWrite: () => void = () => {}
 
@@ -42,7 +43,9 @@ export class FakeAuditOutput implements AuditOutput {
     return next
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.isClosed = true
+  }
 
   opened(): OpenedAuditOutput {
     return { output: this, link: genesis(), torn: null }
