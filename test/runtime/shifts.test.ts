@@ -255,6 +255,17 @@ describe('an order', () => {
     expect(share()).toBe(0.05)
   })
 
+  test('that held at once, and is undone, leaves what has come since', () => {
+    const { shifts, share } = open(plan())
+    const abort = shifts.order('risk', { kind: 'abort' }, words)
+    const aborted = share()
+    shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words).confirm()
+
+    abort.undo()
+
+    expect([aborted, share()]).toEqual([0, 0.5])
+  })
+
   test('that is undone leaves what has come since', () => {
     const { shifts } = open(plan())
     const change = shifts.order('risk', { kind: 'to', share: 0.5, ttlMs: 60 * minute }, words)

@@ -66,6 +66,20 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       { timeout: 20_000 },
     )
 
+  test('leave no connection behind, however often the file was edited', async () => {
+    const client = await createClient({ url: redis.url }).connect()
+    onTestFinished(() => client.destroy())
+    const connections = async () => /connected_clients:(\d+)/.exec(await client.info('clients'))?.[1]
+    const { apply, stop } = await start(configOf(shared))
+
+    for (const keys of [', concurrency: 9', '']) await apply(configOf(shared, 'limits', keys))
+    const meanwhile = await connections()
+    stop()
+
+    expect(Number(meanwhile)).toBeGreaterThanOrEqual(2)
+    await vi.waitFor(async () => expect(await connections()).toBe('1'), { timeout: 20_000 })
+  })
+
   test('outlive a restart: a takeback, with its words and its time', async () => {
     const config = configOf(shared)
     const first = await start(config)

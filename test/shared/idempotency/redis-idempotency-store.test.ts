@@ -61,6 +61,20 @@ describe.skipIf(program.missing)('with a real Redis', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
+  test('a key that is freed leaves the count of its client as long as it would have lasted', async () => {
+    const store = storeWith(await openLink(redis.url))
+    const client = await createClient({ url: redis.url, RESP: 2 }).connect()
+    onTestFinished(() => client.destroy())
+    const kept = createClaim()
+    const freed = createClaim({ client: kept.client })
+    const countLeftMs = () => client.pTTL(`test:idempotency:{${kept.client}}:keys:${kept.ttlMs}`)
+
+    for (const claim of [kept, freed]) await store.call({ type: 'claim', claim })
+    await store.call({ type: 'settle', claim: freed, settlement: { state: 'free' } })
+
+    expect(await countLeftMs()).toBeGreaterThan(0)
+  })
+
   test('a store is idle when what was claimed in it is settled', async () => {
     const store = storeWith(await openLink(redis.url))
     const claim = createClaim()
