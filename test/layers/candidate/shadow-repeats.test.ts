@@ -142,3 +142,15 @@ test('end with the process', async () => {
   expect(repeated[0]?.aborted?.kind).toBe('overloaded')
   expect(copies.report.underWay).toBe(0)
 })
+
+test('that fail say nothing of the candidate: its copies go out as before', async () => {
+  const { layer, copies, repeated } = repeating(true, async (exchange) => {
+    exchange.onSent?.()
+    throw new GatewayError('reset-before-headers')
+  })
+
+  for (let n = 0; n < 6; n++) await exchangeOne(layer)
+
+  expect(repeated).toHaveLength(6)
+  expect([copies.backoff.take(), copies.backoff.take()]).toEqual([true, true])
+})
