@@ -9,9 +9,9 @@ import { loadContract } from '../../src/config/contract/load-contract.ts'
 import { checkBody } from '../../src/contract/check-message.ts'
 import { parseStrictJson } from '../../src/contract/strict-json.ts'
 import { createValidators } from '../../src/contract/validators.ts'
+import { measureByTurns } from './by-turns.ts'
 import { benchContract } from './layers/bench-contract.ts'
 import { structuredBody } from './payloads.ts'
-import { median } from './stats.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'contract-check-'))
 writeFileSync(join(folder, 'contract.json'), JSON.stringify(benchContract))
@@ -33,23 +33,7 @@ const steps: Readonly<Record<string, () => void>> = {
   'the whole check': () => checkBody(schema, validators, bytes),
 }
 
-const [rounds, bodies] = [9, 20_000]
-const measure = (step: () => void): number => {
-  const before = process.cpuUsage()
-  for (let i = 0; i < bodies; i++) step()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / bodies
-}
-
-const samples = Object.entries(steps).map(([name, step]) => ({ name, step, costs: [] as number[] }))
-for (let round = 0; round <= rounds; round++)
-  for (const { step, costs } of samples) {
-    const cost = measure(step)
-    if (round > 0) costs.push(cost) // the first is the compilers'
-  }
-
+const rounds = 9
 console.log(`a body of ${bytes.length} bytes, median of ${rounds} rounds by turns, µs of CPU`)
-for (const { name, costs } of samples) {
-  const spread = `${Math.min(...costs).toFixed(1)} to ${Math.max(...costs).toFixed(1)}`
-  console.log(`${name.padEnd(20)} ${median(costs).toFixed(1)} (${spread})`)
-}
+for (const { name, median, min, max } of measureByTurns(steps, { rounds, runs: 20_000 }))
+  console.log(`${name.padEnd(20)} ${median.toFixed(1)} (${min.toFixed(1)} to ${max.toFixed(1)})`)

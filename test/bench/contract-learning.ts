@@ -1,6 +1,7 @@
 /** Prints what it costs to learn from one message with a JSON body of 2 KB: `node test/bench/contract-learning.ts`. */
 
 import { createLearner } from '../../src/observe/contract/learner.ts'
+import { measureByTurns } from './by-turns.ts'
 
 const applicant = (at: number) => ({
   id: `123e4567-e89b-12d3-a456-4266141${String(at).padStart(5, '0')}`,
@@ -23,36 +24,26 @@ const bodies = Array.from({ length: 100 }, (_, at) => ({
 const texts = bodies.map((body) => JSON.stringify(body))
 const bytes = texts.reduce((total, text) => total + text.length, 0) / texts.length
 
-const measure = (run: (at: number) => void): number => {
-  const rounds = Array.from({ length: 7 }, () => {
-    const before = process.cpuUsage()
-    for (let i = 0; i < 20_000; i++) run(i % bodies.length)
-    const { user, system } = process.cpuUsage(before)
-    return (user + system) / 20_000
-  })
-  return rounds.toSorted((a, b) => a - b)[3] ?? 0
-}
+const fields = ['Host', 'a.example', 'Accept', '*/*', 'X-Branch', '12', 'Content-Type', 'application/json']
 
-const rows = [true, false].map((enums) => {
+const learning = (enums: boolean) => {
   const learner = createLearner({ enums, key: 'key', credentialFields: [] })
-  const fields = ['Host', 'a.example', 'Accept', '*/*', 'X-Branch', '12', 'Content-Type', 'application/json']
-  return [
-    `learning (enums: ${enums})`,
-    measure((at) =>
-      learner.observeRequest('valuation.score', {
-        query: '?region=north&limit=10',
-        fields,
-        contentType: 'application/json',
-        body: bodies[at],
-      }),
-    ),
-  ] as const
-})
-
-console.log(`a body of ${Math.round(bytes)} bytes, median of 7 rounds, µs of CPU a message`)
-for (const [name, cost] of [
-  ...rows,
-  ['JSON.parse, for comparison', measure((at) => JSON.parse(texts[at] ?? ''))],
-] as const) {
-  console.log(`${name.padEnd(30)} ${cost.toFixed(1)}`)
+  return (at: number): void =>
+    learner.observeRequest('valuation.score', {
+      query: '?region=north&limit=10',
+      fields,
+      contentType: 'application/json',
+      body: bodies[at % bodies.length],
+    })
 }
+
+const pieces = {
+  'learning (enums: true)': learning(true),
+  'learning (enums: false)': learning(false),
+  'JSON.parse, for comparison': (at: number): unknown => JSON.parse(texts[at % texts.length] ?? ''),
+}
+
+const rounds = 7
+console.log(`a body of ${Math.round(bytes)} bytes, median of ${rounds} rounds by turns, µs of CPU a message`)
+for (const { name, median } of measureByTurns(pieces, { rounds, runs: 20_000 }))
+  console.log(`${name.padEnd(30)} ${median.toFixed(1)}`)
