@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander'
 import { createCommandLine, isBuiltInCommand, withDefaultCommand } from './cli/command-line.ts'
 import { ignoreBrokenPipe } from './cli/exit.ts'
+import { errorMessage } from './failures/error-message.ts'
 import { tuneHeap } from './workers/heap.ts'
 
 tuneHeap()
@@ -22,7 +23,7 @@ try {
     // commander has printed its line by now; `--help` and `--version` end here too, with 0.
     process.exitCode = error.exitCode === 0 ? 0 : 2
   } else {
-    process.stderr.write(`lender-gateway: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`lender-gateway: ${errorMessage(error)}\n`)
     process.exitCode = 1
   }
 }

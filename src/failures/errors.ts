@@ -1,4 +1,5 @@
 import type { Violation } from '../contract/compiled-contract.ts'
+import { errorMessage } from './error-message.ts'
 import { type FailureKind, failureTable } from './kinds.ts'
 import type { FailureReason, ReasonFor } from './reasons.ts'
 
@@ -121,11 +122,9 @@ export const describeCause = ({ kind, cause }: GatewayError): string | undefined
   if (cause === undefined) return undefined
   if (!(cause instanceof Error)) return String(cause)
   if (kind === 'internal') return cause.stack
-  const inner = cause instanceof AggregateError ? cause.errors.map(message).join('; ') : ''
-  return inner === '' ? message(cause) : inner
+  const inner = cause instanceof AggregateError ? cause.errors.map(errorMessage).join('; ') : ''
+  return inner === '' ? errorMessage(cause) : inner
 }
-
-const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Builds the log fields of a failed attempt, named as those of the access line. */
 export const attemptLogFields = ({ endpoint, errorOrStatus }: FailedAttempt) =>

@@ -1,3 +1,4 @@
+import { errorMessage } from '../failures/error-message.ts'
 import { GatewayError, StacklessError } from '../failures/errors.ts'
 import { type ReasonFor, reasonText } from '../failures/reasons.ts'
 
@@ -49,7 +50,7 @@ export const describeUpstreamError = (error: unknown): string => {
     error instanceof GatewayError || error instanceof MalformedResponseError ? error.reason : classifyError(error)
   if (reason !== null) return reasonText(reason)
   if (error instanceof AggregateError) return describeUpstreamError(error.errors[0])
-  return error instanceof Error ? error.message : String(error)
+  return errorMessage(error)
 }
 
 /** Creates the failure of a connection that was never made, or that broke off before anything was sent on it. */

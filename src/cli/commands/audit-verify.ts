@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from '../../observe/audit/chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../observe/audit/chain-verifier.ts'
 import { parseLogLine } from '../../observe/log-format.ts'
@@ -43,7 +44,7 @@ export const verifyAuditLog = async (
     verification.finish()
     return printResult(verification, known.length, output)
   } catch (error) {
-    output.error(`lender-gateway: ${escapeControls(error instanceof Error ? error.message : String(error))}\n`)
+    output.error(`lender-gateway: ${escapeControls(errorMessage(error))}\n`)
     return 2
   }
 }

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../config/problem.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 
 /**
  * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed
@@ -34,7 +35,7 @@ const findReason = async (path: string): Promise<string | null> => {
     await access(path, constants.R_OK | constants.W_OK)
     return null
   } catch (error) {
-    return isMissing(error) ? findFolderReason(dirname(path)) : reasonOf(error)
+    return isMissing(error) ? findFolderReason(dirname(path)) : errorMessage(error)
   }
 }
 
@@ -43,10 +44,8 @@ const findFolderReason = async (folder: string): Promise<string | null> => {
     await access(folder, constants.W_OK | constants.X_OK)
     return null
   } catch (error) {
-    return reasonOf(error)
+    return errorMessage(error)
   }
 }
 
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,5 +1,6 @@
 import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
 import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-cost.ts'
@@ -127,7 +128,7 @@ const findFault = (pattern: string): NodeIssue | null => {
     return {
       message: 'the pattern is invalid',
       expected: 'a pattern of ECMA-262 (flag u)',
-      found: describeError(error).replace(/^Invalid regular expression: \/.*\/u: /s, ''),
+      found: errorMessage(error).replace(/^Invalid regular expression: \/.*\/u: /s, ''),
       hint: 'a backslash stands before letters with a meaning, and before ^$\\.*+?()[]{}|/ alone',
     }
   }
@@ -138,13 +139,11 @@ const findFault = (pattern: string): NodeIssue | null => {
     return {
       message: 'the pattern cannot be run',
       expected: 'a pattern without lookahead, lookbehind and backreferences, which RE2 can run',
-      found: describeError(error),
+      found: errorMessage(error),
       hint: 'a client could make such patterns run for hours: write it without, or split it over allOf',
     }
   }
 }
-
-const describeError = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const checkFormat = (schema: Tree, bundle: ContractBundle): void => {
   const { format } = schema

@@ -4,6 +4,7 @@ import standaloneCode from 'ajv/dist/standalone/index.js'
 import type { CompiledContract, SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { ownKeywords } from './own-keywords.ts'
 
 // Each has its own: for parts of one document Ajv takes a time that is quadratic in their number.
@@ -21,7 +22,7 @@ export class SchemaFault extends Error {
   readonly schema: SchemaName
 
   constructor(schema: SchemaName, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = errorMessage(cause)
     super(cause instanceof RangeError ? 'it leads through too many schemas' : reason, { cause })
     this.schema = schema
   }

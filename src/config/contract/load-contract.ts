@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { CompiledContract } from '../../contract/compiled-contract.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { allOperations } from '../../operations.ts'
 import { programCommand } from '../../shared/program-command.ts'
 import type { SourceFile } from '../load/source-files.ts'
@@ -43,7 +44,7 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
   try {
     if (main !== null) contract = compile(main, files, findings)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorMessage(error)
     if (!findings.isBroken)
       findings.problems.push(
         fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),

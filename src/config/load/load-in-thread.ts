@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { unrefTimeout } from '../../clock.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { ClientConfig } from '../config.ts'
 import { deepFreeze } from '../deep-freeze.ts'
 import type { Environment } from '../environment.ts'
@@ -115,5 +116,4 @@ const failedResult = (file: string, source: SourceFile, message: string): LoadRe
 /** Marks a failure that is not the file's fault, such as a lack of threads: the watcher's next check tries again. */
 const withoutDigest = (source: SourceFile): SourceFile => ({ ...source, digest: null })
 
-const errorText = (error: unknown): string =>
-  `it cannot be read: ${error instanceof Error ? error.message : String(error)}`
+const errorText = (error: unknown): string => `it cannot be read: ${errorMessage(error)}`

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { epochMs } from '../../clock.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { isPlainObject } from '../../plain-object.ts'
 import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
@@ -22,7 +23,7 @@ export type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
  */
 export const introspect = async (server: HttpClient, credentials: IntrospectionCredentials, token: string) => {
   const { status, text } = await server.request(createRequest(credentials, token)).catch((error: unknown) => {
-    throw new VerifierUnavailable('introspection-server', error instanceof Error ? error.message : String(error))
+    throw new VerifierUnavailable('introspection-server', errorMessage(error))
   })
   if (status !== 200)
     throw new VerifierUnavailable(
@@ -134,7 +135,7 @@ export class Introspector {
       this.#health.recordSuccess()
       return result
     } catch (error) {
-      this.#health.recordFailure(error instanceof Error ? error.message : String(error))
+      this.#health.recordFailure(errorMessage(error))
       throw error
     } finally {
       this.#inFlight--

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, realpath, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import {
   type AuditKey,
@@ -174,7 +175,7 @@ const readLastRotated = async (path: string, key: AuditKey) => {
   try {
     return await readTail(handle, (await handle.stat()).size, key)
   } catch (error) {
-    throw new Error(`${last}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new Error(`${last}: ${errorMessage(error)}`)
   } finally {
     await handle.close()
   }

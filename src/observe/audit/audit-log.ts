@@ -1,5 +1,6 @@
 import { epochMs, settlesWithin } from '../../clock.ts'
 import type { AuditConfig } from '../../config/config.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { Log } from '../log.ts'
 import { openAuditFile } from './audit-file.ts'
 import { type AuditEndReason, adminLine, type RecordAdminEvent } from './audit-line.ts'
@@ -150,5 +151,5 @@ export class AuditLog implements AuditSink {
 const openFailed =
   (file: string) =>
   (error: unknown): never => {
-    throw new Error(`audit.file ${file} cannot be used: ${error instanceof Error ? error.message : String(error)}`)
+    throw new Error(`audit.file ${file} cannot be used: ${errorMessage(error)}`)
   }

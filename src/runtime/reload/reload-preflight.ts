@@ -1,6 +1,7 @@
 import type { Config, JwtConfig } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
 import { findUnreachableUpstreams, toPreflightTarget } from '../../upstream/health/preflight.ts'
 import { createJwksFetcher } from '../resources/token-verifiers.ts'
@@ -59,7 +60,7 @@ export const tryJwks = async (
     if (algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
     return { key, url: withoutQuery(url), reason: `it holds no key for ${algorithms.join(', ')}` }
   } catch (error) {
-    return { key, url: withoutQuery(url), reason: error instanceof Error ? error.message : String(error) }
+    return { key, url: withoutQuery(url), reason: errorMessage(error) }
   } finally {
     fetcher.close()
   }

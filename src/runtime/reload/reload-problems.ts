@@ -1,5 +1,6 @@
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { Group, Side } from '../../operations.ts'
 import { describeSide, sideKey } from '../../sides.ts'
 import { notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
@@ -78,7 +79,7 @@ export const applyFailedProblem = (file: string, error: unknown): ConfigProblem 
     file,
     'the configuration is sound, but could not be put into effect',
     'a configuration that can be put into effect',
-    error instanceof Error ? error.message : String(error),
+    errorMessage(error),
   ),
   ...(error instanceof WorkersNotAnsweringError ? { hint: notAnsweringHint } : {}),
 })

@@ -1,5 +1,6 @@
 import { CoalescedTimer, epochMs, now, repeatWithJitter } from '../../clock.ts'
 import type { HealthCheckConfig } from '../../config/config.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { formatDuration } from '../../units.ts'
 import { describeUpstreamError } from '../classify-error.ts'
@@ -45,7 +46,7 @@ export const startHealthCheck = (
     const startedAt = now()
     const { status, reason } = await probe().then(
       (status) => ({ status, reason: null }),
-      (error: unknown) => ({ status: null, reason: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => ({ status: null, reason: errorMessage(error) }),
     )
     return () => {
       callbacks.onProbe({ at: epochMs(), latencyMs: now() - startedAt, status, reason })

@@ -1,5 +1,6 @@
 import { settlesWithin } from '../../clock.ts'
 import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { Group, Side } from '../../operations.ts'
 import { formatDuration } from '../../units.ts'
 import { checkReachable, maxCheckMs } from './check-reachable.ts'
@@ -95,7 +96,7 @@ const isAnyReachable = async (
 const checkOne = async ({ group, side, name, reach }: PreflightTarget): Promise<PreflightResult> => {
   let reason: string | null = null
   const checked = reach().catch((error: unknown) => {
-    reason = error instanceof Error ? error.message : String(error)
+    reason = errorMessage(error)
   })
   const inTime = await settlesWithin(maxCheckMs, checked)
   return { group, side, name, reason: inTime ? reason : `no answer within ${formatDuration(maxCheckMs)}` }

@@ -1,5 +1,6 @@
 /** Serves clients in a process of its own. The primary forks it and sends it everything (messages.ts). */
 import type { Socket } from 'node:net'
+import { errorMessage } from '../../failures/error-message.ts'
 import { collectStartupGarbage, tuneHeap } from '../heap.ts'
 import type { MessageToPrimary, MessageToWorker, WorkerInit } from '../ipc/messages.ts'
 import { startWorkerRuntime, type WorkerRuntime } from './worker-runtime.ts'
@@ -27,7 +28,7 @@ const startRuntime = (start: WorkerInit): Promise<WorkerRuntime> =>
         resolve(started)
       },
       (error) => {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = errorMessage(error)
         sendToPrimary({ type: 'failed', message }, () => process.exit(1))
       },
     )

@@ -1,4 +1,5 @@
 import { sleep } from '../../clock.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
 import type { HealthVerdict } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { SerializedSnapshotInput } from '../ipc/messages.ts'
@@ -101,7 +102,7 @@ const getFailure = async (reply: Promise<unknown>): Promise<CallFailure | null> 
     return null
   } catch (error) {
     if (error instanceof PeerGoneError) return null
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorMessage(error)
     return { reason, isLate: error instanceof ReplyTimeoutError }
   }
 }

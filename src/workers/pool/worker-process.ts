@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { epochMs, now } from '../../clock.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
@@ -189,7 +190,7 @@ export class WorkerProcess {
   }
 
   #onSpawnError(error: unknown): void {
-    this.failure = error instanceof Error ? error.message : String(error)
+    this.failure = errorMessage(error)
     this.#onClose({ code: null, signal: null })
   }
 

@@ -1,4 +1,5 @@
 import { epochMs, now, unrefTimeout } from '../../../clock.ts'
+import { errorMessage } from '../../../failures/error-message.ts'
 import { type JwkSet, parseJwkSet } from '../../../shared/jwk-set.ts'
 import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
 import { VerifierUnavailable } from '../errors.ts'
@@ -188,5 +189,3 @@ export const staticIssuerKeys = (text: string): IssuerKeys => {
     close: () => {},
   }
 }
-
-const errorMessage = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
