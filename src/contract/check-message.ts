@@ -8,6 +8,7 @@ import type {
   SchemaName,
   Violation,
 } from './compiled-contract.ts'
+import { escapeSegment } from './json-pointer.ts'
 import { findMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
 import {
   emptyParameter,
@@ -19,7 +20,7 @@ import {
 } from './parameter-values.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
 import { type ContractValidators, tooComplex } from './validators.ts'
-import { escapeSegment, maxViolations, shorten } from './violations.ts'
+import { maxViolations, shorten } from './violations.ts'
 
 /** What a check of a message's head leaves to do: nothing, a body to check, or a body that cannot be checked. */
 export type BodyCheck =

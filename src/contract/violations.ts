@@ -1,4 +1,5 @@
 import type { Violation, ViolationPlace } from './compiled-contract.ts'
+import { escapeSegment, unescapeSegment } from './json-pointer.ts'
 
 /** An error of Ajv, as far as it is used. */
 export interface SchemaError {
@@ -80,12 +81,9 @@ const redactPointer = (pointer: string, root: unknown, memberNames: ReadonlySet<
   let value = root
   let redacted = ''
   for (const segment of pointer.slice(1).split('/')) {
-    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~')
+    const name = unescapeSegment(segment)
     redacted += Array.isArray(value) || memberNames.has(name) ? `/${segment}` : '/*'
     value = Object(value)[name]
   }
   return redacted
 }
-
-/** Escapes a name for a pointer (RFC 6901 §3). */
-export const escapeSegment = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')

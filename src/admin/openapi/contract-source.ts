@@ -1,3 +1,4 @@
+import { escapeSegment, unescapeSegment } from '../../contract/json-pointer.ts'
 import type { Operation } from '../../operations.ts'
 import { asNode, isNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
 
@@ -33,7 +34,7 @@ export const openContract = (contract: unknown, basePath: string, pathPrefix: st
   const mapped = asNode(
     mapReferences(contract, (reference) => {
       const [, path = '', rest = ''] = /^#\/paths\/([^/]*)(.*)$/.exec(reference) ?? []
-      return path === '' ? reference : `#/paths/${escapePointer(moved(unescapePointer(path)))}${rest}`
+      return path === '' ? reference : `#/paths/${escapeSegment(moved(unescapePointer(path)))}${rest}`
     }),
   )
   const paths = Object.entries(asNode(mapped.paths)).map(([path, item]) => [moved(path), item])
@@ -108,9 +109,8 @@ const resolveReference = (document: OpenApiNode, value: unknown): OpenApiNode | 
   return null
 }
 
-// RFC 6901 §3, §4.
-const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
-const unescapePointer = (name: string): string => decodePercent(name).replaceAll('~1', '/').replaceAll('~0', '~')
+// In a fragment, a pointer is percent-encoded as well (RFC 6901 §6).
+const unescapePointer = (name: string): string => unescapeSegment(decodePercent(name))
 
 const decodePercent = (text: string): string => {
   try {

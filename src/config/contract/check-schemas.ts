@@ -1,4 +1,5 @@
 import { formats } from '../../contract/formats.ts'
+import { unescapeSegment } from '../../contract/json-pointer.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { quote } from '../problem.ts'
@@ -106,9 +107,6 @@ class FormCheck {
     return [...found.values()]
   }
 }
-
-const unescapeSegment = (segment: string): string =>
-  decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~')
 
 const checkPatterns = (schema: Tree, issueAt: IssueAt): void => {
   const patterns: (readonly [pattern: string, path: readonly string[], atKey: boolean])[] = [

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { unescapeSegment } from '../../contract/json-pointer.ts'
 import { type SourceFile, toSourceFile } from '../load/source-files.ts'
 import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
@@ -149,8 +150,5 @@ const decode = (text: string): string | null => {
 const readPointer = (fragment: string): readonly string[] | null => {
   const pointer = decode(fragment)
   if (pointer === null || (pointer !== '' && !pointer.startsWith('/'))) return null
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return pointer.split('/').slice(1).map(unescapeSegment)
 }

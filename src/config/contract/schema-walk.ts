@@ -1,3 +1,4 @@
+import { unescapeSegment } from '../../contract/json-pointer.ts'
 import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
 import { type KeywordValue, schemaKeywords } from './schema-keywords.ts'
 
@@ -35,7 +36,7 @@ export const createFollow = (document: Tree): ((pointer: string) => unknown) => 
     if (!found.has(pointer)) {
       let value: unknown = document
       for (const segment of decodeURIComponent(pointer).split('/').slice(1)) {
-        const name = segment.replaceAll('~1', '/').replaceAll('~0', '~')
+        const name = unescapeSegment(segment)
         value =
           typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Tree)[name] : undefined
       }

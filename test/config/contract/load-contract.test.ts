@@ -149,3 +149,19 @@ test('the members and items of a parameter are also those of allOf, anyOf and on
     { name: 'ids', itemTypes: ['integer'] },
   ])
 })
+
+test.each(['100%', 'a%2Fb', 'a/b', 'a~1b'])('a fault below a member "%s" is told where it is', (name) => {
+  const schema = { type: 'object', properties: { [name]: { type: 5 } } }
+  const requestBody = { content: { 'application/json': { schema } } }
+  const paths = { '/valuation/score': { post: { requestBody, responses: {} } } }
+  const folder = folderWith({ 'contract.json': JSON.stringify({ ...sampleContract, paths }) })
+
+  const { problems } = loadContract(folder, 'contract.json')
+
+  expect(problems).toMatchObject([
+    {
+      path: `paths."/valuation/score".post.requestBody.content."application/json".schema.properties."${name}".type`,
+      found: '5',
+    },
+  ])
+})

@@ -1,4 +1,4 @@
-import { escapeSegment } from '../../../contract/violations.ts'
+import { escapeSegment } from '../../../contract/json-pointer.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import {

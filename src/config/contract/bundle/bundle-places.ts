@@ -1,4 +1,4 @@
-import { escapeSegment } from '../../../contract/violations.ts'
+import { escapeSegment } from '../../../contract/json-pointer.ts'
 import type { ContractNode, Tree } from '../contract-node.ts'
 import type { ObjectShape } from './object-shapes.ts'
 

@@ -1,4 +1,5 @@
-import { escapeSegment, shorten } from '../../../contract/violations.ts'
+import { escapeSegment } from '../../../contract/json-pointer.ts'
+import { shorten } from '../../../contract/violations.ts'
 import { looksLikeData } from '../../contract/looks-like-data.ts'
 import type { Difference, DifferenceKind } from './comparison.ts'
 

@@ -1,3 +1,4 @@
+import { unescapeSegment } from '../../../contract/json-pointer.ts'
 import type { ComparisonRules } from './comparison.ts'
 
 /** What the rules say of one place of a document, and of the places below it. */
@@ -42,7 +43,7 @@ const findOrAddNode = (root: RuleNode, pointer: string): RuleNode => {
       node = node.every
       continue
     }
-    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~')
+    const name = unescapeSegment(segment)
     const next = node.members.get(name) ?? createNode()
     node.members.set(name, next)
     node = next
