@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, machine, release, totalmem, type } from 'node:os'
 import { loadConfig } from '../../config/load/load.ts'
@@ -12,6 +12,7 @@ import { rejectedError } from '../client/admin-errors.ts'
 import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
 import { explainRequest } from '../explain/explanation.ts'
 import { renderExplanation } from '../explain/render-explanation.ts'
+import { formatJson } from '../render/output.ts'
 import { redactAddresses } from './redact-addresses.ts'
 import { withoutExamples } from './without-examples.ts'
 
@@ -131,11 +132,11 @@ const versions = async (): Promise<string> => {
     processors: availableParallelism(),
     memoryBytes: totalmem(),
   }
-  return `${JSON.stringify(value, null, 2)}\n`
+  return formatJson(value)
 }
 
 /** Hashes the list of installed packages; null: the installation has none. */
 const digest = async (list: URL): Promise<string | null> => {
   const text = await readFile(list).catch(() => null)
-  return text === null ? null : `sha256:${createHash('sha256').update(text).digest('hex')}`
+  return text === null ? null : `sha256:${hash('sha256', text, 'hex')}`
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { isatty } from 'node:tty'
 import { strToU8, zipSync } from 'fflate'
@@ -7,7 +7,7 @@ import { version } from '../../version.ts'
 import { cliError, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { writeOutputFile } from '../output-file.ts'
-import { warnAboutTarget } from '../render/output.ts'
+import { formatJson, warnAboutTarget } from '../render/output.ts'
 import { formatTable } from '../render/table.ts'
 import { type BundlePart, collectParts } from './bundle-parts.ts'
 
@@ -57,7 +57,7 @@ const renderSummary = (name: string, { length }: Uint8Array, parts: readonly Bun
 
 const renderSummaryJson = (file: string, { length }: Uint8Array, parts: readonly BundlePart[]): string => {
   const partList = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
-  return `${JSON.stringify({ file, bytes: length, parts: partList }, null, 2)}\n`
+  return formatJson({ file, bytes: length, parts: partList })
 }
 
 interface ManifestInfo {
@@ -81,7 +81,7 @@ const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: Ma
   return `${formatTable(facts)}\n\n${formatTable(rows)}\n`
 }
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+const digest = (text: string): string => hash('sha256', text, 'hex')
 
 /** Packs texts, less missing ones, into a zip, which opens everywhere. Node packs gzip only, which holds one file. */
 const packZip = (

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { LoadResult } from '../../config/load/load.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
+import { formatJson } from '../render/output.ts'
 import type { SampleReport } from '../sample/sample-report.ts'
 import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
 
@@ -121,7 +122,7 @@ function renderJson(file: string, result: LoadResult, { online, samples }: MoreC
     ...(online === null ? {} : { endpoints: online.endpoints }),
     ...(samples === null ? {} : { samples: samples.samples }),
   }
-  return `${JSON.stringify(report, null, 2)}\n`
+  return formatJson(report)
 }
 
 async function renderText(file: string, result: LoadResult, { online, samples }: MoreChecks): Promise<string> {

@@ -1,5 +1,6 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { ClientCommandOptions } from '../client/locate.ts'
+import { createDocumentFormatOption } from '../options.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
 import type { DraftOptions } from './contract-draft.ts'
 
@@ -50,11 +51,7 @@ ${clientCommandHelp(
 
 /** Makes the command `contract draft`: exit 0 with a draft, 1 when there is none, 2 when no gateway responded. */
 const createDraftCommand = (): Command =>
-  createClientCommand(
-    'draft',
-    'Print the contract as it was learnt from what passed.',
-    new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'),
-  )
+  createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createDocumentFormatOption())
     .option('--output <FILE>', 'write it to a new file (default: stdout)')
     .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { ClientCommandOptions } from '../client/locate.ts'
 import { createFormatOption, defaultConfigFile } from '../options.ts'
+import { formatJson } from '../render/output.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it. Only the method and the target are looked at; header fields and
@@ -67,7 +68,7 @@ export const createExplainCommand = (): Command =>
             problems,
             ...(live && { live: toLiveJson(live) }),
           }
-          process.stdout.write(format === 'json' ? `${JSON.stringify(report, null, 2)}\n` : formatProblems(problems))
+          process.stdout.write(format === 'json' ? formatJson(report) : formatProblems(problems))
           if (format === 'json') return
           if (live !== null && operation !== null) process.stdout.write(renderLiveState(live, operation, null))
           else if (!isLive) process.stderr.write(`lender-gateway: ${notExplained}\n`)

@@ -1,6 +1,6 @@
-import { Command, Option } from 'commander'
-import { defaultConfigFile } from '../options.ts'
-import { type DocumentFormat, printMadeDocument } from '../render/print-made-document.ts'
+import { Command } from 'commander'
+import { createDocumentFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
+import { printMadeDocument } from '../render/print-made-document.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it, and asks no gateway. A running gateway has the document at
@@ -17,7 +17,7 @@ export const createOpenApiCommand = (): Command =>
   new Command('openapi')
     .description('Print the OpenAPI 3.1 document of the nine, with errors, fields and authentication of the gateway.')
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
-    .addOption(new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'))
+    .addOption(createDocumentFormatOption())
     .addHelpText('after', help)
     .action(({ config: file, format }: { readonly config: string; readonly format: DocumentFormat }) =>
       printMadeDocument(file, format, async (config) => {

@@ -9,7 +9,7 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { formatTable, type TableRow } from '../render/table.ts'
+import { formatTable, renderCounts, type TableRow } from '../render/table.ts'
 import { timesBeside } from '../render/upstream-rows.ts'
 
 /** Gets how the answers of a group's candidate compare, and prints it; resolves to the exit code. */
@@ -76,15 +76,10 @@ const operationRows = (operations: ComparisonView['operations']): readonly Table
     `${compared}`,
     `${equal}`,
     `${compared - equal}`,
-    describeReasons(uncompared),
+    renderCounts(uncompared),
     ...(['p50', 'p95', 'p99'] as const).map((name) => besideText(primary[name], candidate[name])),
   ]),
 ]
-
-const describeReasons = (uncompared: Readonly<Record<string, number>>): string => {
-  const counted = Object.entries(uncompared).filter(([, count]) => count > 0)
-  return counted.length === 0 ? '0' : counted.map(([why, count]) => `${count} ${why}`).join(', ')
-}
 
 /** Puts the times of both sides beside each other: the primary's, and then the candidate's. */
 const besideText = (primary: number | null, candidate: number | null): string =>

@@ -1,6 +1,7 @@
-import type { LoadResult } from '../../config/load/load.ts'
+import type { LoadedConfig } from '../../config/load/load.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
+import { formatJson } from '../render/output.ts'
 import { type ClientSide, explainClientSide, explainClientSideNow } from './client-side.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'
 import {
@@ -11,8 +12,6 @@ import {
 } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
-
-type LoadedConfig = Extract<LoadResult, { ok: true }>
 
 /** What the gateway would do with a request, and why. */
 export interface Explanation {
@@ -170,5 +169,5 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     ),
     ...(live && { live: toLiveJson(live) }),
   }
-  return `${JSON.stringify(json, null, 2)}\n`
+  return formatJson(json)
 }

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Operation } from '../../operations.ts'
 import { allOperations } from '../../operations.ts'
-import { defaultConfigFile } from '../options.ts'
-import { type DocumentFormat, printMadeDocument } from '../render/print-made-document.ts'
+import { createDocumentFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
+import { printMadeDocument } from '../render/print-made-document.ts'
 
 const help = `
 The route has exactly the nine, by method and exact path, below listen.basePath of the file. It asks no gateway.
@@ -40,7 +40,7 @@ export const createHttpRouteCommand = (): Command =>
         .default({ name: 'lender-gateway', port: 8080 }, 'lender-gateway:8080'),
     )
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
-    .addOption(new Option('--format <FORMAT>', 'how to print').choices(['yaml', 'json']).default('yaml'))
+    .addOption(createDocumentFormatOption())
     .addHelpText('after', help)
     .action(({ config: file, format, ...options }: CommandOptions) =>
       printMadeDocument(file, format, ({ listen }) => createHttpRoute(listen.basePath, options)),

@@ -1,7 +1,5 @@
 import type { Config } from '../../config/config.ts'
-
-/** How a document is printed. */
-export type DocumentFormat = 'yaml' | 'json'
+import type { DocumentFormat } from '../options.ts'
 
 /**
  * Prints the document that is made from a configuration file. Sets the exit code: 1 for a file with problems, which go

@@ -5,6 +5,7 @@ import { isMutatingCommand } from '../../shared/program-command.ts'
 import { formatRoundedSize, formatShare } from '../../units.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
+import { renderCounts } from './table.ts'
 
 /** Renders the findings, the worst first, each with a command that shows more, or a line that there are none. */
 export const renderFindings = (findings: Status['findings'], at: number): string =>
@@ -150,12 +151,7 @@ export const contractRows = ({ operations }: ContractStatus): readonly TableRow[
       return [[id, '', '', '', '', '', 'NOT CHECKED: the contract does not name it']]
     return heldTo.map(([messages, { mode, checked, broken, rejected, unchecked }]) => {
       const brokenText = broken === 0 ? '0' : `${broken} (${formatShare(broken, checked)})`
-      return [id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderUnchecked(unchecked)]
+      return [id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderCounts(unchecked)]
     })
   }),
 ]
-
-const renderUnchecked = (unchecked: ContractStatus['operations'][string]['request']['unchecked']): string => {
-  const reasons = Object.entries(unchecked).filter(([, count]) => count > 0)
-  return reasons.length === 0 ? '0' : reasons.map(([why, count]) => `${count} ${why}`).join(', ')
-}

@@ -25,3 +25,9 @@ export const alignRow = (row: TableRow, widths: readonly number[]): string =>
 /** Returns the length of the longest text. There may be more texts than a call takes arguments. */
 export const maxLength = (texts: readonly string[]): number =>
   texts.reduce((max, { length }) => Math.max(max, length), 0)
+
+/** Renders counts by reason, for one cell: those above 0, or `0`. */
+export const renderCounts = (counts: Readonly<Record<string, number>>): string => {
+  const counted = Object.entries(counts).filter(([, count]) => count > 0)
+  return counted.length === 0 ? '0' : counted.map(([reason, count]) => `${count} ${reason}`).join(', ')
+}

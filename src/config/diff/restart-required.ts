@@ -1,8 +1,8 @@
-import type { LoadResult } from '../load/load.ts'
+import type { LoadedConfig } from '../load/load.ts'
 import { type ConfigProblem, locateKey } from '../problem.ts'
 import type { RestartOnlySettings } from './report.ts'
 
-type NextConfig = Pick<Extract<LoadResult, { ok: true }>, 'restartOnly' | 'provenance'>
+type NextConfig = Pick<LoadedConfig, 'restartOnly' | 'provenance'>
 
 /** Lists what a new configuration changes that needs a restart. `file` names the new configuration. */
 export const findRestartRequired = (

@@ -5,7 +5,7 @@ import type { ClientConfig } from '../config.ts'
 import { deepFreeze } from '../deep-freeze.ts'
 import type { Environment } from '../environment.ts'
 import { fileProblem } from '../problem.ts'
-import type { LoadResult } from './load.ts'
+import type { LoadedConfig, LoadResult } from './load.ts'
 import type { LoadReply, LoadRequest } from './load-thread.ts'
 import { deserializeClients } from './serialize-clients.ts'
 import { maxConfigBytes, readSourceFile, type SourceFile } from './source-files.ts'
@@ -67,7 +67,7 @@ export const loadInThread = (
 
 /** Puts the clients back into the configuration, in turns that leave the serving thread time for requests. */
 const restoreClients = async (
-  result: Extract<LoadResult, { ok: true }>,
+  result: LoadedConfig,
   texts: readonly string[],
   running: readonly ClientConfig[],
 ): Promise<LoadResult> => {

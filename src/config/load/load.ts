@@ -33,23 +33,26 @@ import { resolveConfig } from './resolve-levels.ts'
 import { maxConfigBytes, type SourceFile, toSourceFile } from './source-files.ts'
 import { issuesFromZod } from './zod-issues.ts'
 
+/** A configuration file that was read and can run. */
+export interface LoadedConfig {
+  readonly ok: true
+  readonly config: Config
+  /** The configuration as an operator may see it. */
+  readonly report: ConfigReport
+  /** The settings that only a restart can change. */
+  readonly restartOnly: RestartOnlySettings
+  /** The level of the file that each value comes from, and its position. */
+  readonly provenance: ProvenanceMap
+  /** The settings that work, but were probably not meant. */
+  readonly warnings: readonly ConfigProblem[]
+  readonly sources: readonly SourceFile[]
+  /** The admin port as the file alone states it, without variables; null: the file leaves it open. */
+  readonly statedAdminPort: number | null
+}
+
 /** The outcome of a load: a configuration that can run, or the problems of the file. */
 export type LoadResult =
-  | {
-      readonly ok: true
-      readonly config: Config
-      /** The configuration as an operator may see it. */
-      readonly report: ConfigReport
-      /** The settings that only a restart can change. */
-      readonly restartOnly: RestartOnlySettings
-      /** The level of the file that each value comes from, and its position. */
-      readonly provenance: ProvenanceMap
-      /** The settings that work, but were probably not meant. */
-      readonly warnings: readonly ConfigProblem[]
-      readonly sources: readonly SourceFile[]
-      /** The admin port as the file alone states it, without variables; null: the file leaves it open. */
-      readonly statedAdminPort: number | null
-    }
+  | LoadedConfig
   | {
       readonly ok: false
       readonly problems: readonly ConfigProblem[]

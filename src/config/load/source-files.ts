@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -20,7 +20,7 @@ export const maxConfigBytes = 1024 ** 2
 /** Makes the record of a file that was read. `bytes` null: it could not be. */
 export const toSourceFile = (file: string, bytes: Uint8Array | null, limit: number): SourceFile => ({
   file: resolve(file),
-  digest: bytes === null ? null : createHash('sha256').update(bytes).digest('hex'),
+  digest: bytes === null ? null : hash('sha256', bytes, 'hex'),
   limit,
 })
 

@@ -3,11 +3,9 @@ import { type Group, groups } from '../../operations.ts'
 import type { Config } from '../config.ts'
 import { type ConfigChange, diffReports } from '../diff/diff-reports.ts'
 import type { Environment } from '../environment.ts'
-import { type LoadResult, parseConfig } from '../load/load.ts'
+import { type LoadedConfig, parseConfig } from '../load/load.ts'
 import type { ConfigProblem } from '../problem.ts'
 import { promoteCandidate } from './promote-candidate.ts'
-
-type LoadedConfig = Extract<LoadResult, { ok: true }>
 
 /** The edit of a file that makes the candidate of a group its upstream, or why there is none. */
 export type Promotion =

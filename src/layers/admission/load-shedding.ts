@@ -1,6 +1,7 @@
 import { CoalescedTimer, epochMs, now } from '../../clock.ts'
 import type { Layer } from '../../exchange.ts'
 import { overloadedError } from '../../failures/errors.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 
 /**
  * Sheds load while the event loop lags: new exchanges, and even their rejection, would add to the lag. It is the
@@ -11,9 +12,6 @@ export const loadSheddingLayer =
   (next) =>
   (exchange) =>
     loop.sheds ? Promise.reject(overloadedError('event-loop')) : next(exchange)
-
-/** The log of load shedding. */
-type LogShedding = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
 /** The interval between two measurements. */
 const tickMs = 20
@@ -51,7 +49,7 @@ export class EventLoopLag {
   sheds = false
   /** The start of the present state, in milliseconds since the epoch. */
   since = epochMs()
-  readonly #logEvent: LogShedding
+  readonly #logEvent: LogEvent
   readonly #alarm = new CoalescedTimer(() => this.#tick())
   #limitMs: number | null = null
   #lastAt = 0
@@ -60,7 +58,7 @@ export class EventLoopLag {
   #loggedAt = Number.NEGATIVE_INFINITY
 
   /** `log` is called when shedding begins or ends, at most every ten seconds. */
-  constructor(log: LogShedding = () => {}) {
+  constructor(log: LogEvent = () => {}) {
     this.#logEvent = log
   }
 

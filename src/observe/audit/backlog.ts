@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { epochMs } from '../../clock.ts'
 import { headLine, lostLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain.ts'
@@ -171,7 +171,7 @@ export class TornTail {
 /** Describes a torn piece as a later line reports it. */
 export const toTornLine = (bytes: Buffer): TornLine => ({
   bytes: bytes.length,
-  sha256: createHash('sha256').update(bytes).digest('hex'),
+  sha256: hash('sha256', bytes, 'hex'),
 })
 
 /** Creates the first line of a process or of a file. It reports the torn tail before it, as known when it is sealed. */

@@ -1,10 +1,8 @@
 import { epochMs, now } from '../../clock.ts'
+import type { LogEvent } from '../log-event.ts'
 
 // A collector that is down is logged for as long as it is, but not with every batch.
 const logIntervalMs = 60_000
-
-/** Logs an event about spans. */
-export type LogSpanEvent = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
 /** Counts of spans by their fate: numbers that only ever grow. */
 export interface SpanCounts {
@@ -27,7 +25,7 @@ export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, fai
  */
 export class SpanExportStats {
   readonly #counts: SpanCounts
-  readonly #logEvent: LogSpanEvent
+  readonly #logEvent: LogEvent
   #pending = { dropped: 0, failed: 0 }
   /** When a loss was last logged; null: there is none to report the end of. */
   #loggedAt: number | null = null
@@ -35,7 +33,7 @@ export class SpanExportStats {
   #reported: SpanCounts['exportFailure'] = null
   #isRetired = false
 
-  constructor(counts: SpanCounts, log: LogSpanEvent) {
+  constructor(counts: SpanCounts, log: LogEvent) {
     this.#counts = counts
     this.#logEvent = log
   }

@@ -3,7 +3,7 @@ import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { diffConfigs, type ReportedConfig } from '../../config/diff/diff-configs.ts'
 import { findRestartRequired } from '../../config/diff/restart-required.ts'
-import type { LoadResult } from '../../config/load/load.ts'
+import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
@@ -21,9 +21,6 @@ import {
 } from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
 import { withCurrentCredentials } from './rollback-credentials.ts'
-
-/** A configuration file that was read and can run. */
-export type LoadedConfig = Extract<LoadResult, { ok: true }>
 
 /** How a configuration is put into effect. */
 export interface HowToApply {

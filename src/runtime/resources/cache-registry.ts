@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Config, UpstreamConfig } from '../../config/config.ts'
 import { CacheStore, type PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { CacheEvents } from '../../layers/cache/fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { CachePartition } from '../../layers/cache/partition.ts'
 import type { SharedTier } from '../../layers/cache/shared-tier.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 import type { SharedCacheRegistry, SharedCacheState } from './shared-cache-registry.ts'
 
@@ -102,7 +102,7 @@ export class CacheRegistry {
           partition,
           rules: { ...rules, credentials },
           events: this.#events,
-          shape: createHash('sha256').update(shape).digest('base64url'),
+          shape: hash('sha256', shape, 'base64url'),
         })
       },
       sharedState: () => sharedLease?.state() ?? null,

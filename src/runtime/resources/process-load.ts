@@ -1,9 +1,9 @@
 import { epochMs } from '../../clock.ts'
 import { createInFlightCounters, type InFlightCounters } from '../../layers/admission/limits.ts'
 import { EventLoopLag } from '../../layers/admission/load-shedding.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import { RollingCounter } from '../../observe/rolling-counter.ts'
 import { sumReports } from '../../observe/sum-reports.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
 
 /** How much one process has to do. All its snapshots share it. */
 export interface ProcessLoad {

@@ -5,7 +5,7 @@ import { type RedisCacheCounts, RedisCacheStore } from '../../layers/cache/redis
 import { purgedGenerationKeys, queryGenerationKey } from '../../layers/cache/redis/redis-keys.ts'
 import { RedisTier, type RedisTierOptions } from '../../layers/cache/redis/redis-tier.ts'
 import type { SharedTier } from '../../layers/cache/shared-tier.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 

@@ -10,8 +10,8 @@ import {
   staticIssuerKeys,
 } from '../../layers/auth/jwt/jwks-cache.ts'
 import { type JwtVerifier, jwtVerifier } from '../../layers/auth/jwt/jwt-verifier.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import { createHttpClient } from '../../shared/http-client.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
 // One response is about one token. More connections than that would be a flood.

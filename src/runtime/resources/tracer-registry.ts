@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Config, ListenConfig } from '../../config/config.ts'
-import { type LogSpanEvent, type SpanCounts, SpanExportStats } from '../../observe/tracing/export-stats.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
+import { type SpanCounts, SpanExportStats } from '../../observe/tracing/export-stats.ts'
 import { loadSdk } from '../../observe/tracing/sdk.ts'
 import type { ServerAddress } from '../../observe/tracing/span-attributes.ts'
 import { OtlpSpanExporter } from '../../observe/tracing/span-exporter.ts'
@@ -24,11 +25,11 @@ export const preloadTracing = async ({ tracing }: Config): Promise<void> => {
 export class TracerRegistry {
   readonly #exporters = new RefCountedMap<OtlpSpanExporter>()
   readonly #counts: SpanCounts
-  readonly #logEvent: LogSpanEvent
+  readonly #logEvent: LogEvent
   // Receivers tell processes apart by it: several gateways, and the workers of one.
   readonly #instanceId = randomUUID()
 
-  constructor(counts: SpanCounts, logEvent: LogSpanEvent) {
+  constructor(counts: SpanCounts, logEvent: LogEvent) {
     this.#counts = counts
     this.#logEvent = logEvent
   }

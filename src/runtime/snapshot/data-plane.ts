@@ -5,9 +5,9 @@ import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts
 import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
 import { createDigestKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
 import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import {

@@ -1,5 +1,5 @@
 import { epochMs, now, sleep } from '../../clock.ts'
-import type { LogEvent } from '../log-event.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import type { ManagedRedis } from '../redis/managed-redis.ts'
 import type { ScriptArgs } from '../redis/redis-script.ts'
 import {

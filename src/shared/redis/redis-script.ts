@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** A Lua script, which Redis runs in one step. */
 export interface RedisScript {
@@ -22,7 +22,7 @@ export interface ScriptOptions {
 /** Creates a script from its Lua text. */
 export const createScript = (text: string): RedisScript => ({
   text,
-  sha: createHash('sha1').update(text).digest('hex'),
+  sha: hash('sha1', text, 'hex'),
 })
 
 /**

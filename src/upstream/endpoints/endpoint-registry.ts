@@ -1,6 +1,6 @@
 import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../../config/config.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import type { Group, Side } from '../../operations.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
 import type { EndpointOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { epochMs } from '../../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
-import type { LogEvent } from '../../shared/log-event.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import { EndpointHealth, type EndpointOutage } from '../health/endpoint-health.ts'
 import { probeEndpoint, startHealthCheck } from '../health/health-check.ts'
 import type { ConnectionWaiter } from '../http1/connection.ts'

@@ -1,9 +1,9 @@
 /** A reloader whose endpoints can be out of reach. */
 import { vi } from 'vitest'
-import type { LoadResult } from '../../../src/config/load/load.ts'
+import type { LoadedConfig, LoadResult } from '../../../src/config/load/load.ts'
 import type { ReloadOutcome, ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
 import { unreachableProblems } from '../../../src/runtime/reload/reload-problems.ts'
-import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
+import { Reloader } from '../../../src/runtime/reload/reloader.ts'
 import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 
 /** Loads a text that is meant to be valid. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
-import type { LoadResult } from '../../../src/config/load/load.ts'
+import type { LoadedConfig, LoadResult } from '../../../src/config/load/load.ts'
 import type { ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
-import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
+import { Reloader } from '../../../src/runtime/reload/reloader.ts'
 import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 
 const loaded = (text: string): LoadedConfig => {

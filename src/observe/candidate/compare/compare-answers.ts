@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isCoded } from '../../../contract/media-type.ts'
 import { getFieldValues, type HeaderFields } from '../../../header-fields.ts'
 import { compareJson, type JsonRules } from './compare-json.ts'
@@ -140,6 +140,6 @@ const compareHashes = (
   return 'complete'
 }
 
-const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const sha256 = (bytes: Buffer): string => hash('sha256', bytes, 'hex')
 
 const describeBytes = (length: number, hash: string): string => `${length} bytes, SHA-256 ${hash.slice(0, 16)}`
