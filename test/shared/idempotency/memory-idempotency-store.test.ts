@@ -98,6 +98,15 @@ test('remembers what a plain list of records would, whatever is claimed, settled
     { weight: 2, arbitrary: fc.record({ type: fc.constant('wait'), ms: fc.constantFrom(1, 30, 60, 400) }) },
   )
 
+  // What has expired makes room before anything is given up.
+  const roomOfExpired: (typeof step extends fc.Arbitrary<infer Step> ? Step : never)[] = [
+    { type: 'claim', name: 'j', takesOver: false },
+    { type: 'claim', name: 'p', takesOver: false },
+    { type: 'settle', name: 'j', state: 'done', bytes: 10 },
+    { type: 'wait', ms: 400 },
+    { type: 'claim', name: 'p', takesOver: true },
+    { type: 'settle', name: 'p', state: 'done', bytes: 1001 },
+  ]
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
       const store = new MemoryIdempotencyStore(bounds)
@@ -155,7 +164,7 @@ test('remembers what a plain list of records would, whatever is claimed, settled
       const oldest = Math.min(...unknown.map(({ since }) => since))
       if (unknown.length > 0) expect(Date.now() - (store.state().oldestUnknown ?? 0)).toBeCloseTo(at - oldest, -1)
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples: [[roomOfExpired]] },
   )
 })
 

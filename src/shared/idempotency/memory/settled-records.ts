@@ -103,7 +103,10 @@ export class SettledRecords {
     return responsePlace === 0 ? null : this.#memory.lengthOf(responsePlace) - responseHeaderBytes
   }
 
-  /** Adds a record, whose name has none. The oldest responses are given up where there are more than `maxBytes`. */
+  /**
+   * Adds a record, whose name has none. Where there are more than `maxBytes` of responses, those that have expired go
+   * first, and then the oldest.
+   */
   add(record: SettledRecord, response: Buffer | null, maxBytes: number): void {
     const generation = this.#generationOf(record.ttlMs)
     const place = generation.records.add(recordLength(record))
@@ -112,6 +115,7 @@ export class SettledRecords {
     this.#index.add(record.name, place)
     this.#nothingExpiresBefore = Math.min(this.#nothingExpiresBefore, record.since + record.ttlMs)
     if (record.state === 'unknown' && generation.unknown++ === 0) generation.oldestUnknown = place
+    if (this.#bytes > maxBytes) this.removeExpired(record.since)
     while (this.#bytes > maxBytes) this.#dropOldestResponse()
   }
 
