@@ -1,6 +1,7 @@
 import { escapeSegment, unescapeSegment } from '../../contract/json-pointer.ts'
 import type { Operation } from '../../operations.ts'
-import { asNode, isNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
+import { isPlainObject } from '../../plain-object.ts'
+import { asNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
 
 /** What a contract says, ready to be merged. Without a contract, everything is empty. */
 export interface ContractSource {
@@ -46,13 +47,13 @@ export const openContract = (contract: unknown, basePath: string, pathPrefix: st
     info: asNode(document.info),
     components: {
       ...withoutMembers(components, ['links', 'callbacks', 'pathItems']),
-      ...(isNode(components.responses) ? { responses: withoutLinks(components.responses) } : {}),
+      ...(isPlainObject(components.responses) ? { responses: withoutLinks(components.responses) } : {}),
     },
     resolve,
     getOperation({ method, path }) {
       const item = resolve(memberOf(document.paths, pathPrefix + path))
       const operation = memberOf(item, method.toLowerCase())
-      if (item === null || !isNode(operation)) return null
+      if (item === null || !isPlainObject(operation)) return null
       const pathItem = Object.fromEntries(sharedMembers.flatMap((name) => (name in item ? [[name, item[name]]] : [])))
       return { pathItem, operation, security: memberOf(operation, 'security') ?? document.security }
     },
@@ -84,7 +85,7 @@ const namedMaps = ['properties', 'patternProperties', 'dependentSchemas', '$defs
 /** Copies a document with other references, and without the notes of a draft. `isNamed`: it is a map with names. */
 const mapReferences = (value: unknown, map: (reference: string) => string, isNamed = false): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
-  if (!isNode(value)) return value
+  if (!isPlainObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
       if (isNamed) return [[name, mapReferences(member, map)]]
@@ -100,7 +101,7 @@ const maxReferences = 32
 
 const resolveReference = (document: OpenApiNode, value: unknown): OpenApiNode | null => {
   let found = value
-  for (let hops = 0; hops < maxReferences && isNode(found); hops++) {
+  for (let hops = 0; hops < maxReferences && isPlainObject(found); hops++) {
     const { $ref } = found
     if (typeof $ref !== 'string') return found
     if (!$ref.startsWith('#/')) return null

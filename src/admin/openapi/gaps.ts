@@ -1,6 +1,7 @@
 import type { Operation } from '../../operations.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import type { ContractOperation, ContractSource } from './contract-source.ts'
-import { asNode, isNode, type OpenApiNode } from './openapi-node.ts'
+import { asNode, type OpenApiNode } from './openapi-node.ts'
 
 /**
  * Lists what neither the interface nor a contract says of an operation, for `x-gap`. A contract that lists parameters,
@@ -18,7 +19,7 @@ export const findGaps = (
   )
   const isFilled: Readonly<Record<string, boolean>> = {
     'query parameters not specified': Array.isArray(operation.parameters) || Array.isArray(pathItem.parameters),
-    'request body not specified': method === 'GET' || isNode(operation.requestBody),
+    'request body not specified': method === 'GET' || isPlainObject(operation.requestBody),
     'response statuses not specified': responses.some(([status]) => isSuccess(status)),
     'response body not specified': responses.some(
       ([status, response]) => isSuccess(status) && hasBody(status, response),

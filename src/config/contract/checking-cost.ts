@@ -1,4 +1,5 @@
-import { isTree, type Tree } from './contract-node.ts'
+import { isPlainObject } from '../../plain-object.ts'
+import type { Tree } from './contract-node.ts'
 import type { FollowReference } from './schema-types.ts'
 import { subSchemas } from './schema-walk.ts'
 
@@ -10,12 +11,12 @@ type Counts = Map<Tree, number>
 
 /** Computes how many schemas hold for a value by themselves, without its members and items. */
 export const checksInPlace = (schema: unknown, follow: FollowReference): number =>
-  isTree(schema) ? total(expandInPlace(new Map([[schema, 1]]), follow)) : 0
+  isPlainObject(schema) ? total(expandInPlace(new Map([[schema, 1]]), follow)) : 0
 
 const total = (counts: Counts): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
 
 const add = (counts: Counts, schema: unknown, count: number): void => {
-  if (isTree(schema)) counts.set(schema, (counts.get(schema) ?? 0) + count)
+  if (isPlainObject(schema)) counts.set(schema, (counts.get(schema) ?? 0) + count)
 }
 
 /** Adds the schemas that hold for the same place. Schemas that lead to themselves in place are found before. */
@@ -26,7 +27,7 @@ const expandInPlace = (place: Counts, follow: FollowReference): Counts => {
   const visit = (schema: Tree): void => {
     if (done.has(schema)) return
     done.add(schema)
-    for (const next of schemasInPlace(schema, follow)) if (isTree(next)) visit(next)
+    for (const next of schemasInPlace(schema, follow)) if (isPlainObject(next)) visit(next)
     order.push(schema)
   }
   for (const schema of place.keys()) visit(schema)
@@ -49,7 +50,7 @@ export const findCirclesInPlace = (schemas: readonly unknown[], follow: FollowRe
   const done = new Set<Tree>()
   const open = new Set<Tree>()
   const visit = (schema: unknown): void => {
-    if (!isTree(schema) || done.has(schema)) return
+    if (!isPlainObject(schema) || done.has(schema)) return
     if (open.has(schema)) {
       found.add(schema)
       return

@@ -1,7 +1,8 @@
 import type { SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import { sharedSchema } from './compile-contract.ts'
-import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
+import { asItems, asTree, type Tree } from './contract-node.ts'
 import { countedKeyword } from './own-keywords.ts'
 import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
@@ -54,7 +55,7 @@ export class SchemaCollector {
   }
 
   #copy(schema: unknown): unknown {
-    return isTree(schema) ? this.#copyTree(schema) : schema
+    return isPlainObject(schema) ? this.#copyTree(schema) : schema
   }
 
   #copyTree(schema: Tree): Tree {

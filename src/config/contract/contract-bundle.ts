@@ -1,4 +1,5 @@
 import type { JsonType, SchemaName } from '../../contract/compiled-contract.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import type { BundledDocument } from './bundle/bundle-document.ts'
 import { SchemaCollector } from './collect-schemas.ts'
 import {
@@ -7,7 +8,6 @@ import {
   type ContractNode,
   childOf,
   describeValue,
-  isTree,
   type NodeIssue,
   type Tree,
 } from './contract-node.ts'
@@ -36,9 +36,9 @@ export class ContractBundle {
 
   /** Returns an object, or what it refers to; null: there is none. */
   followObject(value: unknown): Tree | null {
-    if (!isTree(value)) return null
+    if (!isPlainObject(value)) return null
     const target = typeof value.$ref === 'string' ? this.follow(value.$ref) : value
-    return isTree(target) ? target : null
+    return isPlainObject(target) ? target : null
   }
 
   /** Lists the types that a text may stand for; empty: any. */
@@ -52,7 +52,7 @@ export class ContractBundle {
   partsOf(schema: unknown): readonly Tree[] {
     const parts = new Set<Tree>()
     const visit = (part: unknown): void => {
-      if (!isTree(part) || parts.has(part)) return
+      if (!isPlainObject(part) || parts.has(part)) return
       parts.add(part)
       if (typeof part.$ref === 'string') visit(this.follow(part.$ref))
       for (const keyword of ['allOf', 'anyOf', 'oneOf']) for (const each of asItems(part[keyword])) visit(each)

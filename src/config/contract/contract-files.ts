@@ -50,7 +50,7 @@ export class ContractFiles {
     }
     this.#sources.push(read.source)
     this.#bytesLeft -= read.length
-    for (const problem of read.problems) this.#findings.problems.push(problem)
+    for (const problem of read.problems) this.#findings.problems.add(problem)
     const usable = read.tree === undefined ? null : read
     this.#files.set(file, usable)
     return usable

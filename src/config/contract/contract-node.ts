@@ -1,8 +1,9 @@
+import { isPlainObject, type PlainObject } from '../../plain-object.ts'
 import { type ConfigProblem, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
 import type { ContractFile } from './contract-file.ts'
 
 /** A map of a document. */
-export type Tree = Readonly<Record<string, unknown>>
+export type Tree = PlainObject
 
 /** A value in a file of the contract. */
 export interface ContractNode {
@@ -21,12 +22,8 @@ export interface NodeIssue {
   readonly atKey?: boolean
 }
 
-/** Tells whether a value is a map. */
-export const isTree = (value: unknown): value is Tree =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Returns a map; an empty one for any other value. */
-export const asTree = (value: unknown): Tree => (isTree(value) ? value : {})
+export const asTree = (value: unknown): Tree => (isPlainObject(value) ? value : {})
 
 /** Returns a list; an empty one for any other value. */
 export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -52,41 +49,54 @@ const problemAt = (
 }
 
 // An operator mends the first ones first; a file in a foreign format would give thousands.
-const maxProblems = 100
+const maxFindings = 100
 
 /** Collects what is found wrong with a contract, and what was probably not meant. */
 export class ContractFindings {
-  readonly problems: ConfigProblem[] = []
-  readonly warnings: ConfigProblem[] = []
-  #left = 0
+  readonly problems = new FirstFindings('problems')
+  readonly warnings = new FirstFindings('warnings')
 
   get isBroken(): boolean {
-    return this.problems.length > 0
+    return this.problems.count > 0
   }
 
-  /** Lists the problems file by file, `first` first, and how many were left out. */
+  error(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
+    this.problems.add(problemAt(node, issue))
+  }
+
+  warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
+    this.warnings.add(problemAt(node, issue))
+  }
+}
+
+/** The first findings of one kind, and how many more there were. */
+class FirstFindings {
+  readonly #kind: 'problems' | 'warnings'
+  readonly #kept: ConfigProblem[] = []
+  count = 0
+
+  constructor(kind: 'problems' | 'warnings') {
+    this.#kind = kind
+  }
+
+  add(finding: ConfigProblem): void {
+    if (this.count++ < maxFindings) this.#kept.push(finding)
+  }
+
+  /** Lists them file by file, `first` first, and how many were left out. */
   inOrder(first: string): readonly ConfigProblem[] {
-    const problems = this.problems.toSorted(
+    const kept = this.#kept.toSorted(
       (a, b) =>
         Number(a.file !== first) - Number(b.file !== first) ||
         a.file.localeCompare(b.file) ||
         a.line - b.line ||
         a.column - b.column,
     )
-    const [last] = problems.slice(-1)
-    if (last === undefined || this.#left === 0) return problems
-    const message = `${this.#left} more problems are not shown`
-    const rest = fileProblem(last.file, message, `at most ${maxProblems}`, String(problems.length + this.#left))
-    return [...problems, { ...rest, line: last.line, column: last.column }]
-  }
-
-  error(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
-    if (this.problems.length < maxProblems) this.problems.push(problemAt(node, issue))
-    else this.#left++
-  }
-
-  warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
-    if (this.warnings.length < maxProblems) this.warnings.push(problemAt(node, issue))
+    const last = kept.at(-1)
+    if (last === undefined || this.count === kept.length) return kept
+    const message = `${this.count - kept.length} more ${this.#kind} are not shown`
+    const rest = fileProblem(last.file, message, `at most ${maxFindings}`, `${this.count}`)
+    return [...kept, { ...rest, line: last.line, column: last.column }]
   }
 }
 

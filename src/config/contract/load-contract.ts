@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { allOperations } from '../../operations.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import { programCommand } from '../../shared/program-command.ts'
 import type { SourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, fileProblem } from '../problem.ts'
@@ -12,7 +13,7 @@ import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.
 import { ContractBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
 import { ContractFiles } from './contract-files.ts'
-import { asTree, ContractFindings, childOf, describeValue, isTree } from './contract-node.ts'
+import { asTree, ContractFindings, childOf, describeValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { knownDialects } from './schema-keywords.ts'
 
@@ -46,16 +47,16 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
   } catch (error) {
     const reason = errorMessage(error)
     if (!findings.isBroken)
-      findings.problems.push(
+      findings.problems.add(
         fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
       )
   }
-  const problems = findings.inOrder(file)
+  const problems = findings.problems.inOrder(file)
   return {
     contract: problems.length > 0 ? null : contract,
     unreadable: null,
     problems,
-    warnings: findings.warnings,
+    warnings: findings.warnings.inOrder(file),
     sources: files.sources,
   }
 }
@@ -82,7 +83,7 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
     if (!(error instanceof CompileTimeout)) throw error
     const limit = `at most ${compileLimitMs / 1000}s`
     const problem = fileProblem(main.file, 'the schemas take too long to compile', limit, 'more')
-    findings.problems.push({ ...problem, hint: 'remove schemas that are not needed' })
+    findings.problems.add({ ...problem, hint: 'remove schemas that are not needed' })
     return null
   }
 }
@@ -99,7 +100,7 @@ const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): 
 const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '3.1' | null => {
   const node = { file: main, path: [], value: main.tree }
   const expected = 'an OpenAPI document, with openapi: 3.1.1'
-  if (!isTree(main.tree)) {
+  if (!isPlainObject(main.tree)) {
     findings.error(node, {
       message: 'the contract is no OpenAPI document',
       expected,

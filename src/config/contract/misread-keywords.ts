@@ -1,6 +1,7 @@
+import { isPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
+import { asItems, asTree, type Tree } from './contract-node.ts'
 import { subSchemas } from './schema-walk.ts'
 
 /**
@@ -31,7 +32,7 @@ export const warnOfOneWayMembers = (
   bundle: ContractBundle,
   seen: Set<unknown>,
 ): void => {
-  if (!isTree(schema) || seen.has(schema)) return
+  if (!isPlainObject(schema) || seen.has(schema)) return
   seen.add(schema)
   const required = asItems(schema.required)
   const members = required.length === 0 ? [] : bundle.partsOf(schema).map(({ properties }) => asTree(properties))

@@ -6,9 +6,10 @@ import type {
 } from '../../contract/compiled-contract.ts'
 import { isJson } from '../../contract/media-type.ts'
 import { allOperations, type Operation, type OperationId } from '../../operations.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asTree, isTree, type NodeIssue, type Tree } from './contract-node.ts'
+import { asTree, type NodeIssue, type Tree } from './contract-node.ts'
 import { type OneWayKeyword, warnOfOneWayMembers } from './misread-keywords.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 
@@ -34,8 +35,8 @@ class OperationReader {
   operation({ path, method }: Operation): OperationContract | null {
     const item = asTree(asTree(this.#bundle.document.paths)[path])
     const operation = item[method.toLowerCase()]
-    const node = isTree(operation) ? this.#bundle.origins.get(operation) : undefined
-    if (!isTree(operation) || node === undefined) return null
+    const node = isPlainObject(operation) ? this.#bundle.origins.get(operation) : undefined
+    if (!isPlainObject(operation) || node === undefined) return null
     if (operation.responses === undefined) this.#bundle.error(operation, [], missing('responses'))
     return {
       line: node.file.locate(node.path, true).line,

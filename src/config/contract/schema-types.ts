@@ -1,5 +1,6 @@
 import type { JsonType } from '../../contract/compiled-contract.ts'
-import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
+import { isPlainObject } from '../../plain-object.ts'
+import { asItems, asTree, type Tree } from './contract-node.ts'
 
 /** Finds what a reference of the bundled document leads to. */
 export type FollowReference = (pointer: string) => unknown
@@ -30,7 +31,7 @@ export class SchemaTypeAnalysis {
   /** Errs on one side: a type that is missing can never match, one that is there may still not. */
   typesOf(schema: unknown): SchemaTypes {
     if (schema === false) return { types: new Set(), never: 'it is false' }
-    if (!isTree(schema)) return anyType
+    if (!isPlainObject(schema)) return anyType
     const known = this.#known.get(schema)
     if (known !== undefined) return known
     this.#known.set(schema, anyType) // a reference may lead back
@@ -64,7 +65,7 @@ export class SchemaTypeAnalysis {
           schema[key].flatMap((each) => [...this.typesOf(each).types]),
           key,
         )
-    if (schema.not === true || (isTree(schema.not) && Object.keys(schema.not).length === 0)) narrow([], 'not')
+    if (schema.not === true || (isPlainObject(schema.not) && Object.keys(schema.not).length === 0)) narrow([], 'not')
     for (const { type, message } of this.contradictions(schema))
       narrow(
         all.filter((each) => !type.includes(each)),

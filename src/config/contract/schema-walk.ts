@@ -1,5 +1,6 @@
 import { unescapeSegment } from '../../contract/json-pointer.ts'
-import { asItems, asTree, isTree, type Tree } from './contract-node.ts'
+import { isPlainObject } from '../../plain-object.ts'
+import { asItems, asTree, type Tree } from './contract-node.ts'
 import { type KeywordValue, schemaKeywords } from './schema-keywords.ts'
 
 /** A schema inside another one. */
@@ -24,7 +25,7 @@ export const subSchemas = (schema: Tree): readonly SubSchema[] =>
 
 /** Calls `visit` with a schema and each inside it, as far as they are maps. References are not followed. */
 export const forEachSchema = (schema: unknown, visit: (schema: Tree) => void): void => {
-  if (!isTree(schema)) return
+  if (!isPlainObject(schema)) return
   visit(schema)
   for (const { schema: inner } of subSchemas(schema)) forEachSchema(inner, visit)
 }

@@ -51,3 +51,16 @@ test('of more than a hundred problems the rest is counted', () => {
   expect(problems).toHaveLength(101)
   expect(problems.at(-1)?.message).toBe('50 more problems are not shown')
 })
+
+test('of more than a hundred warnings the rest is counted', () => {
+  const formats = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`p${index}`, { format: 'moon-phase' }]))
+  const requestBody = { content: { 'application/json': { schema: { properties: formats } } } }
+  const paths = { '/valuation/score': { post: { requestBody, responses: {} } } }
+  const folder = folderWith({ 'contract.json': JSON.stringify({ openapi: '3.1.1', paths }) })
+
+  const { problems, warnings } = loadContract(folder, 'contract.json')
+
+  expect(problems).toEqual([])
+  expect(warnings).toHaveLength(101)
+  expect(warnings.at(-1)?.message).toMatch(/^\d+ more warnings are not shown$/)
+})

@@ -110,8 +110,9 @@ describe('OpenAPI 3.0', () => {
     const { contract, problems, warnings } = loadContract(folder, 'contract.json')
 
     expect(problems).toEqual([])
-    expect(warnings.slice(0, 2).map(({ message, line }) => [message, line])).toEqual([
+    expect(warnings.map(({ message, line }) => [message, line])).toEqual([
       ['OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost', 2],
+      ['8 of the nine are not in the contract: nothing of them is checked', 7],
       ['this does nothing in OpenAPI 3.0: nullable without type', 28],
     ])
     expect(contract?.document).toMatchObject({ openapi: '3.1.1' })

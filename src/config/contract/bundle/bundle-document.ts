@@ -1,4 +1,5 @@
 import { escapeSegment } from '../../../contract/json-pointer.ts'
+import { isPlainObject } from '../../../plain-object.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import {
@@ -7,7 +8,6 @@ import {
   type ContractNode,
   childOf,
   describeValue,
-  isTree,
   ownEntry,
   type Tree,
 } from '../contract-node.ts'
@@ -99,7 +99,7 @@ class Bundler {
 
   #object(node: ContractNode, shape: ObjectShape, pointer: string): TreeCopy {
     const copy: TreeCopy = {}
-    if (!isTree(node.value)) {
+    if (!isPlainObject(node.value)) {
       this.#findings.error(node, issues.otherForm(shape.name, 'a map', node.value))
       return copy
     }
@@ -133,7 +133,7 @@ class Bundler {
         this.#findings.warn(childOf(node, key), issues.besideReference(key))
     const seen = new Set([nodeKey(node)])
     let target = this.#files.resolve(node, reference)
-    while (target !== null && isTree(target.value) && typeof target.value.$ref === 'string') {
+    while (target !== null && isPlainObject(target.value) && typeof target.value.$ref === 'string') {
       if (seen.has(nodeKey(target))) {
         this.#findings.error(childOf(node, '$ref'), issues.circle(shape))
         return copy
@@ -166,7 +166,7 @@ class Bundler {
       this.#origins.set(copies, node)
       return copies
     }
-    if (!isTree(node.value)) return this.#notA('a map', node)
+    if (!isPlainObject(node.value)) return this.#notA('a map', node)
     const copies: TreeCopy = {}
     this.#origins.set(copies, node)
     for (const key of Object.keys(node.value)) {
@@ -203,7 +203,7 @@ class Bundler {
   #schema(node: ContractNode, pointer: string): unknown {
     const { value: stated } = node
     if (typeof stated === 'boolean') return stated
-    if (!isTree(stated)) {
+    if (!isPlainObject(stated)) {
       this.#findings.error(node, issues.otherForm('a schema', 'a map, true or false', stated))
       return true
     }
@@ -245,7 +245,7 @@ class Bundler {
     // Of another form, the meta-schema says it.
     if (kind === 'schema-list' && Array.isArray(node.value))
       return node.value.map((_, index) => this.#schema(childOf(node, index), `${pointer}/${index}`))
-    if (kind === 'schema-map' && isTree(node.value))
+    if (kind === 'schema-map' && isPlainObject(node.value))
       return Object.fromEntries(
         Object.keys(node.value).map((key) => [
           key,
