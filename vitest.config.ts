@@ -19,8 +19,9 @@ const replacing = globSync(tests).filter((file) =>
  */
 export default defineConfig({
   test: {
-    // Half of what a test of the wire does is waiting: on two cores, three files at once.
-    maxWorkers: Math.ceil(1.5 * availableParallelism()),
+    // Half of what a test of the wire does is waiting: on two cores, four files at once.
+    maxWorkers: 2 * availableParallelism(),
+    provide: { speed: 'test' },
     // On a machine with two busy loops beside it a test that starts commands takes its time.
     testTimeout: 60_000,
     hookTimeout: 30_000,
@@ -33,7 +34,13 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: replacing } },
       {
         extends: true,
-        test: { name: 'drills', include: ['test/**/*.drill.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+        test: {
+          name: 'drills',
+          include: ['test/**/*.drill.ts'],
+          provide: { speed: 'drill' },
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
       },
     ],
   },

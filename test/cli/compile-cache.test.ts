@@ -3,9 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { drill, test } from '../helpers/speed.ts'
 
 let folder: string
 let file: string
@@ -44,7 +45,7 @@ test('a gateway serves without a writable folder', async () => {
   expect(await waitForListening(served)).toBeGreaterThan(0)
 })
 
-test('two gateways that start with the same empty folder at once both serve', async () => {
+drill('two gateways that start with the same empty folder at once both serve', async () => {
   const env = { NODE_COMPILE_CACHE: join(folder, 'kept') }
 
   const ports = await Promise.all([serve(file, env), serve(file, env)].map(waitForListening))

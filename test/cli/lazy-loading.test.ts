@@ -2,9 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { part, test, testAndDrill } from '../helpers/speed.ts'
 
 /** Starts a gateway that records each package that the main threads of its processes load. */
 const watched = (workers: number) => {
@@ -39,7 +40,7 @@ const watched = (workers: number) => {
 const off =
   /^(undici|ws|@fastify\/reply-from|zod|yaml|ajv|jose|@redis\/.*|@opentelemetry\/.*|pino-pretty|fflate|uplot|idiomorph)$/
 
-test.each([1, 2])(
+testAndDrill.each(part([1, 2]))(
   'a gateway with tracing loads the tracing modules, and none loads them before: workers %i',
   async (workers) => {
     const { served, write, packages } = watched(workers)

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { configText, type Settings } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
+import { drill, part, test, testAndDrill } from '../helpers/speed.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Starts the command on a new file, and waits until it listens. */
@@ -56,7 +57,7 @@ describe('after SIGTERM', () => {
     await expect(ask(port, '/market/insights')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('running requests are finished, and the exit code is 0', async () => {
+  drill('running requests are finished, and the exit code is 0', async () => {
     const release = Promise.withResolvers<void>()
     const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
     const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0s' } })
@@ -83,7 +84,7 @@ describe('after SIGTERM', () => {
     expect(served.lines.at(-1)?.msg).toBe('stopped')
   })
 
-  test('requests that still run at shutdown.deadline are cut, and the exit code is 0 all the same', async () => {
+  drill('requests that still run at shutdown.deadline are cut, and the exit code is 0 all the same', async () => {
     const upstream = await httpUpstream(() => {})
     const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '100ms', deadline: '300ms' } })
     const client = await rawClient(port)
@@ -96,7 +97,7 @@ describe('after SIGTERM', () => {
     expect((await served.ended).code).toBe(0)
   })
 
-  test('a connection without a request yet does not delay it', async () => {
+  drill('a connection without a request yet does not delay it', async () => {
     const { served, port } = await start({ shutdown: { wait: '0s', deadline: '25s' } })
     const client = await rawClient(port)
     // This one is accepted later, so the first one is accepted as well.
@@ -128,7 +129,7 @@ describe('after SIGTERM', () => {
     expect((await served.ended).code).toBe(0)
   })
 
-  test('the same signal a second later ends it at once', async () => {
+  drill('the same signal a second later ends it at once', async () => {
     const { served } = await start({ shutdown: { wait: '20s' } })
 
     const again = setInterval(() => served.signal('SIGTERM'), 100)
@@ -172,10 +173,12 @@ test('SIGUSR1 opens no inspector with the flags of npm start', async () => {
   expect(served.errors()).not.toMatch(/Debugger/i)
 })
 
-test.each([
-  ['an uncaught error', 'throw new Error("planted")'],
-  ['an unhandled rejection', 'Promise.reject(new Error("planted"))'],
-])('%s is logged with its stack, and ends the process with 1', async (_, code) => {
+testAndDrill.each(
+  part([
+    ['an uncaught error', 'throw new Error("planted")'],
+    ['an unhandled rejection', 'Promise.reject(new Error("planted"))'],
+  ]),
+)('%s is logged with its stack, and ends the process with 1', async (_, code) => {
   const script = `data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2", () => { ${code} })`)}`
   const { served } = await start({}, { NODE_OPTIONS: `--import=${script}` })
 

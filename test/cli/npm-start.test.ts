@@ -5,11 +5,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { exchangeRaw } from '../helpers/raw-client.ts'
 import { npmStart, waitForListening } from '../helpers/serve-process.ts'
+import { part, testAndDrill } from '../helpers/speed.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const npm = await needProgram('npm')
@@ -18,11 +19,13 @@ const directories = (process.env.PATH ?? '').split(delimiter)
 const own = directories.filter((directory) => !directory.includes('node_modules'))
 const pinned = [join(import.meta.dirname, '../../node_modules/.bin'), ...own]
 
-describe.skipIf(npm.missing !== null).each([
-  ['the pinned Node', pinned],
-  ["the machine's own Node", own],
-])('npm start, with npm on %s', (_, path) => {
-  test('SIGTERM to npm ends the gateway, after its running requests', async () => {
+describe.skipIf(npm.missing !== null).each(
+  part([
+    ['the pinned Node', pinned],
+    ["the machine's own Node", own],
+  ]),
+)('npm start, with npm on %s', (_, path) => {
+  testAndDrill('SIGTERM to npm ends the gateway, after its running requests', async () => {
     const release = Promise.withResolvers<void>()
     const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
     const folder = mkdtempSync(join(tmpdir(), 'npm-start-'))
@@ -43,7 +46,7 @@ describe.skipIf(npm.missing !== null).each([
     await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('PORT and ADMIN_PORT set the ports of the shipped file', async () => {
+  testAndDrill('PORT and ADMIN_PORT set the ports of the shipped file', async () => {
     const env = { HOME: tmpdir(), PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
     const served = npmStart(npm.path ?? '', 'config/gateway.yaml', env)
 

@@ -5,12 +5,13 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { configText } from '../helpers/gateway.ts'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { drill, test } from '../helpers/speed.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const bufferBytes = 64 * 1024
@@ -99,7 +100,7 @@ test('a process whose reader has stalled ends on SIGTERM all the same', async ()
   expect(performance.now() - signalledAt).toBeLessThan(5000)
 })
 
-test('a process whose reader has gone goes on, and ends on SIGTERM', async () => {
+drill('a process whose reader has gone goes on, and ends on SIGTERM', async () => {
   const gateway = await bootGatewayProcess({})
   gateway.stdout().destroy()
 

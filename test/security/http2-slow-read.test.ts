@@ -1,8 +1,9 @@
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, vi } from 'vitest'
 import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
 import { flood, maxGrowthBytes, runAttack } from '../helpers/http2-attack.ts'
+import { drill, test } from '../helpers/speed.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -10,7 +11,7 @@ const bytes = 4 * 1024 * 1024
 const streams = Array.from({ length: 100 }, (_, n) => 2 * n + 1)
 
 // CVE-2019-9511 and its kin: the window stays shut, and what was asked for has nowhere to go.
-test.skipIf(missing !== null).each<[string, number, Buffer]>([
+drill.skipIf(missing !== null).each<[string, number, Buffer]>([
   ['opens no window', 100, frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))],
   ['opens it for the head of each alone', 100, frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1]))],
 ])('a client that asks for much and %s has its streams cut', async (_, count, settings) => {

@@ -1,9 +1,10 @@
 import { connect, type Socket } from 'node:net'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, expect, onTestFinished, vi } from 'vitest'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { proxyV1 } from '../helpers/proxy-protocol.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { describeTests, drill, test } from '../helpers/speed.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { startWorkerGateway } from '../workers/worker-gateway.ts'
 
@@ -32,7 +33,7 @@ const boot = async (listen: Record<string, unknown>): Promise<TestGateway> => {
   return bootGateway({ upstream: upstream.url, listen })
 }
 
-describe('of one address', () => {
+describeTests('of one address', () => {
   test('so many connections are served, the next is closed, and other addresses are served meanwhile', async () => {
     const { port, line } = await boot({ maxConnectionsPerAddress: 2 })
 
@@ -101,7 +102,7 @@ describe('of one address', () => {
   })
 })
 
-test('workers count together by the address in the PROXY protocol header', async () => {
+drill('workers count together by the address in the PROXY protocol header', async () => {
   const upstream = await httpUpstream()
   const gateway = await startWorkerGateway({
     upstream: upstream.url,
@@ -123,7 +124,7 @@ test('workers count together by the address in the PROXY protocol header', async
   })
 })
 
-test('a request that comes with its header waits whole until the primary has counted it', async () => {
+drill('a request that comes with its header waits whole until the primary has counted it', async () => {
   const upstream = await httpUpstream()
   const gateway = await startWorkerGateway({
     upstream: upstream.url,

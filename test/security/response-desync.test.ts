@@ -1,7 +1,8 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { batchWrite } from '../../src/shared/write-batching.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
+import { part, sample, testAndDrill } from '../helpers/speed.ts'
 import { chunks } from './desync/chunks.ts'
 import { getOf, postOf, uploadOf } from './desync/client.ts'
 import { heads } from './desync/heads.ts'
@@ -25,13 +26,13 @@ const all = named([...lengths, ...chunks, ...heads, ...seconds])
 const none = [null, null, null]
 
 describe.each([
-  ['in one packet', atOnce, null],
-  ['byte by byte', inPieces, null],
-  ['over TLS', atOnce, pair],
-])('%s, to three clients in turn,', (how, play, tls) => {
+  ['in one packet', atOnce, null, 0],
+  ['byte by byte', inPieces, null, 1],
+  ['over TLS', atOnce, pair, 2],
+])('%s, to three clients in turn,', (how, play, tls, offset) => {
   const { poisoned, others } = stage(tls)
 
-  test.skipIf(how === 'over TLS' && tls === null).each(all)('%s', async (_, poison) => {
+  testAndDrill.skipIf(how === 'over TLS' && tls === null).each(sample(all, offset))('%s', async (_, poison) => {
     const { marker, client, played } = await poisoned((asked) => play(poison, asked))
     const fault = faultOf(poison, marker, await client.given())
     await settled(poison, await played)
@@ -43,7 +44,7 @@ describe.each([
 describe('before the request has been sent to its end,', () => {
   const { poisoned, others } = stage()
 
-  test.each(all)('%s', async (_, poison) => {
+  testAndDrill.each(sample(all, 3))('%s', async (_, poison) => {
     const { marker, client, played } = await poisoned(
       (asked) => atOnce(poison, asked),
       (marker) => uploadOf(marker).first,
@@ -59,7 +60,7 @@ describe('before the request has been sent to its end,', () => {
 describe('to a client that leaves as it comes,', () => {
   const { poisoned, others } = stage()
 
-  test.each(all)('%s', async (_, poison) => {
+  testAndDrill.each(sample(all, 0))('%s', async (_, poison) => {
     const { played } = await poisoned((asked, client) => {
       client.leave()
       return atOnce(poison, asked)
@@ -73,7 +74,7 @@ describe('to a client that leaves as it comes,', () => {
 describe('to a client that leaves in the middle of it,', () => {
   const { poisoned, others } = stage()
 
-  test.each(all)('%s', async (_, poison) => {
+  testAndDrill.each(sample(all, 1))('%s', async (_, poison) => {
     const { played } = await poisoned(async ({ marker, socket, write }, client) => {
       const bytes = filled(poison, marker)
       write(bytes.slice(0, bytes.length / 2))
@@ -91,7 +92,7 @@ describe('to a client that leaves in the middle of it,', () => {
 describe('while nothing is asked,', () => {
   const { poisoned, others } = stage()
 
-  test.each(named(seconds))('%s', async (_, poison) => {
+  testAndDrill.each(sample(named(seconds)))('%s', async (_, poison) => {
     const { play, later } = inTwo(poison)
     const { marker, client, played } = await poisoned(play)
     const fault = faultOf(poison, marker, await client.given())
@@ -114,7 +115,7 @@ describe('in the moment in which the next request goes out,', () => {
     ),
   )
 
-  test.each(cases)('%s: %s', async (_, __, poison, request, before) => {
+  testAndDrill.each(sample(cases))('%s: %s', async (_, __, poison, request, before) => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     const { play, later } = inTwo(poison)
@@ -163,12 +164,12 @@ describe.each([
   const overTls = how !== 'in one packet'
   const staged = stage(tls)
 
-  test.skipIf(overTls && tls === null).each(named(seconds))('%s', async (_, poison) => {
+  testAndDrill.skipIf(overTls && tls === null).each(sample(named(seconds)))('%s', async (_, poison) => {
     expect(await whileOthersWait(staged, poison, overTls)).toEqual([null, null, null, ...none])
   })
 
   // Much that is written in one turn of the event loop is written before its end: the next request perhaps.
-  test.skipIf(overTls && tls === null).each([28, 29, 30, 31])(
+  testAndDrill.skipIf(overTls && tls === null).each(part([28, 29, 30, 31]))(
     'and with %i other writes in the same turn, a second response',
     async (writes) => {
       const busy = (): void => {

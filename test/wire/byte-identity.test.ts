@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
 import { gatewayForAll, openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { describeTests, part, test, testAndDrill } from '../helpers/speed.ts'
 import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 import { call, chunked, fieldValues, pseudoRandomBytes, sha256, type WireRequest } from '../helpers/wire.ts'
 
@@ -41,7 +42,7 @@ describe('the body of a request', () => {
     return { status: response.status, arrived }
   }
 
-  describe.each(nine)('%s', (id, method, target) => {
+  describeTests.each(nine)('%s', (id, method, target) => {
     test.each(sizes)('of %s arrives byte-identical, by length and chunked, whatever its type', async (_, size) => {
       const forms = contentTypes.flatMap((type) =>
         [undefined, 10_000].map((chunkBytes) => ({ type, chunkBytes, mark: `${id}-${size}-${type}-${chunkBytes}` })),
@@ -74,12 +75,14 @@ describe('the body of a request', () => {
     })
   })
 
-  test.each([
-    ['POST', '/inventory/sync', undefined],
-    ['POST', '/valuation/score', 1_000_000],
-    ['GET', '/market/insights', undefined],
-    ['GET', '/leads/pipeline', 65_536],
-  ])('%s %s of 64 MiB arrives byte-identical, in chunks of %s', async (method, target, chunkBytes) => {
+  testAndDrill.each(
+    part([
+      ['POST', '/inventory/sync', undefined],
+      ['POST', '/valuation/score', 1_000_000],
+      ['GET', '/market/insights', undefined],
+      ['GET', '/leads/pipeline', 65_536],
+    ]),
+  )('%s %s of 64 MiB arrives byte-identical, in chunks of %s', async (method, target, chunkBytes) => {
     const body = bodyOf(64 * MiB)
 
     const { status, arrived } = await forward('large', {
@@ -148,7 +151,7 @@ describe('the body of a response', () => {
   const framings = ['length', 'chunked', 'close'] as const
   const versions = ['1.1', '1.0'] as const
 
-  describe.each(nine)('%s', (_id, method, path) => {
+  describeTests.each(nine)('%s', (_id, method, path) => {
     test.each(sizes)('of %s arrives byte-identical, by length, chunked and to the end', async (_, size) => {
       const forms = framings.flatMap((framing) => versions.map((version) => ({ framing, version })))
 
@@ -167,7 +170,7 @@ describe('the body of a response', () => {
     })
   })
 
-  test.each(framings.flatMap((framing) => versions.map((version) => [framing, version] as const)))(
+  testAndDrill.each(part(framings.flatMap((framing) => versions.map((version) => [framing, version] as const))))(
     'of 64 MiB arrives byte-identical (%s, to an HTTP/%s client)',
     async (framing, version) => {
       const response = await call(booted.port, { target: `/market/insights?${64 * MiB}.${framing}`, version })
@@ -178,7 +181,7 @@ describe('the body of a response', () => {
   )
 })
 
-describe('a response without a body', () => {
+describeTests('a response without a body', () => {
   const answered = async (bytes: string, request: WireRequest = {}) => {
     const upstream = await openRawUpstream((socket) =>
       onRequest(socket, () => void socket.write(Buffer.from(bytes, 'latin1'))),
@@ -258,7 +261,7 @@ describe('a response without a body', () => {
   })
 })
 
-describe('interim responses', () => {
+describeTests('interim responses', () => {
   const interim =
     'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLINK: </b>\r\n\r\n'
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

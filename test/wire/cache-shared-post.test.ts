@@ -1,8 +1,9 @@
 /** What the response to a POST promises of a Redis in which several gateways store. */
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished } from 'vitest'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
 import { slowLink } from '../helpers/slow-link.ts'
+import { part, test, testAndDrill } from '../helpers/speed.ts'
 import { openSharedStage, postAndAskElsewhere } from './cache-shared-post.ts'
 
 const program = await needProgram('redis-server')
@@ -18,10 +19,12 @@ describe.skipIf(program.missing)('with a Redis that gateways share', () => {
     }
   })
 
-  test.each([
-    ['', {}, 20],
-    [', whichever of several workers had the POST', { workers: 2 }, 10],
-  ])('after the response to a POST, another gateway does not find what it named%s', async (_, more, repetitions) => {
+  testAndDrill.each(
+    part([
+      ['', {}, 20],
+      [', whichever of several workers had the POST', { workers: 2 }, 10],
+    ]),
+  )('after the response to a POST, another gateway does not find what it named%s', async (_, more, repetitions) => {
     // Redis hears of the POST long after the upstream's response has come.
     const link = await slowLink({ to: redis.port, delayMs: 10 })
     onTestFinished(() => link.close())

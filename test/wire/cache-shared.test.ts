@@ -3,13 +3,14 @@ import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished } from 'vitest'
 import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import type { LogLine, Settings } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
 import { receivedValues } from '../helpers/round-trip.ts'
+import { describeTests, drill, test } from '../helpers/speed.ts'
 import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 const program = await needProgram('redis-server')
@@ -162,7 +163,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(await get(other, '/market/insights')).toMatchObject({ status: 200, body: 'answer 1\0\xff\xfe\r\n' })
   })
 
-  describe('of an upstream that answers 503 with a lifetime,', () => {
+  describeTests('of an upstream that answers 503 with a lifetime,', () => {
     const operations = { 'market.insights': { cache: { staleIfError: '10m' } } }
     const good = { status: 200, body: 'answer 1\0\xff\xfe\r\n' }
 
@@ -411,7 +412,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(status.cache).toMatchObject({ redis: { state: 'shared', found: 0, refused: 2 } })
   })
 
-  test('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {
+  drill('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {
     const live = await bootLiveGateway(settings({ workers: 2 }))
     const readCacheStatus = async () => (await fetchAdmin(`${live.admin}/status`)).body.cache
     await expect.poll(readCacheStatus).toMatchObject({ redis: { state: 'shared', where: null } })

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
 import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
+import { describeTests, part, test, testAndDrill } from '../helpers/speed.ts'
 import { httpUpstream, openHttpUpstream, rawUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 let upstream: TestUpstream
@@ -454,7 +455,7 @@ several([400], '9112 §11.2', 'a request in the body of another coding', post('T
 
 const sentinel = `GET /leads/pipeline?sentinel HTTP/1.1\r\n${host}\r\n`
 
-describe(`of ${rows.length} ways to frame a request`, () => {
+describeTests(`of ${rows.length} ways to frame a request`, () => {
   test('there are at least 80', () => expect(rows.length).toBeGreaterThanOrEqual(80))
 
   test.each(rows)('$rfc $name: $responses', async ({ bytes, responses, ends, forwarded, fin, apart, method }) => {
@@ -497,7 +498,7 @@ describe(`of ${rows.length} ways to frame a request`, () => {
   })
 })
 
-describe('responses', () => {
+describeTests('responses', () => {
   test('keep the order of the requests when a later one is ready first', async () => {
     let answerFirst: () => void = () => {}
     const slow = await httpUpstream(({ url }, response) => {
@@ -607,15 +608,20 @@ describe('a rejection reaches a client that reads only when it has sent everythi
     const { received } = await client.ended()
     return `${received.slice(0, 12)}, ${sent}`
   }
-  test.each([
-    ['404', post('Content-Length: 4194304\r\n', '', 'HTTP/1.1', '/x')],
-    ['405', post('Transfer-Encoding: chunked\r\n', '400000\r\n', 'HTTP/1.1', '/market/insights')],
-    ['413', sized('99999999', '')],
-    ['431', 'GET / HTTP/1.1\r\nA: '],
-    ['414', 'GET /'],
-    ['400', 'NONSENSE '],
-    ['405', `CONNECT a:80 HTTP/1.1\r\n${host}\r\n`],
-  ])('%s, 20 of 20', async (status, head) => {
+  testAndDrill.each(
+    part(
+      [
+        ['404', post('Content-Length: 4194304\r\n', '', 'HTTP/1.1', '/x')],
+        ['405', post('Transfer-Encoding: chunked\r\n', '400000\r\n', 'HTTP/1.1', '/market/insights')],
+        ['413', sized('99999999', '')],
+        ['431', 'GET / HTTP/1.1\r\nA: '],
+        ['414', 'GET /'],
+        ['400', 'NONSENSE '],
+        ['405', `CONNECT a:80 HTTP/1.1\r\n${host}\r\n`],
+      ],
+      2,
+    ),
+  )('%s, 20 of 20', async (status, head) => {
     const responses: string[] = []
     for (let i = 0; i < 20; i++) responses.push(await readResponse(head))
 
@@ -623,7 +629,7 @@ describe('a rejection reaches a client that reads only when it has sent everythi
   })
 })
 
-describe('a client that is too slow', () => {
+describeTests('a client that is too slow', () => {
   test('with its head gets 408', async () => {
     const gateway = await bootGateway({ upstream: upstream.url, listen: { timeouts: { headers: '200ms' } } })
     const client = await rawClient(gateway.port)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import {
   block,
   bootHttp2,
@@ -16,6 +16,7 @@ import {
   readStreamResponse,
   requestHttp2,
 } from '../helpers/http2.ts'
+import { describeTests, drill, test } from '../helpers/speed.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually, fieldValues } from '../helpers/wire.ts'
 
@@ -205,24 +206,27 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(last).toBeDefined()
   })
 
-  test('a response that comes before the body is whole is forwarded, and the stream ends without an error', async () => {
-    const upstream = await rawUpstream((socket) =>
-      onRequest(socket, () => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')),
-    )
-    const { port, line } = await bootHttp2({ upstream: upstream.url })
-    const client = await frameClient(port)
+  drill(
+    'a response that comes before the body is whole is forwarded, and the stream ends without an error',
+    async () => {
+      const upstream = await rawUpstream((socket) =>
+        onRequest(socket, () => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')),
+      )
+      const { port, line } = await bootHttp2({ upstream: upstream.url })
+      const client = await frameClient(port)
 
-    await client.send(head(1, get('/valuation/score', 'POST'), false), frame(0, 0, 1, Buffer.from('abc')))
-    const reset = await client.frame(({ type }) => type === 3)
+      await client.send(head(1, get('/valuation/score', 'POST'), false), frame(0, 0, 1, Buffer.from('abc')))
+      const reset = await client.frame(({ type }) => type === 3)
 
-    expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_NO_ERROR)
-    const data = client.frames.filter(({ type }) => type === 0)
-    expect(Buffer.concat(data.map(({ payload }) => payload)).toString()).toBe('no')
-    expect(data.at(-1)?.flags).toBe(1)
-    const entry = await line(({ msg }) => msg === 'exchange')
-    expect(entry).toMatchObject({ status: 403 })
-    expect(entry).not.toHaveProperty('failure')
-  })
+      expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_NO_ERROR)
+      const data = client.frames.filter(({ type }) => type === 0)
+      expect(Buffer.concat(data.map(({ payload }) => payload)).toString()).toBe('no')
+      expect(data.at(-1)?.flags).toBe(1)
+      const entry = await line(({ msg }) => msg === 'exchange')
+      expect(entry).toMatchObject({ status: 403 })
+      expect(entry).not.toHaveProperty('failure')
+    },
+  )
 
   test('a body that comes too slowly is 408, and the connection goes on', async () => {
     const upstream = await httpUpstream()
@@ -425,7 +429,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 })
 
-describe.skipIf(missing !== null)('what goes upstream', () => {
+describeTests.skipIf(missing !== null)('what goes upstream', () => {
   test('has the crumbs of a cookie in one field', async () => {
     const upstream = await httpUpstream()
     const { port } = await bootHttp2({ upstream: upstream.url })

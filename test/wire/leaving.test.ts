@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
+import { describeTests, inDrills, test, testAndDrill } from '../helpers/speed.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, dial, eventually, pseudoRandomBytes, readToEnd, renderHead } from '../helpers/wire.ts'
 
@@ -14,7 +15,7 @@ const chunkedHead = renderHead({ method: 'POST', target: post, fields: ['Transfe
 const longHead = renderHead({ method: 'POST', target: post, fields: ['Content-Length', '10000000'] })
 const shortPost = `${renderHead({ method: 'POST', target: post, fields: ['Content-Length', '3'] })}abc`
 
-describe('a client that leaves cancels the call', () => {
+describeTests('a client that leaves cancels the call', () => {
   // One that has closed is known from one that waits by the second byte of its response, 125 ms after the first.
   const within = { resetAndDestroy: 50, destroy: 125 + 50 }
 
@@ -128,7 +129,7 @@ describe('a client that leaves cancels the call', () => {
   })
 })
 
-describe('an upstream that dies within the body resets the connection of the client', () => {
+describeTests('an upstream that dies within the body resets the connection of the client', () => {
   const part = 'x'.repeat(1000)
   const byLength = `HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n${part}`
   const inChunks = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n${part}\r\n`
@@ -193,7 +194,7 @@ describe('an upstream that dies within the body resets the connection of the cli
 })
 
 describe('with a pool of eight', () => {
-  const rounds = 1000
+  const rounds = inDrills ? 1000 : 200
   const atOnce = 50
 
   const pooled = (origin: string): Settings => ({
@@ -201,8 +202,8 @@ describe('with a pool of eight', () => {
     defaults: { maxConnections: 8 },
   })
 
-  /** Runs `each` a thousand times, fifty at once. */
-  const thousandTimes = async (each: (n: number) => Promise<void>): Promise<void> => {
+  /** Runs `each` so many times, fifty at once. */
+  const manyTimes = async (each: (n: number) => Promise<void>): Promise<void> => {
     let next = 0
     const worker = async (): Promise<void> => {
       while (next < rounds) await each(next++)
@@ -243,14 +244,14 @@ describe('with a pool of eight', () => {
     expect(took).toBeLessThan(8000) // below every timeout of the gateway's: nothing was waited for
   }
 
-  test('a thousand clients that leave during a response leave nothing behind', async () => {
+  testAndDrill('many clients that leave during a response leave nothing behind', async () => {
     const upstream = await upstreamFor((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
       socket.write(Buffer.alloc(300_000))
     })
     const booted = await bootGateway(pooled(upstream.url))
 
-    await thousandTimes(async (n) => {
+    await manyTimes(async (n) => {
       const client = await dial(booted.port)
       if (n % 3 === 0) client.pause() // it takes nothing, so that the gateway waits for its drain
       client.write(renderHead({ target: '/market/insights?slow' }))
@@ -265,12 +266,12 @@ describe('with a pool of eight', () => {
     await eventually(() => upstream.connections() <= 16)
   })
 
-  test('a thousand clients that leave during an upload leave nothing behind', async () => {
+  testAndDrill('many clients that leave during an upload leave nothing behind', async () => {
     const upstream = await upstreamFor(() => {})
     const booted = await bootGateway(pooled(upstream.url))
     const body = pseudoRandomBytes(70_000)
 
-    await thousandTimes(async (n) => {
+    await manyTimes(async (n) => {
       const client = await dial(booted.port)
       const target = `${post}?slow`
       if (n % 2 === 0) {
@@ -289,7 +290,7 @@ describe('with a pool of eight', () => {
     await eventually(() => upstream.connections() <= 16)
   })
 
-  test('a thousand clients that leave before their turn leave nothing behind', async () => {
+  testAndDrill('many clients that leave before their turn leave nothing behind', async () => {
     const held: Socket[] = []
     const upstream = await upstreamFor((socket) => held.push(socket))
     const booted = await bootGateway(pooled(upstream.url))
@@ -302,7 +303,7 @@ describe('with a pool of eight', () => {
     )
     await eventually(() => held.length === 8)
 
-    await thousandTimes(async () => {
+    await manyTimes(async () => {
       const client = await dial(booted.port)
       client.write(renderHead({ target: '/market/insights?slow' }))
       client.destroy()

@@ -5,22 +5,25 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { type Behaviour, spanReceiver } from '../helpers/span-receiver.ts'
+import { part, test, testAndDrill } from '../helpers/speed.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 import { startWorkerGateway } from '../workers/worker-gateway.ts'
 
 describe('a gateway whose receiver', () => {
-  test.each<[string, Behaviour | 'gone']>([
-    ['hangs', 'hang'],
-    ['drips', 'drip'],
-    ['is not there', 'gone'],
-  ])('%s serves its clients, and ends at SIGTERM', async (_, how) => {
+  testAndDrill.each<[string, Behaviour | 'gone']>(
+    part([
+      ['hangs', 'hang'],
+      ['drips', 'drip'],
+      ['is not there', 'gone'],
+    ]),
+  )('%s serves its clients, and ends at SIGTERM', async (_, how) => {
     const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
     if (how !== 'gone') receiver.behave(how)
     const otlp = how === 'gone' ? `http://127.0.0.1:${await freePort()}/v1/traces` : receiver.url

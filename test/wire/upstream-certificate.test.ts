@@ -1,10 +1,11 @@
 /** The end of an upstream's certificate, as an operator learns of it: by traffic, by probes, and by trying an edit. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { runCommand } from '../cli/scripted-admin.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
+import { drill, test } from '../helpers/speed.ts'
 
 interface CertificateReport {
   readonly findings: readonly { readonly cause: string }[]
@@ -60,7 +61,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     expect(await findingsIn(live)).toEqual([])
   })
 
-  test('is reported whichever of several workers has seen it', async () => {
+  drill('is reported whichever of several workers has seen it', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({ workers: 2, upstreams: tlsTo(upstream.port) })
 
@@ -78,21 +79,25 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     await expect.poll(() => certificateIn(live)).toMatchObject(ending)
   })
 
-  test('is reported of a candidate, as a warning and by its side, and no more once a probe has seen it renewed', async () => {
-    const upstream = await httpsUpstream(made.ending)
-    const { market: candidate } = tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } })
-    const live = await bootLiveGateway({ upstreams: { market: { endpoints: ['sandbox'], candidate } } })
-    const metric = /^lender_gateway_endpoint_certificate_not_after_timestamp_seconds\{group="market",side="candidate"/m
+  drill(
+    'is reported of a candidate, as a warning and by its side, and no more once a probe has seen it renewed',
+    async () => {
+      const upstream = await httpsUpstream(made.ending)
+      const { market: candidate } = tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } })
+      const live = await bootLiveGateway({ upstreams: { market: { endpoints: ['sandbox'], candidate } } })
+      const metric =
+        /^lender_gateway_endpoint_certificate_not_after_timestamp_seconds\{group="market",side="candidate"/m
 
-    await expect
-      .poll(() => findingsIn(live))
-      .toEqual([expect.stringMatching(/^the certificate of https:\S+ expires at 2/)])
-    expect(await (await fetch(`${live.admin}/metrics`)).text()).toMatch(metric)
+      await expect
+        .poll(() => findingsIn(live))
+        .toEqual([expect.stringMatching(/^the certificate of https:\S+ expires at 2/)])
+      expect(await (await fetch(`${live.admin}/metrics`)).text()).toMatch(metric)
 
-    upstream.renew(made.renewed)
+      upstream.renew(made.renewed)
 
-    await expect.poll(() => findingsIn(live), { timeout: 5000 }).toEqual([])
-  })
+      await expect.poll(() => findingsIn(live), { timeout: 5000 }).toEqual([])
+    },
+  )
 
   test('is reported when an edit adds it, before anything is sent there, and still after a reload that leaves it', async () => {
     const upstream = await httpsUpstream(made.ending)

@@ -1,9 +1,10 @@
 /** The contract is learnt by several processes, drawn up as one draft, and used as the file. */
 import { request as httpRequest } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { contractFile } from '../helpers/contract.ts'
 import { secretEncodings } from '../helpers/secret-leaks.ts'
+import { drill, test } from '../helpers/speed.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { plantSecret } from '../observe/contract/planted-secret.ts'
 import { startWorkerGateway, type WorkerGateway } from './worker-gateway.ts'
@@ -97,7 +98,7 @@ test('what two workers learn is one draft, to which the same traffic is then hel
   expect(await send(gateway.port, valuation(1))).toBe(502)
 })
 
-test('a secret in fifty places of the traffic gets out nowhere', { timeout: 120_000 }, async () => {
+drill('a secret in fifty places of the traffic gets out nowhere', { timeout: 120_000 }, async () => {
   const secret = 'sk_live_9fK2mQ7xR4tV8bN1'
   const upstream = await httpUpstream(({ body }, response) => {
     response.writeHead(200, json).end(body)
@@ -132,37 +133,41 @@ test('a secret in fifty places of the traffic gets out nowhere', { timeout: 120_
   expect(looks.filter((look) => texts.some((text) => text.includes(look)))).toEqual([])
 })
 
-test('what a worker that is killed had learnt stays, and its successor learns as well', {
-  timeout: 120_000,
-}, async () => {
-  const gateway = await start({}, [fileURLToPath(new URL('pool/short-timeouts.ts', import.meta.url))])
-  expect(await gateway.ask('POST', '/contract/learn', '{"for":"1h"}')).toMatchObject({ status: 200 })
-  const replaceFirst = async (restarts: number): Promise<void> => {
-    const [first] = (await gateway.status()).workers
-    process.kill(Number(first?.pid), 'SIGKILL')
+drill(
+  'what a worker that is killed had learnt stays, and its successor learns as well',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const gateway = await start({}, [fileURLToPath(new URL('pool/short-timeouts.ts', import.meta.url))])
+    expect(await gateway.ask('POST', '/contract/learn', '{"for":"1h"}')).toMatchObject({ status: 200 })
+    const replaceFirst = async (restarts: number): Promise<void> => {
+      const [first] = (await gateway.status()).workers
+      process.kill(Number(first?.pid), 'SIGKILL')
+      await vi.waitFor(
+        async () => expect((await gateway.status()).workers[0]).toMatchObject({ state: 'serving', restarts }),
+        { timeout: 30_000 },
+      )
+    }
+    const seen = (nth: number) => ({ '/valuation/score': `${nth} of ${nth}`, '/market/insights': `${nth} of ${nth}` })
+
+    for (const each of traffic) await send(gateway.port, each)
+    await draftOf(gateway, seen(40))
+    // The primary asks ten times a second. A draft that comes after its question comes after the reply to it.
+    const learntBy = Date.now()
     await vi.waitFor(
-      async () => expect((await gateway.status()).workers[0]).toMatchObject({ state: 'serving', restarts }),
+      async () => {
+        await getDraft(gateway)
+        expect(Date.now() - learntBy).toBeGreaterThan(1000)
+      },
       { timeout: 30_000 },
     )
-  }
-  const seen = (nth: number) => ({ '/valuation/score': `${nth} of ${nth}`, '/market/insights': `${nth} of ${nth}` })
+    await replaceFirst(1)
+    for (const each of traffic) await send(gateway.port, each)
 
-  for (const each of traffic) await send(gateway.port, each)
-  await draftOf(gateway, seen(40))
-  // The primary asks ten times a second. A draft that comes after its question comes after the reply to it.
-  const learntBy = Date.now()
-  await vi.waitFor(
-    async () => {
-      await getDraft(gateway)
-      expect(Date.now() - learntBy).toBeGreaterThan(1000)
-    },
-    { timeout: 30_000 },
-  )
-  await replaceFirst(1)
-  for (const each of traffic) await send(gateway.port, each)
-
-  await draftOf(gateway, seen(80))
-  expect(await gateway.ask('POST', '/contract/learn', '{"for":"1h"}')).toMatchObject({ status: 200 })
-  await replaceFirst(2)
-  expect(await getDraft(gateway)).toMatchObject({ code: 'nothing-learnt' })
-})
+    await draftOf(gateway, seen(80))
+    expect(await gateway.ask('POST', '/contract/learn', '{"for":"1h"}')).toMatchObject({ status: 200 })
+    await replaceFirst(2)
+    expect(await getDraft(gateway)).toMatchObject({ code: 'nothing-learnt' })
+  },
+)

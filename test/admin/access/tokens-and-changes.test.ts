@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { runCommand } from '../../cli/scripted-admin.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../helpers/admin-tokens.ts'
 import { logIn, visitPage } from '../../helpers/form-browser.ts'
@@ -10,6 +10,7 @@ import { configText } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { adminJwt, operatorJwt } from '../../helpers/operator-jwts.ts'
 import { serve } from '../../helpers/serve-process.ts'
+import { drill, test } from '../../helpers/speed.ts'
 
 const [scraper, reader, anna] = adminTokens
 const withoutAnna = [scraper, reader]
@@ -48,7 +49,7 @@ test('a rollback brings back no token that was removed, nor the listener without
   expect((await fetchAdmin(`${live.admin}/whoami`, 'GET', { headers: bearerOf('operate') })).body.name).toBe('anna')
 })
 
-test('with two workers and from the command line, a token does what its scope says until it is removed', async () => {
+drill('with two workers and from the command line, a token does what its scope says until it is removed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tokens-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')

@@ -4,10 +4,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, 
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { describeTests, drill, test } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 import { unzip } from './unzip.ts'
@@ -78,7 +79,7 @@ describe('bundle', () => {
       ])
   })
 
-  test('has the time in its default name, and JSON lists its parts', async () => {
+  drill('has the time in its default name, and JSON lists its parts', async () => {
     const live = await bootLiveGateway()
     const cwd = folder()
     const child = spawn(
@@ -223,7 +224,7 @@ describe('a missing part does not affect the others', () => {
     expect(err).toContain('is that the admin listener, and not the public one?')
   })
 
-  test('a part that an older gateway does not have is not missing', async () => {
+  drill('a part that an older gateway does not have is not missing', async () => {
     const admin = await scriptedAdmin(jsonResponse({ code: 'not-found', detail: 'one of /live is expected' }, 404))
     const output = join(folder(), 'a.zip')
 
@@ -234,7 +235,7 @@ describe('a missing part does not affect the others', () => {
   })
 })
 
-describe('it is safe to send', () => {
+describeTests('it is safe to send', () => {
   const findings = [{ cause: 'there is no credential: 3 requests refused with 401, of 198.51.100.77' }]
   const response = {
     findings,

@@ -1,11 +1,12 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { reportConfig } from '../../../src/config/diff/report.ts'
 import { formatProblems } from '../../../src/config/problem.ts'
 import { findProblems, validConfig } from '../../config/helper.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { serve } from '../../helpers/serve-process.ts'
+import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../status-fixtures.ts'
 
@@ -70,7 +71,7 @@ market
     expect(out).not.toContain('hunter')
   })
 
-  test('prints JSON for programs', async () => {
+  drill('prints JSON for programs', async () => {
     const next = validConfig(text('http://b'))
     const file = configFileWith(text('http://b'))
 
@@ -119,18 +120,20 @@ market
     })
   })
 
-  test('names another version of the gateway, whose report cannot be compared', async () => {
+  drill('names another version of the gateway, whose report cannot be compared', async () => {
     const { code, out } = await diff({ ...runs, hash: '000000000000' }, configFileWith(text('http://a')))
 
     expect(code).toBe(1)
     expect(out).toMatch(/\n\nnothing that can be shown: the gateway is of another version\n$/)
   })
 
-  test.each([
-    ['a list for the configuration', { ...runs, config: [] }, 'a map is expected at config'],
-    ['digests that are none', { ...runs, digests: { listen: 1 } }, 'text is expected at digests.listen'],
-    ['no hash', {}, 'text is expected at hash'],
-  ])('exits with 2 when the response is not a gateway’s: %s', async (_what, body, message) => {
+  testAndDrill.each(
+    part([
+      ['a list for the configuration', { ...runs, config: [] }, 'a map is expected at config'],
+      ['digests that are none', { ...runs, digests: { listen: 1 } }, 'text is expected at digests.listen'],
+      ['no hash', {}, 'text is expected at hash'],
+    ]),
+  )('exits with 2 when the response is not a gateway’s: %s', async (_what, body, message) => {
     expect(await diff(body, configFileWith(text('http://a')))).toMatchObject({
       code: 2,
       out: '',
@@ -148,7 +151,7 @@ describe('the gateway that is asked', () => {
     expect(admin.received).toMatchObject([{ headers: { authorization: `Bearer ${token}` } }])
   })
 
-  test('or the one that --config names, even when that is the default file', async () => {
+  drill('or the one that --config names, even when that is the default file', async () => {
     const admin = await scriptedAdmin(jsonResponse(runs))
     const config = configFileWith(configText({ admin: { port: admin.port } }))
 
@@ -193,13 +196,13 @@ describe('diff --live', () => {
     )
   })
 
-  test('and of groups that do not differ, nothing', async () => {
+  drill('and of groups that do not differ, nothing', async () => {
     const { out } = await diff({ ...runs, ...standing }, configFileWith(text('http://a')), '--live')
 
     expect(out).toBe(`no difference: FILE says what runs (hash ${runs.hash})\n`)
   })
 
-  test('JSON has it by group', async () => {
+  drill('JSON has it by group', async () => {
     const { out } = await diff({ ...runs, ...standing }, configFileWith(text('http://b')), '--live', '--format', 'json')
 
     expect(JSON.parse(out)).toMatchObject({ same: false, live: { market: { endpoints: [{ inFlight: 3 }] } } })

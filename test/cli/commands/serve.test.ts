@@ -1,12 +1,13 @@
 import { rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { folderWith } from '../../config/helper.ts'
 import { configText, type Settings } from '../../helpers/gateway.ts'
 import { parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
+import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
 const configFile = (settings: Settings): string => {
@@ -57,26 +58,29 @@ test('start-up prints the nine with their upstreams, and how to reroute one', as
   expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
 })
 
-test.each(['listen', 'admin'] as const)('a port of %s in use is one clear line and exit code 1', async (key) => {
-  const blocker = createServer()
-  const port = await new Promise<number>((resolve) => {
-    blocker.listen(0, '127.0.0.1', () => {
-      const address = blocker.address()
-      resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
+testAndDrill.each(part(['listen', 'admin'] as const))(
+  'a port of %s in use is one clear line and exit code 1',
+  async (key) => {
+    const blocker = createServer()
+    const port = await new Promise<number>((resolve) => {
+      blocker.listen(0, '127.0.0.1', () => {
+        const address = blocker.address()
+        resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
+      })
     })
-  })
-  onTestFinished(() => void blocker.close())
+    onTestFinished(() => void blocker.close())
 
-  const served = serve(configFile({ [key]: { port } }))
+    const served = serve(configFile({ [key]: { port } }))
 
-  expect(await served.ended).toEqual({ code: 1, signal: null })
-  expect(served.errors()).toBe(
-    `lender-gateway: cannot listen on 127.0.0.1:${port}: another process does; stop it, or change ${key}.port\n`,
-  )
-  expect(served.lines).toEqual([])
-})
+    expect(await served.ended).toEqual({ code: 1, signal: null })
+    expect(served.errors()).toBe(
+      `lender-gateway: cannot listen on 127.0.0.1:${port}: another process does; stop it, or change ${key}.port\n`,
+    )
+    expect(served.lines).toEqual([])
+  },
+)
 
-test('an address that this machine does not have is one clear line and exit code 1', async () => {
+drill('an address that this machine does not have is one clear line and exit code 1', async () => {
   // RFC 5737: for documentation, so no machine has it.
   const served = serve(configFile({ upstream: 'http://upstream', listen: { host: '192.0.2.1' } }))
 
@@ -96,7 +100,7 @@ test('the sandbox behind an address that is not loopback stops start-up', async 
   expect(served.lines).toEqual([])
 })
 
-test('unless allowSandbox permits it', async () => {
+drill('unless allowSandbox permits it', async () => {
   const served = serve(configFile({ listen: { host: '0.0.0.0' }, allowSandbox: true }))
 
   const response = await fetch(`http://127.0.0.1:${await waitForListening(served)}/market/insights`)
@@ -109,7 +113,7 @@ test('unless allowSandbox permits it', async () => {
   )
 })
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
+testAndDrill.each(part(['SIGTERM', 'SIGINT'] as const))(
   '%s finishes the running exchange, accepts no other, and ends with 0',
   async (signal) => {
     const upstream = await heldUpstream()
@@ -151,10 +155,12 @@ test('an idle connection does not keep the process from ending', async () => {
 })
 
 // Node gives up the connection at CONNECT: its own list no longer has it.
-test.each([
-  ['', ''],
-  [' with CONNECT behind it', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
-])('an exchange%s that outlasts shutdown.deadline is cut', async (_, behind) => {
+testAndDrill.each(
+  part([
+    ['', ''],
+    [' with CONNECT behind it', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
+  ]),
+)('an exchange%s that outlasts shutdown.deadline is cut', async (_, behind) => {
   const upstream = await heldUpstream()
   const served = serve(configFile({ upstream: upstream.url, shutdown: { wait: '0ms', deadline: '250ms' } }))
   const client = await rawClient(await waitForListening(served))
@@ -167,7 +173,7 @@ test.each([
   expect((await client.ended()).received).toBe('')
 })
 
-test('another signal ends the process at once, with 1', async () => {
+drill('another signal ends the process at once, with 1', async () => {
   const upstream = await heldUpstream()
   const served = serve(configFile({ upstream: upstream.url }))
   const client = await rawClient(await waitForListening(served))

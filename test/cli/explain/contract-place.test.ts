@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { configText, type Settings } from '../../helpers/gateway.ts'
+import { drill, test } from '../../helpers/speed.ts'
 import { runCommand } from '../scripted-admin.ts'
 
 const contract = `openapi: 3.1.0
@@ -67,7 +68,7 @@ test('an operation that the contract does not name is off, whatever its mode', a
   expect(json.map(({ on }) => on)).toEqual([false, false])
 })
 
-test('responses that the contract leaves out are off, and so is what the mode says is off', async () => {
+drill('responses that the contract leaves out are off, and so is what the mode says is off', async () => {
   const { text } = await explain(
     { ...held, operations: { 'market.insights': { contract: { request: 'off' } } } },
     'GET',
@@ -90,7 +91,7 @@ test('without a contract the layers are off, and no place is shown', async () =>
   expect(json.some((layer) => 'contract' in layer)).toBe(false)
 })
 
-test('where the contract is learnt only, no line of the file is said to switch a mode off', async () => {
+drill('where the contract is learnt only, no line of the file is said to switch a mode off', async () => {
   const { text } = await explain({ contract: { learn: true, request: 'enforce' } }, 'GET', '/market/insights')
 
   expect(text[0]).toBe('request-contract  contract.request: off  built-in')

@@ -2,12 +2,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { configText } from '../../helpers/gateway.ts'
 import { openNotifySocket } from '../../helpers/notify-socket.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
+import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
 
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 
@@ -34,7 +35,7 @@ const startService = async (settings: object = {}, watchdogMs = 0) => {
 }
 
 describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=notify', () => {
-  test.each([1, 2])('is ready when it listens, and stops in words: workers %i', async (workers) => {
+  testAndDrill.each(part([1, 2]))('is ready when it listens, and stops in words: workers %i', async (workers) => {
     const { gateway, port, named, messages } = await startService({ workers })
 
     await expect.poll(() => named('READY')).toHaveLength(1)
@@ -49,7 +50,7 @@ describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=noti
     expect(gateway.errors()).toBe('')
   })
 
-  test('says before a reload that it begins, and after it what came of it', async () => {
+  drill('says before a reload that it begins, and after it what came of it', async () => {
     const { gateway, file, write, named, messages } = await startService({ reload: { watch: false } })
     await expect.poll(() => named('READY')).toHaveLength(1)
 

@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { crashOnSignal } from '../../helpers/secret-leaks.ts'
+import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 import { endpointStatusWith, healthyStatus, toOverview, upstreamStatusWith } from '../status-fixtures.ts'
 import { restoreSequence, runInTerminal } from './pseudo-terminal.ts'
@@ -47,19 +48,21 @@ describe('top where there is no terminal', () => {
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
   })
 
-  test.each([
-    ['no overview', {}, 'status'],
-    [
-      'rates that are none',
-      { status: healthyStatus, operations: [{ id: 'a', state: 'serve', pace: 7 }] },
-      'operations[0].pace',
-    ],
-    [
-      'a chart of words',
-      { status: healthyStatus, operations: [{ id: 'a', state: 'b', history: { stepSeconds: 5, perSecond: ['x'] } }] },
-      'perSecond[0]',
-    ],
-  ])('a listener that sends %s is no gateway of this version', async (_, body, where) => {
+  testAndDrill.each(
+    part([
+      ['no overview', {}, 'status'],
+      [
+        'rates that are none',
+        { status: healthyStatus, operations: [{ id: 'a', state: 'serve', pace: 7 }] },
+        'operations[0].pace',
+      ],
+      [
+        'a chart of words',
+        { status: healthyStatus, operations: [{ id: 'a', state: 'b', history: { stepSeconds: 5, perSecond: ['x'] } }] },
+        'perSecond[0]',
+      ],
+    ]),
+  )('a listener that sends %s is no gateway of this version', async (_, body, where) => {
     const admin = await scriptedAdmin(jsonResponse(body))
 
     const { code, err } = await runCommand(['top', '--admin', admin.url])
@@ -92,13 +95,15 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(terminal.text().split(restoreSequence)[0]).not.toMatch(/\u001b\[\d*m/u) // NO_COLOR
   })
 
-  test.each([
-    ['Ctrl-C', '\u0003', null],
-    ['Ctrl-D', '\u0004', null],
-    ['SIGTERM', null, 'SIGTERM'],
-    ['SIGINT', null, 'SIGINT'],
-    ['SIGHUP', null, 'SIGHUP'],
-  ] as const)('%s restores it as well', async (_, keys, signal) => {
+  testAndDrill.each(
+    part([
+      ['Ctrl-C', '\u0003', null],
+      ['Ctrl-D', '\u0004', null],
+      ['SIGTERM', null, 'SIGTERM'],
+      ['SIGINT', null, 'SIGINT'],
+      ['SIGHUP', null, 'SIGHUP'],
+    ] as const),
+  )('%s restores it as well', async (_, keys, signal) => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)
     await terminal.shows(drawn)
@@ -110,7 +115,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(terminal.text()).toContain(restoreSequence)
   })
 
-  test('so does an uncaught error', async () => {
+  drill('so does an uncaught error', async () => {
     const live = await bootLiveGateway()
     const crash = `--import=data:text/javascript,${encodeURIComponent(crashOnSignal('nothing'))}`
     const terminal = top(live.admin, { NODE_OPTIONS: crash })
@@ -123,7 +128,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(after).toContain('crash')
   })
 
-  test('another key does nothing', async () => {
+  drill('another key does nothing', async () => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)
     await terminal.shows(drawn)
@@ -136,7 +141,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
     expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
   })
 
-  test('the frame is STALE while no gateway responds, and no more when one does', async () => {
+  drill('the frame is STALE while no gateway responds, and no more when one does', async () => {
     const port = await freePort()
     const first = await bootLiveGateway({ admin: { port } })
     const terminal = top(first.admin)

@@ -1,11 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { changedGroups, diffReports } from '../../../src/config/diff/diff-reports.ts'
 import { renderEffectiveConfig, reportConfig } from '../../../src/config/diff/report.ts'
 import { allOperations, groups } from '../../../src/operations.ts'
 import { sampleContract } from '../../helpers/contract.ts'
+import { describeTests, runs, test, testAndDrill } from '../../helpers/speed.ts'
 import { folderWith, sandbox, validConfig, withRisk } from '../helper.ts'
 
 const diffTexts = (before: string, after: string) =>
@@ -21,7 +22,7 @@ describe('the report of a configuration', () => {
     expect(renderEffectiveConfig(validConfig(sandbox))).toMatchObject({ listen: { http2: false } })
   })
 
-  test('is a configuration with the same report', () => {
+  testAndDrill('is a configuration with the same report', () => {
     const rows = fc.record({
       basePath: fc.constantFrom('', '/v1', '/lender/v2'),
       maxBody: fc.constantFrom('1KiB', '64MiB', 'none'),
@@ -55,6 +56,7 @@ describe('the report of a configuration', () => {
 
         expect(validConfig(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
       }),
+      { numRuns: runs(100) },
     )
   })
 
@@ -87,7 +89,7 @@ describe('the report of a configuration', () => {
   })
 })
 
-describe('a difference', () => {
+describeTests('a difference', () => {
   test('is empty where only the spelling differs', () => {
     expect(diffTexts(sandbox, `# the same\nlisten: { port: 8080 }\n${sandbox}`)).toEqual([])
   })
@@ -148,7 +150,7 @@ describe('a difference', () => {
   })
 })
 
-describe('operators', () => {
+describeTests('operators', () => {
   const hashes = ['a', 'b', 'c'].map((digit) => digit.repeat(64))
   const tokens = (...entries: readonly (readonly [name: string, hash: 0 | 1 | 2, scope: string])[]) =>
     `admin: { tokens: ${JSON.stringify(entries.map(([name, hash, scope]) => ({ name, hash: hashes[hash], scope })))} }\n${sandbox}`
@@ -188,7 +190,7 @@ describe('operators', () => {
   })
 })
 
-describe('the contract', () => {
+describeTests('the contract', () => {
   const folderOf = (title: string) =>
     folderWith({ 'contract.json': JSON.stringify({ ...sampleContract, info: { title, version: '1' } }) })
   const reportIn = (folder: string, contract: string) =>

@@ -2,13 +2,14 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { loadConfig, parseConfig } from '../../../src/config/load/load.ts'
 import { formatProblems } from '../../../src/config/problem.ts'
 import { parseYamlSource } from '../../../src/config/yaml/yaml-document.ts'
+import { describeTests, runs, test, testAndDrill } from '../../helpers/speed.ts'
 import { findProblems, folderWith, parse, sandbox, validConfig, withRisk } from '../helper.ts'
 
-describe('a file', () => {
+describeTests('a file', () => {
   test('that is missing cannot be read', () => {
     const result = loadConfig(join(folderWith({}), 'none.yaml'), {})
 
@@ -203,7 +204,7 @@ test('the same endpoint twice in a group is a warning', () => {
   expect(result).toMatchObject({ ok: true, warnings: [{ line: 9, path: 'upstreams.risk.endpoints[2]' }] })
 })
 
-describe('the environment', () => {
+describeTests('the environment', () => {
   test('fills in scalars of every kind', () => {
     const { listen, upstreams, allowSandbox, log } = validConfig(
       [
@@ -260,7 +261,7 @@ describe('the environment', () => {
   })
 })
 
-describe('a file: reference', () => {
+describeTests('a file: reference', () => {
   const text = (reference: string): string =>
     withRisk(`\n    endpoints: [http://a]\n    request: { set: { X-Api-Key: "${reference}" } }`)
   const setBy = (folder: string, reference: string): unknown =>
@@ -333,7 +334,7 @@ describe('load never throws', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), settles), { numRuns: 300 })
   })
 
-  test('whatever the text', () => {
+  testAndDrill('whatever the text', () => {
     const word = fc.constantFrom(
       ...'{}[]:,-?&*!|>\'"%@`#${}~ \n\t'.split(''),
       'upstreams',
@@ -353,11 +354,11 @@ describe('load never throws', () => {
     )
     fc.assert(
       fc.property(fc.array(word, { maxLength: 60 }), (words) => settles(Buffer.from(words.join('')))),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
-  test('whatever the tree', () => {
+  testAndDrill('whatever the tree', () => {
     const key = fc.constantFrom(
       'upstreams',
       'listen',
@@ -401,11 +402,11 @@ describe('load never throws', () => {
     }))
     fc.assert(
       fc.property(tree, (value) => settles(Buffer.from(JSON.stringify(value)))),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
   })
 
-  test('whatever is changed in a valid file', () => {
+  testAndDrill('whatever is changed in a valid file', () => {
     const good = Buffer.from(
       `listen: { port: "\${A:-1}" }\n${withRisk('\n    endpoints: [http://a, {url: http://b, weight: 3}]\n    request: { set: { X-A: b } }')}`,
     )
@@ -415,7 +416,7 @@ describe('load never throws', () => {
         bytes[at] = byte
         settles(bytes)
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
   })
 })

@@ -1,10 +1,11 @@
 /** The rules and the configuration for Prometheus that are shipped, as Prometheus itself sees them. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
 import { expiryWarningDays } from '../../../src/shared/expiry-warning.ts'
 import { needProgram } from '../../helpers/program.ts'
+import { drill, test } from '../../helpers/speed.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
 import { type Case, cases } from './cases.ts'
 import { expressions, marks, runbooks } from './dashboard.ts'
@@ -128,7 +129,7 @@ describe.skipIf(promtool.missing)('promtool', () => {
     expect(await evaluate(ill)).toMatchObject({ code: 0 })
   })
 
-  test('fires nothing at all while all is well', async () => {
+  drill('fires nothing at all while all is well', async () => {
     const calm = cases.map(({ good, fires }) => {
       const minutes = 2 * fires + 5
       const expr = `count_over_time(ALERTS{alertstate="firing"}[${minutes}m])`

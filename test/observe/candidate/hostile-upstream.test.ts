@@ -2,13 +2,14 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
+import { inDrills, testAndDrill } from '../../helpers/speed.ts'
 
 const mebibyte = 1024 ** 2
 
-test('rows, noise and memory are bounded', { timeout: 240_000 }, async () => {
+testAndDrill('rows, noise and memory are bounded', { timeout: 240_000 }, async () => {
   const child = join(import.meta.dirname, 'hostile-child.ts')
-  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', child, '6000'])
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', child, inDrills ? '6000' : '1200'])
   const { middle, end, rows, noise, others, report } = JSON.parse(stdout)
 
   expect(rows).toBe(200)

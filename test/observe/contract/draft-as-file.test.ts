@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
 import { formatYaml } from '../../../src/config/yaml/format-yaml.ts'
 import { renderDraft } from '../../../src/observe/contract/draft.ts'
 import { createLearner } from '../../../src/observe/contract/learner.ts'
 import { mergeLearned } from '../../../src/observe/contract/merge-learned.ts'
 import { allOperations } from '../../../src/operations.ts'
+import { runs, testAndDrill } from '../../helpers/speed.ts'
 import { hiddenContract } from './hidden-schema.ts'
 import { learnerOptions, learnHiddenContract } from './learn-hidden-contract.ts'
 
@@ -26,12 +27,12 @@ const problemsOf = (draft: unknown): readonly unknown[] => {
   return ['contract.yaml', 'contract.json'].flatMap((file) => loadContract(folder, file).problems)
 }
 
-test('a draft of the traffic of any interface loads', { timeout: 120_000 }, () => {
+testAndDrill('a draft of the traffic of any interface loads', { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(hiddenContract, fc.integer(), (contract, seed) => {
       expect(problemsOf(learnHiddenContract(contract, { messages: 60, seed, learners: 2 }).draft)).toEqual([])
     }),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: runs(25), endOnFailure: true },
   )
 })
 
@@ -44,7 +45,7 @@ const message = fc.record({
   status: fc.integer({ min: 200, max: 999 }),
 })
 
-test('a draft of random messages loads', { timeout: 120_000 }, () => {
+testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), fc.boolean(), (messages, enums) => {
       const learner = createLearner({ ...learnerOptions, enums })
@@ -58,6 +59,6 @@ test('a draft of random messages loads', { timeout: 120_000 }, () => {
 
       expect(problemsOf(renderDraft(mergeLearned([learner.report, learner.report])))).toEqual([])
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: runs(60), endOnFailure: true },
   )
 })

@@ -1,11 +1,12 @@
 /** Any history of gateways that share a Redis, which may be cut off, emptied or set back: what holds in the end. */
 import * as fc from 'fast-check'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
 import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
 import { Shifts } from '../../../src/runtime/shifts.ts'
 import type { ScriptArgs } from '../../../src/shared/redis/redis-script.ts'
 import { sandbox, validConfig } from '../../config/helper.ts'
+import { runs, testAndDrill } from '../../helpers/speed.ts'
 
 interface Stored {
   readonly version: string
@@ -190,7 +191,7 @@ const settle = async (gateways: readonly FakeGateway[]): Promise<void> => {
   await vi.advanceTimersByTimeAsync(5000)
 }
 
-test('in the end all gateways say the same, and Redis is asked no oftener than each second', async () => {
+testAndDrill('in the end all gateways say the same, and Redis is asked no oftener than each second', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyEvent, { maxLength: 25 }), async (events) => {
       const gateways = await startAll()
@@ -206,11 +207,11 @@ test('in the end all gateways say the same, and Redis is asked no oftener than e
       expect(redis.versions.length - written).toBeLessThanOrEqual(1)
       expect(timers).toBeLessThanOrEqual(6)
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
 })
 
-test('a takeback holds at all of them, whatever comes after it but an operator’s word', async () => {
+testAndDrill('a takeback holds at all of them, whatever comes after it but an operator’s word', async () => {
   const later = anyEvent.filter(({ name }) => !['to', 'resume', 'abort', 'empty'].includes(name))
   // What Redis loses while each gateway that knew it starts anew, or has another candidate, is lost.
   const lossy = fc.oneof(
@@ -242,7 +243,7 @@ test('a takeback holds at all of them, whatever comes after it but an operator�
         for (const effect of effects) expect(effect).toMatchObject({ isStopped: true, share: 0 })
       },
     ),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
-  expect(count).toBeGreaterThan(25)
+  expect(count).toBeGreaterThan(runs(25))
 })

@@ -1,6 +1,6 @@
 /** Shifts that are kept in a real Redis: over restarts, by several gateways, and while Redis is away. */
 import { createClient } from '@redis/client'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, vi } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
 import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
 import type { ShiftOrder } from '../../../src/runtime/shift/shift-order.ts'
@@ -8,6 +8,7 @@ import { Shifts } from '../../../src/runtime/shifts.ts'
 import { sandbox, validConfig } from '../../config/helper.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { drill, test } from '../../helpers/speed.ts'
 
 const program = await needProgram('redis-server')
 const words = { by: '10.0.0.9', reason: 'CHG-4711' }
@@ -192,7 +193,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(second.risk()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: 'it fails' })
     })
 
-    test('a candidate of which nothing is kept begins when Redis is back', async () => {
+    drill('a candidate of which nothing is kept begins when Redis is back', async () => {
       freeze()
 
       const gateway = await start(configOf(shared))
@@ -204,7 +205,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(gateway.news).toEqual(['risk taken up 0.05 null'])
     })
 
-    test('a candidate that comes back is held, though it ran here before, and then is what it was', async () => {
+    drill('a candidate that comes back is held, though it ran here before, and then is what it was', async () => {
       const [config, other] = [configOf(shared), configOf('{ endpoints: [http://c.internal], share: 9% }')]
       const [one, two] = [await start(config), await start(config)]
       one.order({ kind: 'to', share: 0.5, ttlMs: hour })
@@ -221,7 +222,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       for (const each of [one, two]) expect(each.risk()).toMatchObject({ share: 0.5, cause: 'operator' })
     })
 
-    test('a candidate that nothing was said of comes back as well', async () => {
+    drill('a candidate that nothing was said of comes back as well', async () => {
       const config = configOf(shared)
       const one = await start(config)
       await untilKept(config, { share: 0.05 })
@@ -236,7 +237,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect([held?.cause, one.risk()?.share]).toEqual(['redis', 0.05])
     })
 
-    test('an operator has the last word, also when Redis is back', async () => {
+    drill('an operator has the last word, also when Redis is back', async () => {
       const config = await takeBackAndFreeze()
       const second = await start(config)
 
@@ -250,7 +251,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       await untilKept(config, { share: 0.5, afterwards: { cause: 'guard' } })
     })
 
-    test('what two gateways are told is put together: neither ends a stop that it has not seen', async () => {
+    drill('what two gateways are told is put together: neither ends a stop that it has not seen', async () => {
       const config = configOf(stepped)
       const [a, b] = [await start(config), await start(config)]
       await untilKept(config, { share: 0.01 })
@@ -295,7 +296,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(third.risk()).toMatchObject({ share: 0.25, step: { reached: 3 }, until: null })
     })
 
-    test('and are older than what it has confirmed, as after a failover, end no stop', async () => {
+    drill('and are older than what it has confirmed, as after a failover, end no stop', async () => {
       const config = configOf(shared)
       const gateway = await start(config)
       await untilWritten('"stop":null')

@@ -2,10 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { ComparisonView, ShadowReportView } from '../../../src/admin/api/shadow-report.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { describeTests, drill, test } from '../../helpers/speed.ts'
 import {
   httpUpstream,
   onRequest,
@@ -119,7 +120,7 @@ test('one field of ten thousand is found', async () => {
   expect(placesOf(await settled(live, 1))).toEqual(['market.insights value /member-7777x 1'])
 })
 
-describe('the rules of the file', () => {
+describeTests('the rules of the file', () => {
   test('leave out what they ignore, and numbers and orders that they allow', async () => {
     const of = (at: number, rate: number, ids: readonly number[]) =>
       json({ meta: { at }, rate, items: ids.map((id) => ({ id, name: `n${id}`, at })) }, { Location: `/${at}` })
@@ -159,7 +160,7 @@ describe('noise', () => {
       response.end(JSON.stringify({ id: randomUUID(), ...times, lines, price }))
     }
 
-  test('that is learnt from the primary leaves exactly the planted defect', async () => {
+  drill('that is learnt from the primary leaves exactly the planted defect', async () => {
     const compare = { noise: true, fields: ['X-Trace'] }
     const { live, primary, candidate } = await boot(noisy(100), noisy(101), compare)
 
@@ -212,7 +213,7 @@ describe('noise', () => {
   })
 })
 
-describe('answers', () => {
+describeTests('answers', () => {
   test('that are compressed otherwise are equal', async () => {
     const document = Buffer.from(JSON.stringify({ grade: 'A', list: Array.from({ length: 100 }, (_, n) => n) }))
     const coded =
@@ -312,7 +313,7 @@ describe('answers', () => {
   })
 })
 
-describe('a reload', () => {
+describeTests('a reload', () => {
   test('that leaves what is compared as it is keeps the report', async () => {
     const { live, settings } = await boot(json({ n: 1 }), json({ n: 2 }))
     await get(live)
@@ -340,7 +341,7 @@ describe('a reload', () => {
   })
 })
 
-test('after an abort nothing more is compared, and the report stays', async () => {
+drill('after an abort nothing more is compared, and the report stays', async () => {
   const { live, primary, candidate } = await boot(json({ n: 1 }), json({ n: 2 }), { noise: true })
   await getMany(live, 3)
   await expect.poll(() => primary.requests.length + candidate.requests.length, { timeout: 30_000 }).toBe(6)

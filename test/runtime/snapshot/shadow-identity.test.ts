@@ -1,10 +1,11 @@
 /** With copies and without, clients and the primary have the same bytes, whatever the candidate does. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request as sendRequest } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { allOperations, byGroup, type Operation } from '../../../src/operations.ts'
 import { candidateWays, openShadowCandidate } from '../../bench/shadow-candidate.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { part, testAndDrill } from '../../helpers/speed.ts'
 import { httpUpstream, type ReceivedRequest } from '../../helpers/upstream.ts'
 
 const kib = 1024
@@ -130,7 +131,7 @@ const exchangeAll = async (candidate: string | null) => {
 
 let original: Awaited<ReturnType<typeof exchangeAll>> | null = null
 
-test.each(Object.keys(candidateWays))(
+testAndDrill.each(part(Object.keys(candidateWays)))(
   'all nine are the same with a candidate that %s',
   async (way) => {
     const candidate = await openShadowCandidate(way)

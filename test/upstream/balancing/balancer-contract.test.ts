@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { balancers } from '../../../src/upstream/balancing/balancers.ts'
+import { runs, test, testAndDrill } from '../../helpers/speed.ts'
 import { type FakeCandidate, fakes, Server, seeded, simulate, tally } from './fake-candidates.ts'
 
 /**
@@ -154,7 +155,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     ),
   })
 
-  test(`one that stays open is selected within ${maxWait} selections, whatever the others do`, () => {
+  testAndDrill(`one that stays open is selected within ${maxWait} selections, whatever the others do`, () => {
     fc.assert(
       fc.property(fc.array(moment, { minLength: 1, maxLength: 12 }), fc.integer(), (moments, seed) => {
         const members = fakes(new Array(max.others + 1).fill(1))
@@ -172,7 +173,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
           if (waited > maxWait) throw new Error(`waited for ${waited} picks`)
         }
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     )
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { balancers } from '../../../src/upstream/balancing/balancers.ts'
+import { runs, test, testAndDrill } from '../../helpers/speed.ts'
 import { FakeCandidate, seeded } from './fake-candidates.ts'
 
 const picks = 2_000
@@ -52,29 +53,35 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     return { picked, share }
   }
 
-  test("an endpoint has at most 2 × its weight's share, whatever the latencies, weights and requests on their way", () => {
-    fc.assert(
-      fc.property(moments(any, any), fc.integer(), (at, seed) => {
-        const { picked, share } = play(at, seed)
+  testAndDrill(
+    "an endpoint has at most 2 × its weight's share, whatever the latencies, weights and requests on their way",
+    () => {
+      fc.assert(
+        fc.property(moments(any, any), fc.integer(), (at, seed) => {
+          const { picked, share } = play(at, seed)
 
-        const limit = Math.min(1, 2 * share)
-        expect(picked).toBeLessThanOrEqual(picks * limit + slack(limit) + ahead(at))
-      }),
-      { numRuns: 60 },
-    )
-  })
+          const limit = Math.min(1, 2 * share)
+          expect(picked).toBeLessThanOrEqual(picks * limit + slack(limit) + ahead(at))
+        }),
+        { numRuns: runs(60) },
+      )
+    },
+  )
 
-  test("an endpoint whose responses fail has at most 1 × its weight's share, whatever the latencies, weights and requests on their way", () => {
-    const failing = fc.record({ ...state, attempts: fc.double({ min: 1.11, max: 1e4, noNaN: true }) })
-    fc.assert(
-      fc.property(moments(failing, well), fc.integer(), (at, seed) => {
-        const { picked, share } = play(at, seed)
+  testAndDrill(
+    "an endpoint whose responses fail has at most 1 × its weight's share, whatever the latencies, weights and requests on their way",
+    () => {
+      const failing = fc.record({ ...state, attempts: fc.double({ min: 1.11, max: 1e4, noNaN: true }) })
+      fc.assert(
+        fc.property(moments(failing, well), fc.integer(), (at, seed) => {
+          const { picked, share } = play(at, seed)
 
-        expect(picked).toBeLessThanOrEqual(picks * share + slack(share) + ahead(at))
-      }),
-      { numRuns: 60 },
-    )
-  })
+          expect(picked).toBeLessThanOrEqual(picks * share + slack(share) + ahead(at))
+        }),
+        { numRuns: runs(60) },
+      )
+    },
+  )
 
   test('a fast canary that responds with 4xx has at most 2 × its share, with 0 to 64 requests on their way beside it', () => {
     fc.assert(

@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished } from 'vitest'
 import type { HealthCheckConfig, UpstreamConfig } from '../../../src/config/config.ts'
 import { checkReachable } from '../../../src/upstream/health/check-reachable.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
+import { describeTests, part, test, testAndDrill } from '../../helpers/speed.ts'
 import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
 import { upstreamConfig } from '../../helpers/upstream-config.ts'
 
@@ -74,11 +75,13 @@ describe('connect', () => {
     expect(message).toEqual(typeof reason === 'string' ? reason : expect.stringMatching(reason))
   })
 
-  test.each([
-    [120, 'no answer within 120ms'],
-    [60_000, 'no answer within 2s'],
-    [null, 'no answer within 2s'],
-  ])('gives up after the time to connect, %s ms, or 2 s, and leaves nothing', async (connectTimeoutMs, reason) => {
+  testAndDrill.each(
+    part([
+      [120, 'no answer within 120ms'],
+      [60_000, 'no answer within 2s'],
+      [null, 'no answer within 2s'],
+    ]),
+  )('gives up after the time to connect, %s ms, or 2 s, and leaves nothing', async (connectTimeoutMs, reason) => {
     const { port, connections } = await silent()
 
     expect(
@@ -90,7 +93,7 @@ describe('connect', () => {
   })
 })
 
-describe('health', () => {
+describeTests('health', () => {
   test('sends the request of the health check, with the Host of the upstream', async () => {
     const { url, requests } = await httpUpstream()
 
@@ -119,7 +122,7 @@ describe('health', () => {
   })
 })
 
-describe.skipIf(openssl.missing !== null)('over TLS', () => {
+describeTests.skipIf(openssl.missing !== null)('over TLS', () => {
   let certificates: Certificates
   beforeAll(() => {
     certificates = makeCertificates(openssl.path ?? '')
@@ -154,7 +157,7 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it sends no response
   })
 
-  describe('an endpoint that asks for a client certificate', () => {
+  describeTests('an endpoint that asks for a client certificate', () => {
     const connectTo = async (options: TlsOptions, shown: Pair | null) => {
       const ca = certificates.authority.cert
       const origin = await serveTls(certificates.right, { requestCert: true, ca, ...options }, true)

@@ -1,8 +1,9 @@
 /** A candidate that is worse than its primary is taken back by itself, beside everything else that acts on requests. */
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { keyedClients, keyOf, sideUpstreams } from '../../helpers/candidate.ts'
 import { contractFile, sampleContract } from '../../helpers/contract.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { drill, test } from '../../helpers/speed.ts'
 import { answerings, askUntil, guardedSettings, openAnswering, readShift, runGuarded } from './guarded-candidates.ts'
 
 const windowMs = 5000
@@ -36,7 +37,7 @@ test('one that answers with 500 is taken back, and all clients are on the primar
   })
 })
 
-test('so is one whose failures cost clients nothing, because the primary serves what a retry repeats', async () => {
+drill('so is one whose failures cost clients nothing, because the primary serves what a retry repeats', async () => {
   const { primary, candidate } = await openSides('with 500')
   const retry = { attempts: 2, on: [500], backoff: { base: '1ms', max: '1ms' }, budget: { share: '100%', floor: 1000 } }
 
@@ -53,7 +54,7 @@ test('and one where nobody listens, for which the primary stands in', async () =
   expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
 })
 
-test('what an open breaker keeps from it are its failures, though the primary serves them', async () => {
+drill('what an open breaker keeps from it are its failures, though the primary serves them', async () => {
   const { primary, candidate } = await openSides('with a reset')
   const circuitBreaker = { minRequests: 5, openFor: '1h' }
   const guard = { minRequests: 200, window: `${windowMs}ms` }
@@ -81,7 +82,7 @@ test('one whose answers break the contract is taken back where the contract is e
   expect(reported).toMatchObject({ takenBackAfterMs: null, failed: 0 })
 })
 
-test('one of its endpoints that is ejected gets nothing, and is no reason', async () => {
+drill('one of its endpoints that is ejected gets nothing, and is no reason', async () => {
   const { primary, candidate } = await openSides('with a reset')
   const endpoints = [await openAnswering(answerings.well), ...candidate.endpoints]
   const more = { outlier: { consecutiveFailures: 1, ejectionTime: '1h' }, guard: { minRequests: 1000, window: '2s' } }

@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { getFileDescriptor } from '../../../src/shared/file-descriptor.ts'
 import { fileWrittenInPlace } from '../../helpers/editable-file.ts'
 import { configText, type Settings } from '../../helpers/gateway.ts'
+import { part, test, testAndDrill } from '../../helpers/speed.ts'
 import { openServer, steadyLoad } from '../../helpers/steady-load.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -68,7 +69,7 @@ const prepare = (file: string, fds: readonly number[], env: Readonly<Record<stri
   }
 }
 
-test.each([1, 2])(
+testAndDrill.each(part([1, 2]))(
   'workers: %i: while the command is restarted, clients wait in the socket that systemd keeps, and none fails',
   {
     timeout: 60_000,
@@ -113,10 +114,12 @@ test('a socket on another port than the file says is one clear line and exit cod
   })
 })
 
-test.each([
-  ['a file', async () => openSync(fileURLToPath(import.meta.url), 'r')],
-  ['a socket that is connected', async () => getFileDescriptor((await connected()) as never) ?? -1],
-])('%s instead of one that listens is one clear line and exit code 1', async (_, open) => {
+testAndDrill.each(
+  part([
+    ['a file', async () => openSync(fileURLToPath(import.meta.url), 'r')],
+    ['a socket that is connected', async () => getFileDescriptor((await connected()) as never) ?? -1],
+  ]),
+)('%s instead of one that listens is one clear line and exit code 1', async (_, open) => {
   const gateway = prepare(fileWith({}), [await open()], { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' })
   gateway.go()
 

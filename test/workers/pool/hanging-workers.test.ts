@@ -1,9 +1,10 @@
 /** Workers whose event loop stands still: SIGSTOP stops them, which to every other process is the same. */
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { notAnsweringHint } from '../../../src/runtime/workers-not-answering-error.ts'
 import { sendPipelined } from '../../helpers/pipelined-client.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../helpers/raw-client.ts'
+import { drill, test } from '../../helpers/speed.ts'
 import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 import { isThere, kill, startWorkerGateway, type WorkerGateway } from '../worker-gateway.ts'
 
@@ -104,46 +105,52 @@ test('a rollback that one worker cannot prepare is applied by none, and says so 
   expect((await gateway.status()).config.hash).toBe(hash)
 })
 
-test('an override that one worker cannot prepare is applied by none, not even by one that starts meanwhile', async () => {
-  const second = pids[1] ?? 0
-  kill(firstPid(), 'SIGSTOP')
-  const response = gateway.ask('POST', '/operations/refuse', JSON.stringify({ operation: 'market.insights' }))
-  await expect.poll(async () => Object.keys((await gateway.status()).operations)).toEqual(['market.insights'])
+drill(
+  'an override that one worker cannot prepare is applied by none, not even by one that starts meanwhile',
+  async () => {
+    const second = pids[1] ?? 0
+    kill(firstPid(), 'SIGSTOP')
+    const response = gateway.ask('POST', '/operations/refuse', JSON.stringify({ operation: 'market.insights' }))
+    await expect.poll(async () => Object.keys((await gateway.status()).operations)).toEqual(['market.insights'])
 
-  kill(second, 'SIGKILL')
-  await gateway.line((line) => line.msg === 'worker ended' && line.pid === second)
-  const { status, body } = await response
-  kill(firstPid(), 'SIGCONT')
-  await expect.poll(states).toEqual(['serving', 'serving'])
-  const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
-  pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
+    kill(second, 'SIGKILL')
+    await gateway.line((line) => line.msg === 'worker ended' && line.pid === second)
+    const { status, body } = await response
+    kill(firstPid(), 'SIGCONT')
+    await expect.poll(states).toEqual(['serving', 'serving'])
+    const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
+    pids = (await gateway.status()).workers.map(({ pid }) => pid ?? 0)
 
-  expect(status).toBe(503)
-  expect(JSON.parse(body)).toMatchObject({
-    code: 'workers-not-answering',
-    detail: `worker 1 (process ${firstPid()}) did not answer within 1s: ${notAnsweringHint}`,
-  })
-  expect(responses.map(parseStatus)).toEqual([200, 200])
-})
+    expect(status).toBe(503)
+    expect(JSON.parse(body)).toMatchObject({
+      code: 'workers-not-answering',
+      detail: `worker 1 (process ${firstPid()}) did not answer within 1s: ${notAnsweringHint}`,
+    })
+    expect(responses.map(parseStatus)).toEqual([200, 200])
+  },
+)
 
-test('an override that is set again while the first is being rejected is in effect when the response says so', async () => {
-  const override = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
-  kill(firstPid(), 'SIGSTOP')
-  const firstResponse = gateway.ask('POST', '/operations/refuse', override)
-  await expect.poll(async () => Object.keys((await gateway.status()).operations)).toEqual(['market.insights'])
-  const again = gateway.ask('POST', '/operations/refuse', override)
-  const { status } = await firstResponse
-  kill(firstPid(), 'SIGCONT')
-  const { status: second } = await again
+drill(
+  'an override that is set again while the first is being rejected is in effect when the response says so',
+  async () => {
+    const override = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
+    kill(firstPid(), 'SIGSTOP')
+    const firstResponse = gateway.ask('POST', '/operations/refuse', override)
+    await expect.poll(async () => Object.keys((await gateway.status()).operations)).toEqual(['market.insights'])
+    const again = gateway.ask('POST', '/operations/refuse', override)
+    const { status } = await firstResponse
+    kill(firstPid(), 'SIGCONT')
+    const { status: second } = await again
 
-  const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
-  const shown = Object.keys((await gateway.status()).operations)
+    const responses = [await exchangeRaw(gateway.port, request), await exchangeRaw(gateway.port, request)]
+    const shown = Object.keys((await gateway.status()).operations)
 
-  expect([status, second]).toEqual([503, 200])
-  expect(responses.map(parseStatus)).toEqual([503, 503])
-  expect(shown).toEqual(['market.insights'])
-  await gateway.ask('POST', '/operations/serve', override)
-})
+    expect([status, second]).toEqual([503, 200])
+    expect(responses.map(parseStatus)).toEqual([503, 503])
+    expect(shown).toEqual(['market.insights'])
+    await gateway.ask('POST', '/operations/serve', override)
+  },
+)
 
 test('an override that one worker cannot prepare leaves the one before it', async () => {
   const override = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
@@ -161,7 +168,7 @@ test('an override that one worker cannot prepare leaves the one before it', asyn
   expect(shown).toEqual(['market.insights'])
 })
 
-test.each([
+drill.each([
   ['drain', 'it is in effect in no worker'],
   ['ready', '1 of the workers did not answer: an ejection may go on in them, a drain goes on in all'],
 ])(
@@ -185,7 +192,7 @@ test.each([
   },
 )
 
-test('a command that clears the cache in one worker alone is logged, with what it lacks', async () => {
+drill('a command that clears the cache in one worker alone is logged, with what it lacks', async () => {
   const from = gateway.lines.length
 
   kill(firstPid(), 'SIGSTOP')
@@ -199,7 +206,7 @@ test('a command that clears the cache in one worker alone is logged, with what i
   expect(line).toMatchObject({ operation: null, client: null, removed: 0, incomplete: JSON.parse(body).code })
 })
 
-test('an override that expires while one worker hangs ends as soon as all reply', async () => {
+drill('an override that expires while one worker hangs ends as soon as all reply', async () => {
   const override = JSON.stringify({ operation: 'market.insights', ttl: '1s' })
   const nextLine = (from: number, wanted: RegExp) =>
     gateway.line((line) => gateway.lines.indexOf(line) >= from && wanted.test(line.msg))
@@ -239,30 +246,33 @@ test('the limit of connections holds for all workers together', async () => {
   for (const client of clients) client.close()
 })
 
-test('lines of all workers that a slow reader does not take are dropped and counted, and the others are whole', async () => {
-  const exchanges = (): number => gateway.lines.filter(({ operation }) => operation === 'leads.pipeline').length
-  let answered = 0
-  const piece = {
-    bytes: request.replace('/market/insights', '/leads/pipeline'),
-    method: 'GET',
-    onAnswer: () => void answered++,
-  }
+drill(
+  'lines of all workers that a slow reader does not take are dropped and counted, and the others are whole',
+  async () => {
+    const exchanges = (): number => gateway.lines.filter(({ operation }) => operation === 'leads.pipeline').length
+    let answered = 0
+    const piece = {
+      bytes: request.replace('/market/insights', '/leads/pipeline'),
+      method: 'GET',
+      onAnswer: () => void answered++,
+    }
 
-  gateway.stdout.pause()
-  for (let round = 0; (await gateway.status()).log.dropped === 0 && round < 20; round++)
-    await sendPipelined(
-      gateway.port,
-      8,
-      Array.from({ length: 8 }, () => Array(50).fill(piece)),
-    )
-  gateway.stdout.resume()
-  await gateway.line(({ msg }) => msg.startsWith('log lines dropped'))
-  const { dropped } = (await gateway.status()).log
-  expect(dropped).toBeGreaterThan(0)
-  // A line that is dropped may be about something else than an exchange.
-  await expect.poll(exchanges).toBeGreaterThanOrEqual(answered - dropped)
-  expect(exchanges()).toBeLessThan(answered)
-})
+    gateway.stdout.pause()
+    for (let round = 0; (await gateway.status()).log.dropped === 0 && round < 20; round++)
+      await sendPipelined(
+        gateway.port,
+        8,
+        Array.from({ length: 8 }, () => Array(50).fill(piece)),
+      )
+    gateway.stdout.resume()
+    await gateway.line(({ msg }) => msg.startsWith('log lines dropped'))
+    const { dropped } = (await gateway.status()).log
+    expect(dropped).toBeGreaterThan(0)
+    // A line that is dropped may be about something else than an exchange.
+    await expect.poll(exchanges).toBeGreaterThanOrEqual(answered - dropped)
+    expect(exchanges()).toBeLessThan(answered)
+  },
+)
 
 test('when all workers hang the gateway is not ready, and responds to operators all the same', async () => {
   for (const pid of pids) kill(pid, 'SIGSTOP')

@@ -1,6 +1,7 @@
 /** Workers that are replaced while the issuer of tokens is down: their successors are handed its keys. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
+import { drill, test } from '../../helpers/speed.ts'
 import { audience, claims, issuer, jwks, signingKey, signToken } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { kill, startWorkerGateway, type WorkerGateway } from '../worker-gateway.ts'
@@ -66,7 +67,7 @@ test('a worker that is replaced while the issuer is down takes the tokens that t
   expect(await statuses(gateway, signToken(unknown))).toEqual(all(503))
 })
 
-test('the keys that one worker has fetched last are those of all successors, and as old as they are', async () => {
+drill('the keys that one worker has fetched last are those of all successors, and as old as they are', async () => {
   const { gateway, server, published } = await start()
   published.text = jwks(second)
   expect(await statuses(gateway, signToken(second), 1)).toEqual([200])

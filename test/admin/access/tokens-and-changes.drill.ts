@@ -1,0 +1,2 @@
+/** The drills of `tokens-and-changes.test.ts`. */
+import './tokens-and-changes.test.ts'

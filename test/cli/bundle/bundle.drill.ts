@@ -1,0 +1,2 @@
+/** The drills of `bundle.test.ts`. */
+import './bundle.test.ts'

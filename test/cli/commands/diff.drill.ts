@@ -1,0 +1,2 @@
+/** The drills of `diff.test.ts`. */
+import './diff.test.ts'

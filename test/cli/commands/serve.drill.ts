@@ -1,0 +1,2 @@
+/** The drills of `serve.test.ts`. */
+import './serve.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `compile-cache.test.ts`. */
+import './compile-cache.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `contract-place.test.ts`. */
+import './contract-place.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `lazy-loading.test.ts`. */
+import './lazy-loading.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `lifecycle.test.ts`. */
+import './lifecycle.test.ts'

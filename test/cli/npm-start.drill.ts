@@ -1,0 +1,2 @@
+/** The drills of `npm-start.test.ts`. */
+import './npm-start.test.ts'

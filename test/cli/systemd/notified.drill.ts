@@ -1,0 +1,2 @@
+/** The drills of `notified.test.ts`. */
+import './notified.test.ts'

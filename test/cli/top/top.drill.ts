@@ -1,0 +1,2 @@
+/** The drills of `top.test.ts`. */
+import './top.test.ts'

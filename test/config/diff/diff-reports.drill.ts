@@ -1,0 +1,2 @@
+/** The drills of `diff-reports.test.ts`. */
+import './diff-reports.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `load.test.ts`. */
+import './load.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `promotion.test.ts`. */
+import './promotion.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `upstream-policies.test.ts`. */
+import './upstream-policies.test.ts'

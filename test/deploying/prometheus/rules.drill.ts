@@ -1,0 +1,2 @@
+/** The drills of `rules.test.ts`. */
+import './rules.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `hostile-upstream.test.ts`. */
+import './hostile-upstream.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `log.test.ts`. */
+import './log.test.ts'

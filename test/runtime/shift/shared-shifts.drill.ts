@@ -1,0 +1,2 @@
+/** The drills of `shared-shifts.test.ts`. */
+import './shared-shifts.test.ts'

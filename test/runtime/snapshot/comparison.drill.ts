@@ -1,0 +1,2 @@
+/** The drills of `comparison.test.ts`. */
+import './comparison.test.ts'

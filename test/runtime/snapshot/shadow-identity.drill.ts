@@ -1,0 +1,2 @@
+/** The drills of `shadow-identity.test.ts`. */
+import './shadow-identity.test.ts'

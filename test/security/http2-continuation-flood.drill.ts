@@ -1,0 +1,2 @@
+/** The drills of `http2-continuation-flood.test.ts`. */
+import './http2-continuation-flood.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `metrics-cardinality.test.ts`. */
+import './metrics-cardinality.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `per-address.test.ts`. */
+import './per-address.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `response-desync.test.ts`. */
+import './response-desync.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `balancer-contract.test.ts`. */
+import './balancer-contract.test.ts'

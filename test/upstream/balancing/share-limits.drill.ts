@@ -1,0 +1,2 @@
+/** The drills of `share-limits.test.ts`. */
+import './share-limits.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `check-reachable.test.ts`. */
+import './check-reachable.test.ts'

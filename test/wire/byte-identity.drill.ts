@@ -1,0 +1,2 @@
+/** The drills of `byte-identity.test.ts`. */
+import './byte-identity.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `cache-shared.test.ts`. */
+import './cache-shared.test.ts'

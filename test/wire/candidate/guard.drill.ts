@@ -1,0 +1,2 @@
+/** The drills of `guard.test.ts`. */
+import './guard.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `framing.test.ts`. */
+import './framing.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `http2-edges.test.ts`. */
+import './http2-edges.test.ts'

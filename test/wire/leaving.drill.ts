@@ -1,0 +1,2 @@
+/** The drills of `leaving.test.ts`. */
+import './leaving.test.ts'

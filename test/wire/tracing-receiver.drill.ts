@@ -1,0 +1,2 @@
+/** The drills of `tracing-receiver.test.ts`. */
+import './tracing-receiver.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `upstream-certificate.test.ts`. */
+import './upstream-certificate.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `socket-activation.test.ts`. */
+import './socket-activation.test.ts'

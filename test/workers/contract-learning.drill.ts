@@ -1,0 +1,2 @@
+/** The drills of `contract-learning.test.ts`. */
+import './contract-learning.test.ts'

@@ -1,0 +1,2 @@
+/** The drills of `hanging-workers.test.ts`. */
+import './hanging-workers.test.ts'

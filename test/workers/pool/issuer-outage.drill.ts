@@ -1,0 +1,2 @@
+/** The drills of `issuer-outage.test.ts`. */
+import './issuer-outage.test.ts'
