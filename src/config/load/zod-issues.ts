@@ -56,7 +56,10 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
   if (zodIssue.code === 'too_big') {
     return [{ path, message: 'too many entries', expected: `at most ${zodIssue.maximum}`, found }]
   }
-  if (isWrongKind(zodIssue)) return [wrongTypeIssue(path, describeExpected(zodIssue), value)]
+  if (isWrongKind(zodIssue)) {
+    const issue = wrongTypeIssue(path, describeExpected(zodIssue), value)
+    return [{ ...issue, hint: getHint(zodIssue) ?? issue.hint }]
+  }
   return [{ path, message: zodIssue.message, expected: describeExpected(zodIssue), found, hint: getHint(zodIssue) }]
 }
 

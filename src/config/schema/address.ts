@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net'
-import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 
 /** A token, as a regular expression (RFC 9110 §5.6.2). */
 export const httpTokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
@@ -17,14 +17,13 @@ export const hostOrAddress = (description: string) =>
   scalar<string>(
     {
       expected: 'an IP address or a host name, such as 127.0.0.1',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      parse: textParser((value) => {
         if (isIP(value) !== 0 || isHostName(value)) return value.toLowerCase()
         if (value === '*') return new InvalidScalar('not an address', 'write 0.0.0.0 or :: for every interface')
         if (value.startsWith('[')) return new InvalidScalar('not an address', 'write an IPv6 address without brackets')
         if (value.includes(':')) return new InvalidScalar('not an address', 'the port goes under its own key')
         return new InvalidScalar('not an address')
-      },
+      }),
       json: { type: 'string', minLength: 1, pattern: '^[0-9A-Za-z:._%-]+$' },
     },
     description,
@@ -35,8 +34,7 @@ export const hostHeader = (description: string) =>
   scalar<string>(
     {
       expected: 'a host name with or without a port, such as gateway.example or gateway.example:8443',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      parse: textParser((value) => {
         if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
         if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
         if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
@@ -49,7 +47,7 @@ export const hostHeader = (description: string) =>
         if (Number(port) < 1 || Number(port) > 65_535)
           return new InvalidScalar('wrong port', 'write a port from 1 to 65535')
         return `${name.toLowerCase()}:${Number(port)}`
-      },
+      }),
       json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
     },
     description,
@@ -60,8 +58,7 @@ export const cidrOrAddress = (description: string) =>
   scalar<string>(
     {
       expected: 'an IP address or a CIDR, such as 10.0.0.0/8',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      parse: textParser((value) => {
         const [address = '', bits, ...more] = value.split('/')
         const family = isIP(address)
         if (family === 0 || more.length > 0 || address.includes('%')) return new InvalidScalar('not an address')
@@ -71,7 +68,7 @@ export const cidrOrAddress = (description: string) =>
           return new InvalidScalar('wrong prefix length', `write /0 to /${maxBits} after the address`)
         }
         return value
-      },
+      }),
       json: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$' },
     },
     description,
@@ -103,8 +100,7 @@ export interface ParsedEndpoint {
 /** The URL of an endpoint, or `sandbox`, with a weight of 100. */
 export const endpointUrl: ScalarKind<ParsedEndpoint> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+  parse: textParser((value) => {
     if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false }
     const [, scheme, authority, path] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]*)([^?#]*)/i.exec(value) ?? []
     if (scheme === undefined || authority === undefined) {
@@ -123,7 +119,7 @@ export const endpointUrl: ScalarKind<ParsedEndpoint> = {
     if (origin instanceof InvalidScalar) return origin
     const pathPrefix = parsePath(path ?? '')
     return pathPrefix instanceof InvalidScalar ? pathPrefix : { origin, pathPrefix, weight: 100, drain: false }
-  },
+  }),
   render: ({ origin, pathPrefix, weight, drain }) => {
     const url = origin + pathPrefix
     if (drain) return { url, weight, drain }
@@ -160,14 +156,13 @@ export const upstreamHost = (description: string) =>
 /** The name of a server in TLS. RFC 6066 §3: no address, and no dot at its end. */
 export const serverName: ScalarKind<string> = {
   expected: 'a host name such as risk.internal',
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+  parse: textParser((value) => {
     if (isIP(value.replace(/^\[|\]$/g, '')) !== 0)
       return new InvalidScalar('an address', 'write a name that stands in the certificate: TLS asks for no address')
     if (value.includes(':'))
       return new InvalidScalar('not a host name', 'write the name alone, without http:// or a port')
     return isHostName(value) && !value.endsWith('.') ? value.toLowerCase() : new InvalidScalar('not a host name')
-  },
+  }),
   json: { type: 'string', pattern: '^[0-9A-Za-z._-]*[0-9A-Za-z_]$' },
 }
 

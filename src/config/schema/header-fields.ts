@@ -3,7 +3,7 @@ import { namesCredential } from '../../header-fields.ts'
 import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
 import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
-import { ExternalValue, InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
+import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 import { orNone } from './scalar-kinds.ts'
 
 /**
@@ -45,10 +45,9 @@ function rejectField(name: string, direction: 'request' | 'response'): InvalidSc
 /** The name of a request field; not one that would break framing or the hop-by-hop rules. */
 const requestFieldKind = (example: string): ScalarKind<string> => ({
   expected: `a field name such as ${example}`,
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
-    return rejectField(value, 'request') ?? (value.length > 128 ? new InvalidScalar('too long') : value)
-  },
+  parse: textParser(
+    (value) => rejectField(value, 'request') ?? (value.length > 128 ? new InvalidScalar('too long') : value),
+  ),
   json: { type: 'string', pattern: httpTokenPattern, maxLength: 128 },
 })
 

@@ -1,16 +1,15 @@
 import type * as z from 'zod'
 import { annotate } from './annotations.ts'
-import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 import { orNone } from './scalar-kinds.ts'
 
 const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   expected: `${what} in PEM, or file: and a path`,
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+  parse: textParser((value) => {
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(value))
       return new InvalidScalar('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
     return label.test(value) ? value : new InvalidScalar(`not ${what} in PEM`, 'write file: and the path of a PEM file')
-  },
+  }),
   json: { type: 'string' },
 })
 

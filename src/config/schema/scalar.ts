@@ -47,6 +47,15 @@ export interface ScalarKind<T> {
   readonly json: Readonly<Record<string, unknown>>
 }
 
+/** Makes the parser of a kind that is always text. What would be right as text is to be put in quotes. */
+export const textParser =
+  <T>(parse: (text: string) => T | InvalidScalar): ScalarKind<T>['parse'] =>
+  (value) => {
+    if (typeof value === 'string') return parse(value)
+    const isRightAsText = !(parse(String(value)) instanceof InvalidScalar)
+    return new InvalidScalar('wrong type', isRightAsText ? 'put it in quotes' : undefined)
+  }
+
 /** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
 export const scalar = <T>(
   { name, expected, parse, render = renderPlain, json }: ScalarKind<T>,

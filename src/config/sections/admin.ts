@@ -5,7 +5,7 @@ import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, choice, integer } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
 import { certificateName } from './clients.ts'
@@ -36,12 +36,10 @@ const token = (description: string) =>
 const operatorName = scalar<string>(
   {
     expected: `${operatorNameForm}, such as oncall-anna`,
-    parse: (value) => {
-      if (typeof value !== 'string')
-        return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+    parse: textParser((value) => {
       const mistake = operatorNameMistake(value)
       return mistake === null ? value : new InvalidScalar(mistake)
-    },
+    }),
     json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
   },
   'Its operator, in the log, the audit log and on the page',

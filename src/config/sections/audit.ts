@@ -1,19 +1,18 @@
 import * as z from 'zod'
 import { annotate } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
-import { ExternalValue, InvalidScalar, scalar } from '../schema/scalar.ts'
+import { ExternalValue, InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { choice, optionalSize } from '../schema/scalar-types.ts'
 
 const file = scalar<string>(
   {
     expected: 'an absolute path such as /var/log/lender-gateway/audit.log, or stdout',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    parse: textParser((value) => {
       if (value === 'stdout') return value
       if (!value.startsWith('/'))
         return new InvalidScalar('not an absolute path', 'write a path that begins with /, or stdout')
       return value.includes('\0') || value.endsWith('/') ? new InvalidScalar('not the name of a file') : value
-    },
+    }),
     json: { type: 'string', pattern: '^(stdout|/.*[^/])$' },
   },
   'Where lines are appended; stdout: between the lines of the log',

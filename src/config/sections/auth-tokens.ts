@@ -3,7 +3,7 @@ import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from '../../shared/jwk-
 import { isLoopbackHost } from '../loopback.ts'
 import { escapePlaceholders, Secret } from '../redact.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { InvalidScalar, type ScalarKind, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../schema/scalar-types.ts'
 
 /** The source of an issuer's keys: the URL of a server, or the text of a file. */
@@ -36,14 +36,13 @@ const jwksSource = annotate(
   scalar<JwksSource>(
     {
       expected: `${urlExample}, or file: and a path`,
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      parse: textParser((value) => {
         if (!/^\s*[{[]/.test(value)) {
           const url = parseServerUrl(value)
           return url instanceof InvalidScalar ? url : { url }
         }
         return parseKeySetText(value)
-      },
+      }),
       // Keys are public, but no operator reads them. As a secret, a change still shows.
       render: (source) => ('url' in source ? escapePlaceholders(source.url) : new Secret(source.text)),
       json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
@@ -90,11 +89,10 @@ const algorithmList = z
 const tokenType = scalar<string>(
   {
     expected: 'a media type, without application/, such as at+jwt',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    parse: textParser((value) => {
       const bare = value.toLowerCase().replace(/^application\//, '')
       return /^[a-z0-9!#$&^_.+-]{1,64}$/.test(bare) ? bare : new InvalidScalar('not a type')
-    },
+    }),
     json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
   },
   'A type',
@@ -160,10 +158,7 @@ export const claimNameSchema = (description: string) =>
   scalar<string>(
     {
       expected: claimNameExpected,
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
-        return isClaimName(value) ? value : new InvalidScalar('not the name of a claim')
-      },
+      parse: textParser((value) => (isClaimName(value) ? value : new InvalidScalar('not the name of a claim'))),
       json: { type: 'string', pattern: claimNamePattern },
     },
     description,
@@ -173,12 +168,11 @@ export const claimNameSchema = (description: string) =>
 export const scopeSchema = scalar<string>(
   {
     expected: 'a scope: visible characters but blanks, " and \\',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
-      return /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/.test(value)
+    parse: textParser((value) =>
+      /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/.test(value)
         ? value
-        : new InvalidScalar('not a scope', 'one a line, or in a list')
-    },
+        : new InvalidScalar('not a scope', 'one a line, or in a list'),
+    ),
     json: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$' },
   },
   'A scope',

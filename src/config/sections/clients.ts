@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { cidrOrAddress } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, choice, integer, optionalInteger, requestRate } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
 import { claimsSchema } from './auth-tokens.ts'
@@ -65,11 +65,7 @@ export const clientName = (description: string) =>
   scalar<string>(
     {
       expected: '1 to 64 letters, digits and -_.',
-      parse: (value) => {
-        if (typeof value !== 'string')
-          return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
-        return /^[\w.-]{1,64}$/.test(value) ? value : new InvalidScalar('not a name')
-      },
+      parse: textParser((value) => (/^[\w.-]{1,64}$/.test(value) ? value : new InvalidScalar('not a name'))),
       json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
     },
     description,
@@ -80,11 +76,7 @@ const keyId = annotate(
   scalar<string>(
     {
       expected: 'what stands before the dot of a key: 1 to 64 letters, digits and -_',
-      parse: (value) => {
-        if (typeof value !== 'string')
-          return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
-        return /^[\w-]{1,64}$/.test(value) ? value : new InvalidScalar('not the id of a key')
-      },
+      parse: textParser((value) => (/^[\w-]{1,64}$/.test(value) ? value : new InvalidScalar('not the id of a key'))),
       json: { type: 'string', pattern: '^[0-9A-Za-z_-]{1,64}$' },
     },
     'The public half of the key',
@@ -121,12 +113,11 @@ const operations = z
 const clientFileReference = scalar<string>(
   {
     expected: 'file: and the path of a list of clients',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
-      return isClientFileReference(value)
+    parse: textParser((value) =>
+      isClientFileReference(value)
         ? value
-        : new InvalidScalar('not a list of clients', 'write file: and the path of one')
-    },
+        : new InvalidScalar('not a list of clients', 'write file: and the path of one'),
+    ),
     json: { type: 'string', pattern: '^file:.+$' },
   },
   'A list of clients in a file of its own',

@@ -11,7 +11,7 @@ import {
 } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { certificate, privateKey, revocationList } from '../schema/pem.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import {
   boolean,
   choice,
@@ -26,10 +26,7 @@ import {
 const via = scalar<string>(
   {
     expected: 'a token of at most 64 characters, such as gateway-1',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
-      return isHttpToken(value) && value.length <= 64 ? value : new InvalidScalar('not a token')
-    },
+    parse: textParser((value) => (isHttpToken(value) && value.length <= 64 ? value : new InvalidScalar('not a token'))),
     json: { type: 'string', pattern: httpTokenPattern, maxLength: 64 },
   },
   'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',

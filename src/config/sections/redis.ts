@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { duration } from '../schema/scalar-types.ts'
 
 /** Parses what the URLs of a server and of a node have in common. */
@@ -70,15 +70,14 @@ const clusterNode = scalar<string>(
 const sentinel = scalar<string>(
   {
     expected: 'a host and a port, such as sentinel-1.internal:26379',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    parse: textParser((value) => {
       if (value.includes('://')) return new InvalidScalar('not a host and port', 'write HOST:PORT, without redis://')
       if (/[@/?#\\\s]/.test(value)) return new InvalidScalar('not a host and port')
       // A scheme whose default port no Sentinel has.
       const parsed = URL.parse(`redis://${value}`)
       if (parsed === null || parsed.hostname === '') return new InvalidScalar('not a host and port')
       return parsed.port === '' ? new InvalidScalar('a port is missing', `write ${value}:26379`) : value.toLowerCase()
-    },
+    }),
     json: { type: 'string', pattern: '^[0-9A-Za-z._:\\[\\]-]+:[0-9]+$' },
   },
   'A Sentinel',
@@ -87,10 +86,7 @@ const sentinel = scalar<string>(
 const masterName = scalar<string>(
   {
     expected: 'the name that the Sentinels have for the master, such as mymaster',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
-      return /^[\w.-]{1,128}$/.test(value) ? value : new InvalidScalar('not a name')
-    },
+    parse: textParser((value) => (/^[\w.-]{1,128}$/.test(value) ? value : new InvalidScalar('not a name'))),
     json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,128}$' },
   },
   'What the Sentinels call the master',
@@ -138,10 +134,7 @@ const tls = z
 const prefix = scalar<string>(
   {
     expected: '1 to 64 letters, digits and -_.:',
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
-      return /^[\w.:-]{1,64}$/.test(value) ? value : new InvalidScalar('not a prefix')
-    },
+    parse: textParser((value) => (/^[\w.:-]{1,64}$/.test(value) ? value : new InvalidScalar('not a prefix'))),
     json: { type: 'string', pattern: '^[0-9A-Za-z_.:-]{1,64}$' },
   },
   'What every key begins with: gateways that shall count or store together have the same',

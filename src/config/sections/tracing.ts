@@ -3,7 +3,7 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { fieldValues } from '../schema/header-fields.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { renderValue } from '../schema/render.ts'
-import { InvalidScalar, type ScalarKind, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, percent } from '../schema/scalar-types.ts'
 
 const example = 'http://localhost:4318/v1/traces'
@@ -11,8 +11,7 @@ const example = 'http://localhost:4318/v1/traces'
 /** The URL that spans are posted to. Credentials belong into `headers`, where they are not shown. */
 const tracesUrlKind: ScalarKind<string> = {
   expected: `the whole URL of an OTLP/HTTP receiver of traces, such as ${example}`,
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+  parse: textParser((value) => {
     const parsed = URL.parse(value)
     if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${example}`)
     if (parsed.username !== '' || parsed.password !== '')
@@ -24,7 +23,7 @@ const tracesUrlKind: ScalarKind<string> = {
       return new InvalidScalar('a URL with a query or a fragment', 'remove it; keys go under tracing.headers')
     if (parsed.pathname === '/') return new InvalidScalar('a URL without a path', `write ${parsed.origin}/v1/traces`)
     return parsed.href
-  },
+  }),
   json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+/[^?#\\\\\\s]+$' },
 }
 
@@ -43,10 +42,9 @@ const headers = fieldValues(
 
 const serviceNameKind: ScalarKind<string> = {
   expected: '1 to 128 visible characters',
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
-    return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name', 'letters, digits and -_./')
-  },
+  parse: textParser((value) =>
+    /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name', 'letters, digits and -_./'),
+  ),
   json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
 }
 

@@ -3,7 +3,7 @@ import type { FailureKind } from '../../failures/kinds.ts'
 import { serverName } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/pem.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { orNone } from '../schema/scalar-kinds.ts'
 import {
   boolean,
@@ -63,8 +63,7 @@ const maxPathLength = 1024
 const path = scalar<string>(
   {
     expected: `a path such as /healthz, at most ${maxPathLength} characters, a query allowed`,
-    parse: (value) => {
-      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    parse: textParser((value) => {
       if (/^https?:/i.test(value))
         return new InvalidScalar('not a path', 'write the path alone: it is asked of each endpoint')
       // The target in a request line ends at a blank, and a fragment is never sent (RFC 9112 §3.2.1).
@@ -77,7 +76,7 @@ const path = scalar<string>(
       if (!value.startsWith('/'))
         return new InvalidScalar('not an absolute path', `write /${/^[\w./-]+$/.test(value) ? value : '…'}`)
       return value.length > maxPathLength ? new InvalidScalar('too long') : value
-    },
+    }),
     json: { type: 'string', pattern: '^/[!"$-~]*$', maxLength: maxPathLength },
   },
   "What is asked for with GET, query included; an endpoint's path prefix is not put in front",

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { formatPercent, parsePercent, suggestPercent } from '../../../units.ts'
 import { lowerFieldName } from '../../schema/header-fields.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
-import { InvalidScalar, type ScalarKind, scalar } from '../../schema/scalar.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from '../../schema/scalar.ts'
 import { boolean, optionalPercent } from '../../schema/scalar-types.ts'
 
 // Each is looked for at each place of a document.
@@ -15,8 +15,7 @@ const maxPointerLength = 500
 
 const pointerKind: ScalarKind<string> = {
   expected: 'a JSON pointer such as /generatedAt or /items/*/id',
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+  parse: textParser((value) => {
     if (value === '' || value === '/')
       return new InvalidScalar('this is the whole document', 'compare: none turns the comparison off')
     if (!value.startsWith('/')) return new InvalidScalar('not a JSON pointer', suggestPointer(value))
@@ -24,7 +23,7 @@ const pointerKind: ScalarKind<string> = {
     return new RegExp(pointerPattern).test(value)
       ? value
       : new InvalidScalar('not a JSON pointer', 'RFC 6901: ~ in a name is written ~0, and / is ~1')
-  },
+  }),
   json: { type: 'string', pattern: pointerPattern, maxLength: maxPointerLength },
 }
 

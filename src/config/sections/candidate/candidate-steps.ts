@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { optionalKey } from '../../schema/annotations.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
-import { InvalidScalar, scalar } from '../../schema/scalar.ts'
+import { InvalidScalar, scalar, textParser } from '../../schema/scalar.ts'
 import { duration, percent } from '../../schema/scalar-types.ts'
 
 /** The smallest share that is more than none. */
@@ -30,13 +30,12 @@ const time = (description: string) =>
   scalar<number>(
     {
       expected: 'a time such as 2026-11-23T22:00:00Z',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      parse: textParser((value) => {
         const parsed = new RegExp(timePattern).test(value) ? Date.parse(value) : Number.NaN
         return Number.isNaN(parsed)
           ? new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
           : parsed
-      },
+      }),
       render: (value) => new Date(value).toISOString(),
       json: { type: 'string', pattern: timePattern },
     },
