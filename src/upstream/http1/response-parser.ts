@@ -1,7 +1,8 @@
 import { dropConnectionNominated, fieldNameEquals, isHopByHop } from '../../header-fields.ts'
+import { type BodyEvents, ChunkedBodyParser } from '../../shared/http1/chunked-body-parser.ts'
+import { type HeadLimits, HeadScanner, type RejectMessage } from '../../shared/http1/head-scanner.ts'
 import { MalformedResponseError } from '../classify-error.ts'
-import { type BodyEvents, ChunkedBodyParser } from './chunked-body-parser.ts'
-import { ResponseHeadScanner } from './response-head.ts'
+import { StatusLine } from './status-line.ts'
 
 /** Receives the parts of a response, in the order in which they come. */
 export interface ResponseEvents extends BodyEvents {
@@ -12,6 +13,16 @@ export interface ResponseEvents extends BodyEvents {
   /** The end of the response. */
   end(): void
 }
+
+// Of a head, or of a trailer section: twice the bytes that a request may have, and 100 fields more than a request may
+// ever have (`listen.maxHeaderFields`).
+const limits: HeadLimits = { maxBytes: 64 * 1024, maxFields: 10_100 }
+
+const rejectResponse: RejectMessage = (flaw, message) =>
+  new MalformedResponseError(
+    flaw === 'too-large' ? 'answer-fields-too-large' : flaw === 'trailer' ? 'answer-length' : 'not-http',
+    message,
+  )
 
 // The states: what the next byte belongs to.
 const idle = 0
@@ -34,7 +45,8 @@ export class ResponseParser {
   /** After `end`: how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
   keepAliveMs: number | null = null
   readonly #events: ResponseEvents
-  readonly #scanner = new ResponseHeadScanner()
+  readonly #statusLine = new StatusLine()
+  readonly #scanner = new HeadScanner(this.#statusLine, limits, rejectResponse)
   readonly #chunkedBody: ChunkedBodyParser
   #state = idle
   /** Bytes of the body that are missing. */
@@ -42,7 +54,7 @@ export class ResponseParser {
 
   constructor(events: ResponseEvents) {
     this.#events = events
-    this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner)
+    this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, rejectResponse)
   }
 
   /** Awaits a response: a request has gone out. */
@@ -107,7 +119,8 @@ export class ResponseParser {
     const scanner = this.#scanner
     const next = scanner.read(bytes, at, length)
     if (next === -1) return length
-    const { status, reason } = scanner
+    const { status } = this.#statusLine
+    const reason = this.#statusLine.reason(scanner.text)
     if (status === 101)
       throw new MalformedResponseError('answer-status', 'a switch of protocols that was not asked for')
     const fields = this.#readFields(scanner)
@@ -133,7 +146,8 @@ export class ResponseParser {
   }
 
   /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). Returns the fields to hand on. */
-  #readFields({ status, minorVersion, text, offsets, offsetCount }: ResponseHeadScanner): string[] {
+  #readFields({ text, offsets, offsetCount }: HeadScanner): string[] {
+    const { status, minorVersion } = this.#statusLine
     const fields: string[] = []
     let length = -1
     let isChunked = false

@@ -1,8 +1,7 @@
 import { fieldNameEquals } from '../../header-fields.ts'
-import { MalformedResponseError } from '../classify-error.ts'
-import { isTextByte, isTokenByte, type ResponseHeadScanner } from './response-head.ts'
+import { type HeadScanner, isTextByte, isTokenByte, type RejectMessage } from './head-scanner.ts'
 
-// As many as Node's server takes of a request. They are skipped, not kept.
+// They are skipped, not kept.
 const maxLineBytes = 16 * 1024
 
 // Up to this size it costs less to move a chunk than to hand it on by itself.
@@ -41,7 +40,8 @@ export interface BodyEvents {
 export class ChunkedBodyParser {
   readonly #events: BodyEvents
   /** Reads trailers; it is not in use while a body comes. */
-  readonly #scanner: ResponseHeadScanner
+  readonly #scanner: HeadScanner
+  readonly #reject: RejectMessage
   #state = atSize
   #lineLength = 0
   /** The size of the chunk, less the bytes that have come. */
@@ -50,9 +50,10 @@ export class ChunkedBodyParser {
   #pieceFrom = 0
   #pieceTo = 0
 
-  constructor(events: BodyEvents, scanner: ResponseHeadScanner) {
+  constructor(events: BodyEvents, scanner: HeadScanner, reject: RejectMessage) {
     this.#events = events
     this.#scanner = scanner
+    this.#reject = reject
   }
 
   /** Continues with bytes[from, to). Returns where the bytes behind the body begin; -1: more must come. */
@@ -93,7 +94,7 @@ export class ChunkedBodyParser {
   }
 
   #nextState(byte: number): number {
-    if (++this.#lineLength > maxLineBytes) throw chunkError(`more than ${maxLineBytes} bytes`)
+    if (++this.#lineLength > maxLineBytes) throw this.#reject('chunk', `a chunk: more than ${maxLineBytes} bytes`)
     switch (this.#state) {
       case atSize:
         this.#remaining = 0
@@ -105,7 +106,7 @@ export class ChunkedBodyParser {
       case atValue:
         if (this.#state === atValue && byte === quote) return inQuotes
         if (isTokenByte(byte)) return this.#state + 1
-        throw malformedError('extension', byte)
+        throw this.#malformed('extension', byte)
       case inName:
       case inValue:
       case afterQuotes:
@@ -113,18 +114,18 @@ export class ChunkedBodyParser {
         if (byte === semicolon) return atName
         if (byte === equals && this.#state === inName) return atValue
         if (isTokenByte(byte) && this.#state !== afterQuotes) return this.#state
-        throw malformedError(this.#state === afterQuotes ? 'quoted value' : 'extension', byte)
+        throw this.#malformed(this.#state === afterQuotes ? 'quoted value' : 'extension', byte)
       case inQuotes:
       case afterBackslash:
         // RFC 9110 §5.6.4: control characters are not quoted either.
-        if (!isTextByte(byte)) throw malformedError('quoted value', byte)
+        if (!isTextByte(byte)) throw this.#malformed('quoted value', byte)
         if (this.#state === afterBackslash) return inQuotes
         return byte === quote ? afterQuotes : byte === backslash ? afterBackslash : inQuotes
       case afterChunk:
-        if (byte !== cr) throw malformedError('line end', byte)
+        if (byte !== cr) throw this.#malformed('line end', byte)
         return atNextLineFeed
       default: // a line feed
-        if (byte !== lf) throw malformedError('line end', byte)
+        if (byte !== lf) throw this.#malformed('line end', byte)
         this.#lineLength = 0
         if (this.#state === atNextLineFeed) return atSize
         if (this.#remaining > 0) return inChunk
@@ -136,18 +137,18 @@ export class ChunkedBodyParser {
   // Digits alone: no sign, no blank, no 0x. A size that cannot be counted exactly is rejected (§7.1).
   #addDigit(byte: number): number {
     const value = byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
-    if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw malformedError('size', byte)
+    if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw this.#malformed('size', byte)
     this.#remaining = 16 * this.#remaining + value
-    if (!Number.isSafeInteger(this.#remaining)) throw chunkError('a size beyond counting')
+    if (!Number.isSafeInteger(this.#remaining)) throw this.#reject('chunk', 'a chunk: a size beyond counting')
     return inSize
   }
 
   // RFC 9110 §6.5.1: the length of a body does not stand behind it.
-  #checkTrailers({ text, offsets, offsetCount }: ResponseHeadScanner): void {
+  #checkTrailers({ text, offsets, offsetCount }: HeadScanner): void {
     for (let i = 0; i < offsetCount; i += 4) {
       const name = text.slice(offsets[i], offsets[i + 1])
       if (fieldNameEquals(name, 'content-length') || fieldNameEquals(name, 'transfer-encoding'))
-        throw new MalformedResponseError('answer-length', 'a length or a coding among the trailers')
+        throw this.#reject('trailer', 'a length or a coding among the trailers')
     }
     this.#scanner.awaitHead()
   }
@@ -169,10 +170,8 @@ export class ChunkedBodyParser {
     this.#pieceFrom = this.#pieceTo
     if (from < this.#pieceTo && this.#state !== stopped) this.#events.body(bytes, from, this.#pieceTo)
   }
+
+  #malformed(part: string, byte: number): Error {
+    return this.#reject('chunk', `a chunk: byte 0x${byte.toString(16).padStart(2, '0')} in its ${part}`)
+  }
 }
-
-const malformedError = (part: string, byte: number): MalformedResponseError =>
-  chunkError(`byte 0x${byte.toString(16).padStart(2, '0')} in its ${part}`)
-
-const chunkError = (message: string): MalformedResponseError =>
-  new MalformedResponseError('not-http', `a chunk: ${message}`)
