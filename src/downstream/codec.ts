@@ -3,7 +3,7 @@ import type { GatewayError } from '../failures/errors.ts'
 import type { HeaderFields } from '../header-fields.ts'
 import type { RequestTarget } from './request/request-target.ts'
 
-/** A client's request: one of Node's on HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
+/** A client's request: one of HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
 export interface DownstreamRequest extends BodySource {
   /** Whether requests share the connection without waiting for each other. */
   readonly multiplexed: boolean
@@ -16,7 +16,7 @@ export interface DownstreamRequest extends BodySource {
   readonly httpVersion: string
   /** Flat, as on the wire. */
   readonly rawHeaders: string[]
-  /** Whether all of it has arrived and been read. */
+  /** Whether all of it has arrived. */
   readonly complete: boolean
   /** The connection that it came on. */
   readonly socket: Socket
@@ -25,10 +25,13 @@ export interface DownstreamRequest extends BodySource {
   destroy(): unknown
 }
 
+/** Takes the chunks of a body; null: its end. */
+export type BodyConsumer = (chunk: Buffer | null) => void
+
 /** The source of a request's body. */
 export interface BodySource {
-  on(event: 'data', listener: (chunk: Buffer) => void): unknown
-  on(event: 'end', listener: () => void): unknown
+  /** Hands the body on from now on, beginning with what has come of it already. */
+  consume(consumer: BodyConsumer): void
   pause(): unknown
   resume(): unknown
 }

@@ -83,7 +83,6 @@ export const reasonRows = {
     'Forwarded and X-Forwarded-* say different things of the client',
     'have the proxy in front set or remove both, or name the one that it sets as `listen.forwarded`',
   ),
-  'bad-syntax': badRequest('what came is no request of HTTP/1'),
   'bad-frames': badRequest('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
   'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),
   'too-many-broken-streams': badRequest(

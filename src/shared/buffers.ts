@@ -10,7 +10,8 @@ export const largeBufferBytes = 256 * 1024
 // As much as a few large responses need at a time: 8 MiB.
 const maxSpare = 32
 const spare: ArrayBuffer[] = []
-const lent = new WeakSet<ArrayBufferLike>()
+/** Memory that one chunk alone has, though it may not fill it. */
+const exclusive = new WeakSet<ArrayBufferLike>()
 
 /**
  * Takes memory of {@link largeBufferBytes}, for {@link freeBuffer}: that of an earlier chunk, since new memory costs
@@ -18,24 +19,29 @@ const lent = new WeakSet<ArrayBufferLike>()
  */
 export const allocLargeBuffer = (): Buffer => {
   const memory = spare.pop() ?? new ArrayBuffer(largeBufferBytes)
-  lent.add(memory)
+  exclusive.add(memory)
   return Buffer.from(memory)
+}
+
+/** Takes a part of what a socket has read, for {@link freeBuffer}: nothing else of the read may be in use any more. */
+export const takeExclusively = (read: Buffer, from: number): Buffer => {
+  exclusive.add(read.buffer)
+  return read.subarray(from)
 }
 
 /**
  * Frees the memory of a chunk that was sent or copied, and is not needed any more. Left to the collector, 64 MiB of
  * such memory start a collection of the whole heap: eight a second, half of the time that large responses took. Only of
- * a chunk that fills its memory, or was taken as large: other chunks may share the memory.
+ * a chunk that fills its memory, or has it alone: other chunks may share the memory.
  */
 export const freeBuffer = (chunk: Buffer | undefined): void => {
   if (chunk === undefined || chunk.length < minFreeBytes) return
   const { buffer } = chunk
   if (!(buffer instanceof ArrayBuffer)) return
   // Once, however often it is freed.
-  if (lent.delete(buffer)) {
-    if (spare.length < maxSpare) spare.push(buffer)
-    else buffer.transfer(0)
-  } else if (chunk.length === buffer.byteLength) buffer.transfer(0)
+  const isExclusive = exclusive.delete(buffer)
+  if (isExclusive && buffer.byteLength === largeBufferBytes && spare.length < maxSpare) spare.push(buffer)
+  else if (isExclusive || chunk.length === buffer.byteLength) buffer.transfer(0)
 }
 
 /** Concatenates chunks, and frees them; a single one stays as it is. */

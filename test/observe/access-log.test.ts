@@ -143,7 +143,7 @@ describe('a failure', () => {
       failure,
       fault: 'client',
     })
-    expect(cause).toBe(failure === 'bad-request' ? 'Parse Error: Invalid method encountered' : undefined)
+    expect(cause).toBe(failure === 'bad-request' ? 'no method of HTTP in the request line' : undefined)
     expect(reason).toBe(failure === 'bad-request' ? 'bad-method' : undefined)
   })
 

@@ -177,13 +177,13 @@ export const provokedFailures: readonly FailureRow[] = [
   { kind: 'bad-request', provoked: 'no Host', status: 400, provoke: bytes(`${get}\r\n\r\n`) },
   { kind: 'bad-request', provoked: 'two Hosts', status: 400, provoke: request(get, ['Host: another']) },
   { kind: 'bad-request', provoked: 'a fragment', status: 400, provoke: request('GET /market/insights#x HTTP/1.1') },
-  { kind: 'bad-request', provoked: 'no request line', status: 400, provoke: bytes('hello\r\n\r\n'), cause: /Parse/ },
+  { kind: 'bad-request', provoked: 'no request line', status: 400, provoke: bytes('hello\r\n\r\n'), cause: /method/ },
   {
     kind: 'bad-request',
     provoked: 'a field name with a space',
     status: 400,
     provoke: request(get, ['Bad Name: x']),
-    cause: /Parse/,
+    cause: /0x20 in a field name/,
   },
   { kind: 'misdirected', provoked: 'another Host', status: 421, provoke: bytes(`${get}\r\nHost: another\r\n\r\n`) },
   {
@@ -270,7 +270,7 @@ export const provokedFailures: readonly FailureRow[] = [
     provoked: 'fields over the bound of the parser',
     status: 431,
     provoke: request(get, [`X-Large: ${'x'.repeat(10_000)}`]),
-    cause: /Parse/,
+    cause: /more than 4096 bytes/,
   },
   {
     kind: 'uri-too-long',
@@ -283,14 +283,13 @@ export const provokedFailures: readonly FailureRow[] = [
     provoked: 'a target over the bound of the parser',
     status: 414,
     provoke: request(`GET /market/insights?${'x'.repeat(10_000)} HTTP/1.1`),
-    cause: /Parse/,
+    cause: /more than 4096 bytes/,
   },
   {
     kind: 'request-timeout',
     provoked: 'a head that never ends',
     status: 408,
     provoke: bytes(`${get}\r\nHost: gateway\r\n`),
-    cause: /timeout/,
   },
   {
     kind: 'request-timeout',

@@ -61,7 +61,7 @@ const answering = (...fields: string[]): string => {
 /** Names what the gateway adds to a request. */
 const added = ['host', 'connection', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id']
 
-/** Names what the gateway, or Node on its behalf, adds to a response. */
+/** Names what the gateway adds to a response. */
 const addedToResponse = ['via', 'x-request-id', 'date', 'connection', 'keep-alive', 'content-length']
 
 const everyHighByte = Buffer.from(Array.from({ length: 128 }, (_, i) => i + 128)).toString('latin1')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
 import { describeTests, part, test, testAndDrill } from '../helpers/speed.ts'
 import { httpUpstream, openHttpUpstream, rawUpstream, type TestUpstream } from '../helpers/upstream.ts'
@@ -33,17 +33,12 @@ interface Row {
   readonly forwarded: number
   /** Whether the client ends its side after the bytes. */
   readonly fin: boolean
-  /**
-   * Whether the next request waits for the response: Node reads over what is in one packet with an upgrade that is not
-   * taken.
-   */
-  readonly apart: boolean
   /** The method of the first request, when it is one whose response has no body. */
   readonly method: string
 }
 
 const rows: Row[] = []
-type More = Partial<Pick<Row, 'ends' | 'forwarded' | 'fin' | 'apart' | 'method'>>
+type More = Partial<Pick<Row, 'ends' | 'forwarded' | 'fin' | 'method'>>
 
 /** A rejection: one response, nothing forwarded. The connection ends unless `more` says otherwise. */
 const rejected = (status: number, rfc: string, name: string, bytes: string, more: More = {}): void =>
@@ -55,7 +50,6 @@ const rejected = (status: number, rfc: string, name: string, bytes: string, more
     ends: true,
     forwarded: 0,
     fin: false,
-    apart: false,
     method: 'GET',
     ...more,
   })
@@ -70,7 +64,6 @@ const served = (rfc: string, name: string, bytes: string, more: More = {}): void
     ends: false,
     forwarded: 1,
     fin: false,
-    apart: false,
     method: 'GET',
     ...more,
   })
@@ -85,7 +78,6 @@ const several = (responses: readonly number[], rfc: string, name: string, bytes:
     ends: false,
     forwarded: 0,
     fin: false,
-    apart: false,
     method: 'GET',
     ...more,
   })
@@ -227,11 +219,7 @@ rejected(400, '9112 §8', 'an end before the last line end', chunked('5\r\nhello
 
 // Line ends and the request line
 served('9112 §2.2', 'an empty line in front', `\r\n${get()}`)
-served(
-  '9112 §3',
-  'more than one space in the request line, which a recipient may split on',
-  get('', ' /market/insights '),
-)
+rejected(400, '9112 §3', 'more than one space in the request line', get('', ' /market/insights '))
 rejected(400, '9112 §2.2', 'bare LF throughout', get().replaceAll('\r\n', '\n'))
 rejected(400, '9112 §2.2', 'a bare LF behind the request line', get().replace('\r\n', '\n'))
 rejected(400, '9112 §2.2', 'a bare LF behind a field', get('A: b\n'))
@@ -358,7 +346,15 @@ served(
   { ends: true },
 )
 rejected(417, '9110 §10.1.1', 'an unknown expectation', post('Expect: x\r\nContent-Length: 1\r\n', 'a'), kept)
-rejected(417, '9110 §10.1.1', 'an unknown expectation beside a known one', get('Expect: 100-continue\r\nExpect: x\r\n'))
+rejected(
+  417,
+  '9110 §10.1.1',
+  'an unknown expectation beside a known one',
+  get('Expect: 100-continue\r\nExpect: x\r\n'),
+  {
+    ends: false,
+  },
+)
 rejected(
   404,
   '9110 §10.1.1',
@@ -389,13 +385,11 @@ served(
   '9110 §7.8',
   'an upgrade, which is not taken',
   post('Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n', 'a'),
-  { apart: true },
 )
 served(
   '9113 §3.1',
   'an upgrade to h2c, which is not taken',
   get('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAA\r\n'),
-  { apart: true },
 )
 
 // Several requests on a connection
@@ -458,17 +452,13 @@ const sentinel = `GET /leads/pipeline?sentinel HTTP/1.1\r\n${host}\r\n`
 describeTests(`of ${rows.length} ways to frame a request`, () => {
   test('there are at least 80', () => expect(rows.length).toBeGreaterThanOrEqual(80))
 
-  test.each(rows)('$rfc $name: $responses', async ({ bytes, responses, ends, forwarded, fin, apart, method }) => {
+  test.each(rows)('$rfc $name: $responses', async ({ bytes, responses, ends, forwarded, fin, method }) => {
     const before = upstream.requests.length
     const client = await rawClient(booted.port)
     const statuses = ends ? responses : [...responses, 200]
     const methods = statuses.map((_, i) => (i === 0 ? method : 'GET'))
 
-    client.send(ends || apart ? bytes : bytes + sentinel)
-    if (apart) {
-      await client.until(isWholeResponse)
-      client.send(sentinel)
-    }
+    client.send(ends ? bytes : bytes + sentinel)
     if (fin) client.socket.end()
     const received = ends
       ? (await client.ended()).received
@@ -648,7 +638,7 @@ describeTests('a client that is too slow', () => {
     ['a small body', sized('5', 'hel')],
     ['a large body', sized('100000', 'hel')],
     ['a chunk', chunked('5\r\nhel')],
-    ['a chunk of 2^63 bytes', chunked('8000000000000000\r\nhel')],
+    ['a chunk of 2^52 bytes', chunked('10000000000000\r\nhel')],
   ])('with %s gets 408, and nothing is forwarded whole', async (_, bytes) => {
     const before = upstream.requests.length
     const gateway = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })

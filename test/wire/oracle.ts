@@ -12,7 +12,7 @@ export interface Verdict {
   readonly status: number
   readonly allow: string | null
   readonly url: string | null
-  /** Whether the connection ends with the response: the parser gave up, or the method was CONNECT. */
+  /** Whether the connection ends with the response: the request line is none, or the method was CONNECT. */
   readonly ends: boolean
 }
 
@@ -38,13 +38,12 @@ const no = (status: number, ends = false): Verdict => ({ status, allow: null, ur
 export const verdictOn = (method: string, target: string, maxTarget: number, basePath = ''): Verdict => {
   if (!METHODS.includes(method)) return no(400, true)
   for (const char of target) if (char < '!' || char > '~') return no(400, true) // RFC 3986 §2: nothing else is a URI
-  if (method === 'CONNECT') return connects(target) ? { ...no(405, true), allow: 'GET, POST' } : no(400, true)
-  const known = parses(target)
-  if (target.length > maxTarget) return known ? no(414, target.length > 40_000) : no(400, true)
-  if (!known) return no(400, true)
+  if (method === 'CONNECT') return { ...no(405, true), allow: 'GET, POST' }
+  if (target.length > maxTarget) return no(414, target.length > 40_000)
   if (target.includes('#')) return no(400) // RFC 9112 §3.2.1
   let rest = target
   if (!target.startsWith('/')) {
+    if (!target.includes('://')) return no(400)
     const scheme = target.split('://', 1)[0] ?? ''
     if (!['http', 'https'].includes(scheme.toLowerCase())) return no(400)
     rest = target.slice(scheme.length + 3)
@@ -58,25 +57,6 @@ export const verdictOn = (method: string, target: string, maxTarget: number, bas
   if (found === undefined) return no(404)
   if (found[0] !== method) return { ...no(405), allow: found[0] }
   return { status: 200, allow: null, url: found[1] + rest.slice(path.length), ends: false }
-}
-
-/**
- * Returns what has the outline of a target for Node's parser, which ends the connection on all else: `/…`, `*…`,
- * `letters://authority…`.
- */
-const parses = (target: string): boolean => {
-  if (target.startsWith('/') || target.startsWith('*')) return true
-  const at = target.indexOf('://')
-  if (at < 1 || ![...target.slice(0, at)].every((char) => alphanumeric.slice(0, 52).includes(char))) return false
-  return connects(target.slice(at + 3))
-}
-
-/** Returns what has the outline of an authority, with or without a path, for Node's parser. */
-const connects = (target: string): boolean => {
-  const end = [...target].findIndex((char) => char === '/' || char === '?')
-  const authority = end === -1 ? target : target.slice(0, end)
-  if (authority.split('@').length > 2) return false
-  return [...authority].every((char) => `${unreserved}${subDelims}%:@[]`.includes(char))
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What of a request was wrong, in the bounded word of its access line: over real sockets, because Node's parser says
- * most of it.
+ * What of a request was wrong, in the bounded word of its access line: over real sockets, because the parser of a
+ * connection says most of it.
  */
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -49,7 +49,7 @@ export const explainRequest = async (
   const { listen } = config
   const common = { method, target, file, hash: config.hash, basePath: listen.basePath }
   const locateKey = createKeyLocator(file, provenance)
-  const simulated = await simulateRequest(method, target, listen)
+  const simulated = simulateRequest(method, target, listen)
   if (!simulated.admitted) {
     const { kind, allow } = simulated
     const refused = {

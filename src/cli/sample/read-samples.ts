@@ -110,7 +110,7 @@ const readTarget = async (
     })
   if (line === null || problems.list.length > before) return null
   const { method, path, at } = line
-  const simulated = await simulateRequest(method, path + query, listen)
+  const simulated = simulateRequest(method, path + query, listen)
   if (simulated.admitted) return simulated
   const { kind } = simulated
   const { differs, hint } = explainRejection(simulated, method, path + query, listen, (key) => key)

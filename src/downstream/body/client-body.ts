@@ -4,7 +4,6 @@ import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { freeBuffer } from '../../shared/buffers.ts'
 import type { BodySource, DownstreamResponse } from '../codec.ts'
-import { LeanIncomingMessage } from '../http1/lean-incoming-message.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 import { UploadStream } from './upload-stream.ts'
@@ -75,7 +74,7 @@ export class ClientBody implements RequestBody {
           resolve(this.#chunks)
         },
       )
-      this.#setWaiting(true)
+      if (!this.received) this.#setWaiting(true)
     })
     return this.#buffering
   }
@@ -119,31 +118,18 @@ export class ClientBody implements RequestBody {
       this.clientMaySend = true
       this.#response.writeContinue()
     }
-    const data = (chunk: Buffer): void => {
-      this.receivedBytes += chunk.length
+    this.#request.consume((chunk) => {
+      // Trailers end here: only the data is read.
+      if (chunk === null) {
+        this.received = true
+        this.#setWaiting(false)
+        this.#failReader = null
+      } else this.receivedBytes += chunk.length
       this.onData?.(chunk)
-      onChunk(chunk)
-    }
-    // Trailers end here: only the data is read.
-    const end = (): void => {
-      this.received = true
-      this.#setWaiting(false)
-      this.#failReader = null
-      this.onData?.(null)
+      if (chunk !== null) return onChunk(chunk)
       onEnd()
       this.onReceived?.()
-    }
-    const request = this.#request
-    const isConsumedDirectly =
-      this.replayable &&
-      request instanceof LeanIncomingMessage &&
-      request.consumeDirectly((chunk) => {
-        if (chunk === null) end()
-        else data(chunk)
-      })
-    if (isConsumedDirectly) return
-    request.on('data', data)
-    request.on('end', end)
+    })
   }
 
   /** Starts the limits on the wait for the client, or stops them. */

@@ -41,7 +41,7 @@ export class UploadStream implements Upload {
     if (this.#failure !== null) return // discarded
     this.#chunks.push(chunk)
     if (this.#chunks.bytes >= (this.#resumeReader === null ? maxChunkBytes : minWriteBytes)) return this.#flush()
-    // Node runs pending ticks between two chunks of one packet, so more of them may be about to come.
+    // More chunks of the same packet may be about to come.
     this.#scheduledFlush ??= setImmediate(() => this.#flush())
   }
 

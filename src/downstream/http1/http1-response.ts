@@ -1,94 +1,280 @@
-import type { IncomingMessage, OutgoingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { epochMs } from '../../clock.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
-import { ServerResponse, validateHeaderName, validateHeaderValue } from '../../node-http.ts'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../node-http.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
-import { getLingerMode, lingerOnClose } from '../listener/linger.ts'
+import { closeAfterResponse } from '../listener/client-connection.ts'
+import { getLingerMode, type LingerMode } from '../listener/linger.ts'
+import type { Http1Request } from './http1-request.ts'
 
-/**
- * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as
- * `node:http`. Seen on Node 24.21.
- */
-type RenderedHead = OutgoingMessage & { _header: string }
+/** The connection that a response goes out on. */
+export interface ResponseConnection {
+  readonly socket: Socket
+  /** How long an idle client connection is kept, in ms, as its client is told. */
+  readonly keepAliveMs: number
+  /** Tells whether no earlier response is due. */
+  isHeadOfLine(response: Http1Response): boolean
+  /** Tells whether a response is due behind another. */
+  isFollowed(response: Http1Response): boolean
+  /** Called when all of a response has gone out. */
+  onResponseSent(response: Http1Response): void
+}
 
-/**
- * A response of HTTP/1.0 or 1.1. Its head is rendered here: Node's own rendering takes a `Content-Disposition` behind
- * `Content-Length` for UTF-8, and its non-ASCII characters go out as other bytes, or not at all. Whether the connection
- * persists, and which fields say so, stays Node's decision.
- */
-export class Http1Response<Request extends IncomingMessage = IncomingMessage>
-  extends ServerResponse<Request>
-  implements DownstreamResponse
-{
+type Flushed = (error?: Error | null) => void
+
+/** A part of a response that waits behind earlier responses. */
+interface QueuedWrite {
+  readonly data: string | Buffer
+  readonly onFlushed: Flushed | undefined
+}
+
+// Above this, copying the body costs more than a second piece.
+const maxSingleWriteBytes = 8 * 1024
+
+/** A response of HTTP/1.0 or 1.1: it decides how its body is framed, and whether the connection persists. */
+export class Http1Response implements DownstreamResponse {
+  statusCode = 200
+  headersSent = false
+  destroyed = false
+  writableEnded = false
+  writableFinished = false
   /** The number of characters of the head that have gone out ahead of it. */
   charsSentAhead = 0
-  /** Whether its head says that the connection ends with it. */
+  /** Whether the connection ends with it. */
   isLast = false
+  /** How long to wait for a client that is still sending after it. */
+  lingerMode: LingerMode = 'long'
+  readonly request: Http1Request
+  readonly #connection: ResponseConnection
+  /** The head, until it goes out with the first bytes of the body. */
+  #head = ''
+  #hasBody = true
+  #isChunked = false
+  #queue: QueuedWrite[] = []
+  /** Bytes that wait behind earlier responses. */
+  queuedBytes = 0
+  #closeListeners: (() => void)[] = []
+  #finishListeners: (() => void)[] = []
+  #drainListeners: (() => void)[] = []
+  readonly #onLastFlushed: Flushed = (error) => {
+    if (!error) this.#finish()
+  }
 
-  /** Writes the head: `fields` are end-to-end. `phrase` empty: the standard one. Throws what Node throws. */
+  constructor(request: Http1Request, connection: ResponseConnection) {
+    this.request = request
+    this.#connection = connection
+  }
+
+  get isHeadOfLine(): boolean {
+    return this.writableFinished || this.#connection.isHeadOfLine(this)
+  }
+
+  get writableLength(): number {
+    if (this.writableFinished) return 0
+    return this.queuedBytes + this.#head.length + (this.isHeadOfLine ? this.#connection.socket.writableLength : 0)
+  }
+
+  get isFlushed(): boolean {
+    // Nearly always the system has taken all of it at once.
+    return this.writableFinished || this.#connection.socket.writableLength === 0
+  }
+
   writeFields(status: number, phrase: string, fields: HeaderFields): void {
-    let block = ''
+    if (status < 100 || status > 999) throw new RangeError(`a status of ${status}`)
+    const reason = phrase === '' ? (STATUS_CODES[status] ?? 'unknown') : phrase
+    validateHeaderValue('reason phrase', reason)
+    let head = `HTTP/1.1 ${status} ${reason}\r\n`
     let hasDate = false
-    // The fields that Node has to know of to decide on the connection. It renders these itself, and its rendering is
-    // left out.
-    const nodeFields: string[] = []
-    let nodeFieldsBytes = 0
+    let hasLength = false
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string
       const value = fields[i + 1] as string
       validateHeaderName(name)
       validateHeaderValue(name, value)
-      block += `${name}: ${value}\r\n`
-      if (fieldNameEquals(name, 'content-length')) {
-        nodeFields.push(name, value)
-        nodeFieldsBytes += name.length + value.length + 4
-      } else if (fieldNameEquals(name, 'date')) hasDate = true
+      head += `${name}: ${value}\r\n`
+      if (fieldNameEquals(name, 'content-length')) hasLength = true
+      else if (fieldNameEquals(name, 'date')) hasDate = true
     }
-    if (this.isLast) {
-      block += 'Connection: close\r\n'
-      nodeFields.push('Connection', 'close')
-      nodeFieldsBytes += 'Connection: close\r\n'.length
+    const { method, httpVersion, isPersistent } = this.request
+    // RFC 9110 §9.3.2, §15.3.5, §15.4.5: they have no content.
+    this.#hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+    this.#isChunked = this.#hasBody && !hasLength && httpVersion === '1.1'
+    if (this.isLast) head += 'Connection: close\r\n'
+    if (!hasDate) head += `Date: ${formatNow()}\r\n`
+    if (!this.isLast) {
+      // RFC 9112 §6.3: without a length or chunks, which HTTP/1.0 does not know, a body ends with the connection.
+      this.isLast = !isPersistent || (httpVersion === '1.0' && !hasLength)
+      if (this.isLast) head += 'Connection: close\r\n'
+      else
+        head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(this.#connection.keepAliveMs / 1000)}\r\n`
     }
-    this.sendDate = !hasDate
-    this.writeHead(status, phrase === '' ? undefined : phrase, nodeFields)
-    const statusLine = `HTTP/1.1 ${status} ${this.statusMessage}\r\n`
-    const rendered = this as unknown as RenderedHead
-    const head = statusLine + block + rendered._header.slice(statusLine.length + nodeFieldsBytes)
-    rendered._header = this.charsSentAhead === 0 ? head : head.slice(this.charsSentAhead)
-  }
-
-  get isHeadOfLine(): boolean {
-    return this.socket !== null
-  }
-
-  get isFlushed(): boolean {
-    // Nearly always the system has taken all of it at once.
-    return this.socket === null || this.socket.writableLength === 0
+    if (this.isLast) closeAfterResponse(this.request.socket)
+    if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n'
+    head += '\r\n'
+    this.#head = this.charsSentAhead === 0 ? head : head.slice(this.charsSentAhead)
+    this.statusCode = status
+    this.headersSent = true
   }
 
   writeInterim(status: number, fields: HeaderFields): void {
-    // Node buffers what a client does not take, and nothing holds the upstream back. Interim responses are hints: the
+    let block = ''
+    for (let i = 0; i < fields.length; i += 2) {
+      validateHeaderName(fields[i] as string)
+      validateHeaderValue(fields[i] as string, fields[i + 1] as string)
+      block += `${fields[i]}: ${fields[i + 1]}\r\n`
+    }
+    // What a client does not take is buffered, and nothing holds the upstream back. Interim responses are hints: the
     // excess is dropped.
-    if (this.writableLength < this.writableHighWaterMark) this.writeInformation(status, fields)
+    if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(status, block)
   }
 
-  override writeInformation(status: number, fields?: unknown): void {
-    // The final response has begun: nothing may come before it.
-    if (this.charsSentAhead === 0) super.writeInformation(status, fields as readonly string[])
+  writeContinue(): void {
+    this.#writeAhead(100, '')
   }
 
   markLast({ failure }: LastResponseContext, unread: boolean): void {
+    // A request behind it is under way, and its response says it as well.
+    if (this.request.complete && this.#connection.isFollowed(this)) return
     this.isLast = true
-    if (unread) lingerOnClose(this.req, getLingerMode(failure))
+    if (!unread) return
+    closeAfterResponse(this.request.socket)
+    this.lingerMode = getLingerMode(failure)
+  }
+
+  write(chunk: Buffer, onFlushed?: Flushed): boolean {
+    if (this.destroyed) return true
+    // RFC 9112 §7.1: an empty chunk would be the last one.
+    if (!this.#hasBody || chunk.length === 0) {
+      if (onFlushed !== undefined) process.nextTick(onFlushed)
+      return true
+    }
+    const { socket } = this.#connection
+    socket.cork()
+    const head = this.#takeHead()
+    if (this.#isChunked) this.#put(`${head}${chunk.length.toString(16)}\r\n`)
+    else if (head !== '') this.#put(head)
+    this.#put(chunk, onFlushed)
+    if (this.#isChunked) this.#put('\r\n')
+    socket.uncork()
+    return this.writableLength < socket.writableHighWaterMark
+  }
+
+  end(body: Buffer | string = ''): void {
+    this.writableEnded = true
+    if (this.destroyed) return
+    this.request.discardUnasked()
+    const head = this.#takeHead()
+    const content = this.#hasBody ? body : ''
+    const [before, after] = this.#isChunked ? frameLastChunk(content) : ['', '']
+    // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the
+    // kernel more.
+    if (typeof content === 'string' || content.length <= maxSingleWriteBytes) {
+      const text = `${head}${before}${typeof content === 'string' ? content : content.toString('latin1')}${after}`
+      if (text !== '' || !this.isFlushed || !this.isHeadOfLine) this.#put(text, this.#onLastFlushed)
+      else process.nextTick(this.#onLastFlushed)
+      return
+    }
+    const { socket } = this.#connection
+    socket.cork()
+    this.#put(head + before)
+    this.#put(content, after === '' ? this.#onLastFlushed : undefined)
+    if (after !== '') this.#put(after, this.#onLastFlushed)
+    socket.uncork()
   }
 
   reset(secure: boolean): void {
-    const { socket } = this.req
-    socket.uncork() // earlier writes go out first: Node gathers the writes of one turn
+    const { socket } = this.#connection
     // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
     if (secure) socket.destroy()
     else socket.resetAndDestroy()
   }
+
+  on(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    if (event === 'close') this.#closeListeners.push(listener)
+    else if (event === 'finish') this.#finishListeners.push(listener)
+    else this.#drainListeners.push(listener)
+    return this
+  }
+
+  once(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    if (event !== 'drain') return this.on(event, listener) // they come once
+    const once = (): void => {
+      this.#drainListeners = this.#drainListeners.filter((each) => each !== once)
+      listener()
+    }
+    return this.on('drain', once)
+  }
+
+  /** Lets out what has waited behind earlier responses. */
+  onHeadOfLine(): void {
+    if (this.#queue.length === 0) return
+    const { socket } = this.#connection
+    socket.cork()
+    const queue = this.#queue
+    this.#queue = []
+    this.queuedBytes = 0
+    for (const { data, onFlushed } of queue) this.#put(data, onFlushed)
+    socket.uncork()
+    if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
+  }
+
+  /** Notes that the client has taken what was written. */
+  onDrain(): void {
+    for (const listener of this.#drainListeners) listener()
+  }
+
+  /** Notes that the connection has closed before all of it had gone out. */
+  onConnectionClosed(): void {
+    this.destroyed = true
+    this.#notifyClosed()
+  }
+
+  #finish(): void {
+    if (this.destroyed || this.writableFinished) return
+    this.writableFinished = true
+    this.#connection.onResponseSent(this)
+    for (const listener of this.#finishListeners.splice(0)) listener()
+    this.#notifyClosed()
+  }
+
+  #notifyClosed(): void {
+    for (const listener of this.#closeListeners.splice(0)) listener()
+  }
+
+  #takeHead(): string {
+    const head = this.#head
+    this.#head = ''
+    return head
+  }
+
+  /** Writes an interim response. Once the final response has begun, nothing may come before it. */
+  #writeAhead(status: number, block: string): void {
+    if (this.charsSentAhead > 0 || this.headersSent || this.destroyed) return
+    this.#put(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${block}\r\n`)
+  }
+
+  #put(data: string | Buffer, onFlushed?: Flushed): void {
+    if (!this.#connection.isHeadOfLine(this)) {
+      this.#queue.push({ data, onFlushed })
+      this.queuedBytes += data.length
+    } else if (typeof data === 'string') this.#connection.socket.write(data, 'latin1', onFlushed)
+    else this.#connection.socket.write(data, onFlushed)
+  }
 }
 
-/** Casts a response to a client that does not speak HTTP/2. */
-export const asHttp1Response = (response: DownstreamResponse): Http1Response => response as Http1Response
+// RFC 9112 §7.1.
+const frameLastChunk = ({ length }: Buffer | string): readonly [before: string, after: string] =>
+  length === 0 ? ['', '0\r\n\r\n'] : [`${length.toString(16)}\r\n`, '\r\n0\r\n\r\n']
+
+let formattedSecond = 0
+let formatted = ''
+
+/** Formats the time for `Date` (RFC 9110 §5.6.7), once a second. */
+const formatNow = (): string => {
+  const second = Math.floor(epochMs() / 1000)
+  if (second !== formattedSecond) {
+    formattedSecond = second
+    formatted = new Date(1000 * second).toUTCString()
+  }
+  return formatted
+}

@@ -1,18 +1,11 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../failures/errors.ts'
-import { METHODS } from '../../node-http.ts'
-import type { DownstreamRequest } from '../codec.ts'
+import type { BodyConsumer, DownstreamRequest } from '../codec.ts'
+import { isKnownMethod, rejectTunnel } from '../http1/request-line.ts'
 import type { RequestTarget } from '../request/request-target.ts'
 import type { ReceiveWindows } from './receive-windows.ts'
 import { StreamBody } from './stream-body.ts'
-
-// The methods that the parser of HTTP/1 knows: any other is rejected here as it is there, and the client is not told
-// which to use.
-const http1Methods: ReadonlySet<string | undefined> = new Set(METHODS)
-
-/** Returns whether HTTP/1 knows a method. */
-export const isKnownMethod = (method: string | undefined): boolean => http1Methods.has(method)
 
 /** The pseudo-fields of a request. */
 interface PseudoFields {
@@ -61,19 +54,18 @@ export class StreamRequest implements DownstreamRequest {
 
   validate(): GatewayError | null {
     // RFC 9113 §8.5: CONNECT has neither scheme nor path. Extended CONNECT is never offered (RFC 8441).
-    if (this.method === 'CONNECT') return new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] })
-    if (this.scheme === 'https' && isKnownMethod(this.method)) return null // only TLS carries it
+    const tunnel = rejectTunnel(this.method)
+    if (tunnel !== null) return tunnel
+    // Any other method is rejected here as it is on HTTP/1, and the client is not told which to use. Only TLS carries
+    // it.
+    if (this.scheme === 'https' && isKnownMethod(this.method)) return null
     return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
   }
 
-  on(event: 'data', listener: (chunk: Buffer) => void): this
-  on(event: 'end', listener: () => void): this
-  on(event: 'data' | 'end', listener: (chunk: Buffer) => void): this {
-    if (event === 'data') {
-      this.stream.on('data', listener)
-      this.resume()
-    } else this.#body?.onEnd(listener as () => void)
-    return this
+  consume(consumer: BodyConsumer): void {
+    this.stream.on('data', consumer)
+    this.resume()
+    this.#body?.onEnd(() => consumer(null))
   }
 
   pause(): void {

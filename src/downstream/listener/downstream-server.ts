@@ -1,10 +1,10 @@
-import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net'
 import { settlesWithin } from '../../clock.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { type BindTarget, listenAt } from '../../shared/bind-target.ts'
-import { applyLimits, createHttp1Server, probeHalfClosed } from '../http1/http1-server.ts'
+import { createHttp1Server } from '../http1/http1-server.ts'
 import { getProxyHeader, hasReceivedNothing, inheritProxyHeader } from '../proxy-protocol/proxied-connections.ts'
 import { type CountConnection, createProxyAcceptor } from '../proxy-protocol/proxy-acceptor.ts'
 import { registerRoutes } from '../request/fastify-routes.ts'
@@ -68,6 +68,7 @@ export const openDownstreamServer = async (
   const { listen } = currentSnapshot.value.config
   const getListenerConfig = createListenerConfigGetter(currentSnapshot)
   let draining = false
+  let closed = false
   const clientErrors = createClientErrorHandler(getListenerConfig, currentSnapshot)
   const handleRequest = createRequestHandler({
     currentSnapshot,
@@ -75,16 +76,14 @@ export const openDownstreamServer = async (
     pseudonym: listen.via ?? pseudonym,
     draining: () => draining,
   })
-  const app = registerRoutes(
-    (route) => createHttp1Server(listen, route, clientErrors),
-    clientErrors,
+  const http1 = createHttp1Server({
     getListenerConfig,
-    handleRequest,
-  )
+    clientErrors,
+    onRequest: (request, response) => app.routing(request as never, response as never),
+  })
+  const { server } = http1
+  const app = registerRoutes(server, getListenerConfig, handleRequest)
   await app.ready()
-  const { server } = app
-  // Node's own list omits connections that it has let go of (CONNECT), and `close` would wait for them beyond the
-  // deadline.
   const sockets = new Set<Socket>()
   const addressLimit = new PerAddressConnectionLimit()
   if (countElsewhere === undefined) addressLimit.applyConfig(listen)
@@ -118,7 +117,7 @@ export const openDownstreamServer = async (
     return true
   }
   server.on('connection', (socket) => {
-    if (track(socket)) socket.once('end', () => probeHalfClosed(socket))
+    if (track(socket)) http1.accept(socket)
   })
   // A reload changes neither: a module that is off is never loaded.
   const http2Sessions = listen.http2
@@ -172,14 +171,16 @@ export const openDownstreamServer = async (
   applyProxyProtocol(listen)
   const isInHandshake = (socket: Socket): boolean => tlsAcceptor !== null && !('encrypted' in socket)
   listeningServer.on('drop', () => rejectedConnections.record())
-  applyLimits(server, listeningServer, listen)
+  const applyLimits = ({ maxConnections }: ListenConfig): void => {
+    listeningServer.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+  }
+  applyLimits(listen)
   if (bindTarget !== 'elsewhere') await listenAt(listeningServer, bindTarget ?? listen)
-  if (!server.listening) server.emit('listening') // only then does Node start to watch connections and their timeouts
 
   return {
     address: listeningServer.address() as AddressInfo,
     applyConfig(nextListen) {
-      applyLimits(server, listeningServer, nextListen)
+      applyLimits(nextListen)
       if (countElsewhere === undefined) addressLimit.applyConfig(nextListen)
       proxyAcceptor.applyConfig(nextListen)
       applyProxyProtocol(nextListen)
@@ -189,11 +190,12 @@ export const openDownstreamServer = async (
       return listeningServer.listening
     },
     adoptConnection(socket) {
+      if (closed) return void socket.destroy()
       if (sockets.size >= listeningServer.maxConnections) {
         rejectedConnections.record()
         return void socket.destroy()
       }
-      // As Node's own server sets on the connections that it accepts.
+      // As on the connections that are accepted here.
       socket.allowHalfOpen = true
       socket.setNoDelay(true)
       listeningServer.emit('connection', socket)
@@ -202,21 +204,20 @@ export const openDownstreamServer = async (
       draining = true
     },
     stopAccepting() {
-      // Not the server's own: that closes idle connections at once, and a request may be about to come on one of them.
-      NetServer.prototype.close.call(listeningServer)
+      listeningServer.close()
     },
     async close(deadlineMs) {
       draining = true
-      // Node waits for the connections that it accepted itself, and does not know those that were handed over.
+      // A server waits for the connections that it accepted itself, and does not know those that were handed over.
       const socketClosures = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
       http2Sessions?.close()
       const allClosed = Promise.all([...[server, listeningServer].map(closeServer), ...socketClosures])
-      // Node closes connections that wait for another request, but takes a first one to be under way from the moment of
-      // connecting.
+      http1.closeConnections()
       for (const socket of sockets)
         if (hasReceivedNothing(socket) || isInHandshake(socket) || proxyAcceptor.isAwaited(socket)) socket.destroy()
       if (!(await settlesWithin(deadlineMs, allClosed))) for (const socket of sockets) socket.destroy()
       await allClosed
+      closed = true
       await app.close()
       rejectedConnections.close()
       rejectedPerAddress.close()

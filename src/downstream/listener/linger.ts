@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { CoalescedTimer } from '../../clock.ts'
 import type { GatewayError } from '../../failures/errors.ts'
@@ -61,26 +60,6 @@ export const linger = (mode: LingerMode, maxBytes: number, received: () => numbe
 }
 
 /**
- * Lets the response reach a client that is still sending: closing a socket with unread input makes the kernel reset it,
- * and the response is lost. So when the response closes the connection, the gateway half-closes, discards what comes,
- * and closes when the request ends, or when the limits of {@link linger} are reached (RFC 9112 §9.6). A request that is
- * pipelined behind is not served.
- */
-export const lingerOnClose = (request: IncomingMessage, mode: LingerMode): void => {
-  const { socket } = request
-  closeAfterResponse(socket)
-  // Node calls this once the last response of a connection has been written.
-  socket.destroySoon = () => {
-    socket.destroySoon = () => {} // and so does client-error.ts where the request broke off
-    if (request.complete || socket.destroyed) return void socket.destroy()
-    request.once('end', () => socket.destroy())
-    destroyAfterLinger(socket, mode)
-    socket.end()
-    request.resume()
-  }
-}
-
-/**
  * Writes the last bytes of a connection that has no request any more, and lets them reach the client in the same way.
  */
 export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode): void => {
@@ -90,8 +69,13 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
   socket.resume()
 }
 
-/** Closes a socket when the other side has ended, or is not waited for any more. */
-const destroyAfterLinger = (socket: Socket, mode: LingerMode): void => {
+/**
+ * Closes a socket when the other side has ended, or is not waited for any more. It lets the response reach a client
+ * that is still sending: closing a socket with unread input makes the kernel reset it, and the response is lost. So
+ * when the response closes the connection, the gateway half-closes, discards what comes, and closes when the request
+ * ends, or when the limits of {@link linger} are reached (RFC 9112 §9.6).
+ */
+export const destroyAfterLinger = (socket: Socket, mode: LingerMode): void => {
   const end = () => void socket.destroy()
   const stopLinger = linger(mode, getMaxBodyBytes(socket), () => socket.bytesRead, end)
   socket.once('end', end)

@@ -18,7 +18,7 @@ export interface CompiledListenerConfig {
   readonly maxRequestsPerConnection: number
   /** The largest body that any operation takes. */
   readonly maxBodyBytes: number
-  /** The longest time from a response to the head of the next request. */
+  /** The longest time from a response to the next request, where the rest of its own request is still to come. */
   readonly idleTimeoutMs: number
   /** The lower-case name of the field that carries the request id, or null. */
   readonly requestIdField: string | null
@@ -36,7 +36,7 @@ const compileListenerConfig = (
   matchesAuthority: compileAuthorityMatcher(config.listen),
   maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
   maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-  // What Node allows for the wait and for the head, and how late it checks at most.
+  // The wait for a request, the time that a head may take, and a margin.
   idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
   requestIdField: config.requestId.header?.toLowerCase() ?? null,
 })

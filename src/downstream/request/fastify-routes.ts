@@ -1,11 +1,10 @@
-import type { RequestListener, Server } from 'node:http'
+import type { Server } from 'node:http'
 import { createRequire, Module } from 'node:module'
+import type { Server as NetServer } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { allOperations, type Operation } from '../../operations.ts'
 import { noSchemaCompilers } from '../../shared/no-schema-compilers.ts'
-import type { Http1Response } from '../http1/http1-response.ts'
-import type { LeanIncomingMessage } from '../http1/lean-incoming-message.ts'
-import type { ClientErrorHandler } from '../listener/client-error.ts'
+import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { GetListenerConfig } from '../listener/listener-config.ts'
 import type { RequestHandler } from './request-handler.ts'
 import { parseRequestTarget } from './request-target.ts'
@@ -18,16 +17,15 @@ import { parseRequestTarget } from './request-target.ts'
  * `ready` is called.
  */
 export const registerRoutes = (
-  createServer: (route: RequestListener) => Server,
-  clientErrors: ClientErrorHandler,
+  server: NetServer,
   getListenerConfig: GetListenerConfig,
   handleRequest: RequestHandler,
 ): FastifyInstance => {
   const app = fastify({
-    serverFactory: createServer,
-    rewriteUrl: (request) => toRoutablePath(request as LeanIncomingMessage, getListenerConfig().config.listen.basePath),
-    // Fastify listens for these itself, and would write a second response.
-    clientErrorHandler: (error, socket) => clientErrors.onParserError(error, socket),
+    // It takes connections that speak HTTP, and Fastify listens to none of its events but errors.
+    serverFactory: () => server as Server,
+    rewriteUrl: (request) =>
+      toRoutablePath(request as never as DownstreamRequest, getListenerConfig().config.listen.basePath),
     logger: false,
     schemaController: noSchemaCompilers,
     exposeHeadRoutes: false,
@@ -39,7 +37,7 @@ export const registerRoutes = (
 
   const dispatch = ({ raw }: FastifyRequest, reply: FastifyReply, routedOperation: Operation | null): void => {
     reply.hijack()
-    handleRequest(raw as LeanIncomingMessage, reply.raw as Http1Response, routedOperation)
+    handleRequest(raw as never as DownstreamRequest, reply.raw as never as DownstreamResponse, routedOperation)
   }
   for (const operation of allOperations)
     app.register(httpProxy, {
@@ -61,7 +59,7 @@ export const registerRoutes = (
  * Parses the target, and returns the path that Fastify routes on: the client's own, byte for byte, below the base path.
  * A path that Fastify would read differently, decoded or without its beginning, goes where no route is.
  */
-const toRoutablePath = (request: LeanIncomingMessage, basePath: string): string => {
+const toRoutablePath = (request: DownstreamRequest, basePath: string): string => {
   request.target = parseRequestTarget(request.url ?? '')
   const path = request.target?.path
   if (path === undefined || path.includes('%') || !path.startsWith(basePath)) return unroutedPath

@@ -1,5 +1,6 @@
 import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
+import { trimBlanks } from '../../header-fields.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import type { DownstreamRequest } from '../codec.ts'
 import { type AuthorityMatcher, isValidHost } from './authority.ts'
@@ -76,20 +77,25 @@ export const validateAndRoute = (
   return { operation, query: target.query, authority }
 }
 
-/** Checks the rules on message length that Node's parser does not enforce (RFC 9112 §6.1, §6.3). */
-const validateFraming = (
-  { transferEncoding, contentLength }: RequestHead,
+/** Checks what a request says of its length (RFC 9112 §6.1, §6.3). */
+export const validateFraming = (
+  { transferEncoding, contentLength }: Pick<RequestHead, 'transferEncoding' | 'contentLength'>,
   httpVersion: string,
 ): GatewayError | null => {
-  if (contentLength !== null && !Number.isSafeInteger(Number(contentLength)))
+  // RFC 9110 §8.6: digits alone. What cannot be counted exactly is rejected.
+  if (contentLength !== null && !(digits.test(contentLength) && Number.isSafeInteger(Number(contentLength))))
     return new GatewayError('bad-request', { reason: 'bad-length' })
   if (transferEncoding === null) return null
-  if (httpVersion === '1.0') return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
-  const codings = transferEncoding.split(',').map((coding) => coding.trim().toLowerCase())
+  // Both together are how a request is smuggled.
+  if (httpVersion === '1.0' || contentLength !== null)
+    return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
+  const codings = transferEncoding.toLowerCase().split(',').map(trimBlanks)
   if (codings.at(-1) !== 'chunked' || codings.indexOf('chunked') !== codings.length - 1 || codings.includes(''))
     return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
   return codings.length === 1 ? null : new GatewayError('unsupported-coding')
 }
+
+const digits = /^\d+$/
 
 /** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */
 const viaContains = (via: string, pseudonym: string): boolean =>

@@ -4,7 +4,7 @@ import type { Operation } from '../../operations.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { batchWrite } from '../../shared/write-batching.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
-import { type ClientConnection, getClientConnection, stopParsing } from '../listener/client-connection.ts'
+import { type ClientConnection, getClientConnection } from '../listener/client-connection.ts'
 import type { CompiledListenerConfig, GetListenerConfig } from '../listener/listener-config.ts'
 import { sendLocalReply } from '../response/local-reply.ts'
 import { relayResponse } from '../response/relay.ts'
@@ -32,9 +32,7 @@ export type RequestHandler = (
 ) => void
 
 /** Where responses wait for their turn: a connection of HTTP/1, or a stream of HTTP/2. */
-type ResponseQueue = Pick<ClientConnection, 'peer' | 'activeRequests' | 'closing'> & {
-  readonly idleTimer: ClientConnection['idleTimer'] | null
-}
+type ResponseQueue = Pick<ClientConnection, 'peer' | 'activeRequests' | 'closing'>
 
 /** Creates the request handler of a listener. It serves the requests of Fastify's routes, and those that match none. */
 export const createRequestHandler = ({
@@ -46,20 +44,13 @@ export const createRequestHandler = ({
   const responseVia = `1.1 ${pseudonym}`
 
   /** Adds a request to its queue, and completes its record when its response closes. */
-  const trackRequest = (
-    activeRequest: ActiveRequest,
-    queue: ResponseQueue,
-    { idleTimeoutMs }: CompiledListenerConfig,
-  ): void => {
-    const { request, response, snapshot } = activeRequest
-    const { activeRequests, idleTimer } = queue
+  const trackRequest = (activeRequest: ActiveRequest, { activeRequests }: ResponseQueue): void => {
+    const { response, snapshot } = activeRequest
     activeRequests.push(activeRequest)
     snapshot.acquire()
     response.on('close', () => {
       if (activeRequests.length === 1) activeRequests.pop()
       else advanceQueue(activeRequests, activeRequest)
-      // A connection that closes may linger: its end is already scheduled.
-      if (activeRequests.length === 0 && !queue.closing && !request.socket.destroyed) idleTimer?.set(idleTimeoutMs)
       if (!response.writableFinished) abortUnfinished(activeRequest)
       activeRequest.exchange?.finish()
       snapshot.release()
@@ -72,7 +63,6 @@ export const createRequestHandler = ({
   return (request, response, routedOperation) => {
     const listenerConfig = getListenerConfig()
     const queue = getResponseQueue(request, listenerConfig)
-    if (queue === null) return stopParsing(request.socket)
     const activeRequest = new ActiveRequest(
       request,
       response,
@@ -81,7 +71,7 @@ export const createRequestHandler = ({
       listenerConfig,
       queue.closing ? alwaysTrue : draining,
     )
-    trackRequest(activeRequest, queue, listenerConfig)
+    trackRequest(activeRequest, queue)
     const fail = (error: unknown): void => sendLocalReply(activeRequest, GatewayError.from(error))
     try {
       const { routes, matchesAuthority } = listenerConfig
@@ -104,27 +94,24 @@ export const createRequestHandler = ({
 
 const alwaysTrue = (): boolean => true
 
-// Node reads on for as long as nothing is written, and parses all requests of a packet: without a limit, one connection
-// that pipelines would have as many requests under way as it has bytes to send. No proxy and no library pipelines
-// nearly as many.
+// All requests of a packet are parsed and begun: without a limit, one connection that pipelines would have as many
+// requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.
 const maxPipelinedRequests = 100
 
-/** Finds the queue of a request; null: the last request of its connection has come before it. */
+/** Finds the queue of a request. */
 const getResponseQueue = (
   { multiplexed, socket }: DownstreamRequest,
   listenerConfig: CompiledListenerConfig,
-): ResponseQueue | null => {
+): ResponseQueue => {
   const connection = getClientConnection(socket, listenerConfig)
   if (multiplexed) {
     const closing = ++connection.requestCount >= listenerConfig.maxRequestsPerConnection
-    return { peer: connection.peer, activeRequests: [], closing, idleTimer: null }
+    return { peer: connection.peer, activeRequests: [], closing }
   }
-  if (connection.closing) return null
   // The last request that a connection may carry: its response says so, and nothing behind it is served.
   connection.closing =
     ++connection.requestCount >= listenerConfig.maxRequestsPerConnection ||
     connection.activeRequests.length + 1 >= maxPipelinedRequests
-  connection.idleTimer.clear()
   return connection
 }
 

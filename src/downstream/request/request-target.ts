@@ -13,7 +13,7 @@ const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i
 
 /** Parses a request-target; null when it can name no resource of http. */
 export const parseRequestTarget = (raw: string): RequestTarget | null => {
-  // A fragment is never sent (RFC 9112 §3.2.1), but Node hands one on and some servers cut it off.
+  // A fragment is never sent (RFC 9112 §3.2.1), but some clients send one, and some servers cut it off.
   if (raw.includes('#')) return null
   if (raw.charCodeAt(0) === slash) return splitTarget(raw, null)
   const match = absoluteFormPattern.exec(raw) // else the asterisk-form, the authority-form, or another scheme

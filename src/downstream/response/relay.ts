@@ -49,7 +49,7 @@ const buildResponseFields = (activeRequest: ActiveRequest, proxyResponse: ProxyR
   for (let i = 0; i < proxyResponse.fields.length; i += 2) {
     const name = proxyResponse.fields[i] as string
     if (lowerRequestIdField !== undefined && fieldNameEquals(name, lowerRequestIdField)) continue
-    // RFC 9110 §8.6: never on a 204; Node would send it all the same.
+    // RFC 9110 §8.6: never on a 204.
     if (proxyResponse.status === 204 && fieldNameEquals(name, 'content-length')) continue
     fields.push(name, proxyResponse.fields[i + 1] as string)
   }

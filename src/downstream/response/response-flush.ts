@@ -5,7 +5,7 @@ import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 
 /**
- * Limits the wait for a client to take the end of a response, which Node leaves unlimited. Called when a response has
+ * Limits the wait for a client to take the end of a response, which nothing else limits. Called when a response has
  * been written.
  */
 export const awaitFlush = (activeRequest: ActiveRequest): void => {

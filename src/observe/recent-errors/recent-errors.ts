@@ -69,9 +69,8 @@ const createFairList = (): FairList<RecentError> => new FairList(maxKept, ({ kin
 const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
 
 /**
- * Copies what is kept of an error, and none of the objects that it came from. An error of Node's parser holds the whole
- * packet, an error of a library may hold its context, a trace holds its exporter; and what a client sent is not for
- * keeping.
+ * Copies what is kept of an error, and none of the objects that it came from. An error of a library may hold its
+ * context, a trace holds its exporter; and what a client sent is not for keeping.
  */
 const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   /** Milliseconds since the epoch. */

@@ -1,15 +1,17 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { ClientBody } from '../../../src/downstream/body/client-body.ts'
+import { Http1Request } from '../../../src/downstream/http1/http1-request.ts'
 
-const createBody = (length: number | null): ClientBody => {
-  const request = new IncomingMessage(new Socket())
-  return new ClientBody(request, new ServerResponse(request), length, true, {
+const createRequest = (length: number | null): Http1Request => {
+  const message = { method: 'POST', target: '/', version: '1.1', fields: [], length, isPersistent: true }
+  return new Http1Request(message, null as never, { pause: () => {}, resume: () => {} })
+}
+
+const createBody = (length: number | null, request = createRequest(length)): ClientBody =>
+  new ClientBody(request, { writeContinue: () => {} }, length, true, {
     timeouts: { headers: 1000, body: null, keepAlive: 1000 },
     minRate: null,
   })
-}
 
 test('a body that streams has not begun before its first chunk is asked for, however often it was made ready', () => {
   const body = createBody(null)
@@ -33,16 +35,13 @@ test('a small body has begun when it is read', () => {
 })
 
 test('the buffers of a body that was read can be freed', async () => {
-  const request = new IncomingMessage(new Socket())
   const length = 64 * 1024
-  const body = new ClientBody(request, new ServerResponse(request), length, true, {
-    timeouts: { headers: 1000, body: null, keepAlive: 1000 },
-    minRate: null,
-  })
+  const request = createRequest(length)
+  const body = createBody(length, request)
   const reading = body.read()
-  request.push(Buffer.alloc(length / 2))
-  request.push(Buffer.alloc(length / 2))
-  request.push(null)
+  request.receive(Buffer.alloc(length / 2))
+  request.receive(Buffer.alloc(length / 2))
+  request.receive(null)
   const read = await reading
   const bytes = (): number => read.reduce((sum, { byteLength }) => sum + byteLength, 0)
   const before = bytes()

@@ -15,11 +15,17 @@ const createRequest = (state: {
   readonly destroyed: boolean
   readonly endAfterHeaders?: boolean
 }) => {
-  const stream = Object.assign(new EventEmitter(), { endAfterHeaders: false, push: () => true, destroy() {}, ...state })
+  const stream = Object.assign(new EventEmitter(), {
+    endAfterHeaders: false,
+    push: () => true,
+    resume() {},
+    destroy() {},
+    ...state,
+  })
   const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   let ended = false
-  request.on('end', () => {
-    ended = true
+  request.consume((chunk) => {
+    if (chunk === null) ended = true
   })
   stream.emit('end')
   return { ended, complete: request.complete, rawHeaders: request.rawHeaders }
@@ -47,7 +53,12 @@ const feed = () => {
   const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   const chunks: string[] = []
   const listen = () =>
-    new Promise<void>((resolve) => request.on('data', (chunk) => chunks.push(String(chunk))).on('end', () => resolve()))
+    new Promise<void>((resolve) =>
+      request.consume((chunk) => {
+        if (chunk === null) resolve()
+        else chunks.push(String(chunk))
+      }),
+    )
   const push = (text: string): boolean[] => [...text].map((letter) => stream.push(Buffer.from(letter)))
   return { stream, request, chunks, listen, push }
 }
@@ -90,8 +101,8 @@ test('a body that is read again for a moment only is handed on for that moment o
   const { stream, request } = feed()
   const lengths: number[] = []
   const chunk = Buffer.alloc(16 * 1024)
-  request.on('data', (chunk) => {
-    lengths.push(chunk.length)
+  request.consume((chunk) => {
+    lengths.push(chunk?.length ?? 0)
     request.pause()
   })
   await new Promise(setImmediate)

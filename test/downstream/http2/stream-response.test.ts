@@ -20,8 +20,9 @@ const serveOne = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
           response.end('response')
         }
         if (request.complete) return respond()
-        request.on('data', () => {})
-        request.on('end', respond)
+        request.consume((chunk) => {
+          if (chunk === null) respond()
+        })
       })
     })
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { compileAuthorityMatcher } from '../../../src/downstream/request/authority.ts'
 import { parseExpectation } from '../../../src/downstream/request/expect-header.ts'
-import { createRouteMap, validateAndRoute } from '../../../src/downstream/request/match-request.ts'
+import { createRouteMap, validateAndRoute, validateFraming } from '../../../src/downstream/request/match-request.ts'
 import { parseRequestHead } from '../../../src/downstream/request/request-head.ts'
 import { parseRequestTarget } from '../../../src/downstream/request/request-target.ts'
 import { allOperations } from '../../../src/operations.ts'
@@ -138,5 +138,14 @@ describe('a request that is rejected', () => {
     }
 
     expect(match(request)).toMatchObject({ kind: kinds[first] })
+  })
+})
+
+// A pattern that tries each blank anew would take days.
+test('a coding with a million blanks in it is rejected as fast as it is read', () => {
+  const coding = `a${' '.repeat(1_000_000)}b`
+
+  expect(validateFraming({ transferEncoding: coding, contentLength: null }, '1.1')).toMatchObject({
+    reason: 'bad-transfer-coding',
   })
 })

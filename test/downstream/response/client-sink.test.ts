@@ -1,23 +1,18 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
-import { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
+import { expect, test } from 'vitest'
 import type { ActiveRequest } from '../../../src/downstream/request/active-request.ts'
 import { ClientSink } from '../../../src/downstream/response/client-sink.ts'
+import { serveHttp1 } from '../../helpers/http1-server.ts'
 
 /** Sends chunks to a client through a sink, and returns what the client received. */
 const sendAll = async (chunks: readonly Buffer[], isShared = false): Promise<Buffer> => {
-  const server = createServer({ ServerResponse: Http1Response }, (request, response) => {
+  const port = await serveHttp1((request, response) => {
     const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
     const activeRequest = { request, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest
     const sink = new ClientSink(activeRequest, { isShared, resume: () => {} } as never)
+    response.writeFields(200, '', [])
     for (const chunk of chunks) sink.data(chunk)
     sink.end()
   })
-  onTestFinished(() => void server.close())
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
   const response = await fetch(`http://127.0.0.1:${port}/`)
   return Buffer.from(await response.arrayBuffer())
 }

@@ -1,0 +1,243 @@
+import type { Socket } from 'node:net'
+import { CoalescedTimer } from '../../clock.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { minFreeBytes, takeExclusively } from '../../shared/buffers.ts'
+import { type ClientConnection, getClientConnection } from '../listener/client-connection.ts'
+import type { ClientErrorHandler } from '../listener/client-error.ts'
+import { destroyAfterLinger, type LingerMode } from '../listener/linger.ts'
+import type { GetListenerConfig } from '../listener/listener-config.ts'
+import { hasReceivedNothing } from '../proxy-protocol/proxied-connections.ts'
+import { probeHalfClosed } from './half-closed.ts'
+import { Http1Request } from './http1-request.ts'
+import { Http1Response, type ResponseConnection } from './http1-response.ts'
+import { getRequestLimits, type RequestEvents, type RequestMessage, RequestParser } from './request-parser.ts'
+
+/** What a connection needs of its listener. */
+export interface Http1ConnectionOptions {
+  readonly getListenerConfig: GetListenerConfig
+  readonly clientErrors: ClientErrorHandler
+  readonly onRequest: (request: Http1Request, response: Http1Response) => void
+  /** Returns whether the listener is closing: no connection waits for another request. */
+  readonly isClosing: () => boolean
+}
+
+// A client that goes by `Keep-Alive: timeout` may send at its last moment.
+const idleMarginMs = 1000
+/** A client's connection of HTTP/1: its requests one after another, and their responses in the same order. */
+export class Http1Connection implements RequestEvents, ResponseConnection {
+  readonly socket: Socket
+  readonly #options: Http1ConnectionOptions
+  readonly #parser: RequestParser
+  /** The responses that are due, oldest first. */
+  readonly #responses: Http1Response[] = []
+  /** The request whose body comes. */
+  #current: Http1Request | null = null
+  /** Why nothing is read: the body that comes is not wanted yet, or too much waits to be taken by the client. */
+  #isBodyPaused = false
+  #isBacklogged = false
+  /** Whether more may come than the last request. */
+  #hasMore = false
+  /** Ends the wait for a head that has begun, or for one that has not. */
+  readonly #timer = new CoalescedTimer(() => this.#onTimeout())
+  /** Whether the time of a head is running. */
+  #awaitsHead = true
+
+  constructor(socket: Socket, options: Http1ConnectionOptions) {
+    this.socket = socket
+    this.#options = options
+    const { listen } = options.getListenerConfig().config
+    this.#parser = new RequestParser(this, getRequestLimits(listen))
+    this.#timer.set(listen.timeouts.headers)
+    socket
+      .on('data', (bytes: Buffer) => this.#onData(bytes))
+      .on('end', () => this.#onEnd())
+      .on('drain', () => this.#onDrain())
+      .on('error', () => void socket.destroy()) // an error of TLS alone leaves it open
+      .on('close', () => this.#onClose())
+  }
+
+  /** Whether no request is under way, nor has one begun. */
+  get isIdle(): boolean {
+    return this.#responses.length === 0 && !this.#parser.isInRequest && !this.#state.closing
+  }
+
+  get keepAliveMs(): number {
+    return this.#options.getListenerConfig().config.listen.timeouts.keepAlive
+  }
+
+  get #state(): ClientConnection {
+    return getClientConnection(this.socket, this.#options.getListenerConfig())
+  }
+
+  pause(): void {
+    this.#isBodyPaused = true
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isBodyPaused) return
+    this.#isBodyPaused = false
+    if (!this.#isBacklogged) this.socket.resume()
+  }
+
+  head(message: RequestMessage): void {
+    this.#timer.clear()
+    this.#awaitsHead = false
+    const state = this.#state
+    // Behind the last request of a connection no further one is served (RFC 9112 §9.6).
+    if (state.closing) {
+      this.#hasMore = true
+      return this.#parser.stop()
+    }
+    const request = new Http1Request(message, this.socket, this)
+    const response = new Http1Response(request, this)
+    if (!request.complete) this.#current = request
+    this.#responses.push(response)
+    // What follows CONNECT is for a tunnel, and not HTTP.
+    if (request.method === 'CONNECT') {
+      this.#hasMore = true
+      this.#parser.stop()
+    }
+    this.#begin(request, response)
+    if (!request.isPersistent) state.closing = true
+    // A client that sends requests and reads no responses has them held here: it is not read from meanwhile.
+    if (this.#hasBacklog) {
+      this.#isBacklogged = true
+      this.socket.pause()
+    }
+  }
+
+  body(bytes: Buffer, from: number, to: number): void {
+    // A smaller piece is copied: it would keep the memory of all that came with it. What is handed on may be freed:
+    // only the last piece of a read takes its memory.
+    const size = to - from
+    const isLarge = to === bytes.length && size >= minFreeBytes && 2 * size >= bytes.buffer.byteLength
+    this.#current?.receive(isLarge ? takeExclusively(bytes, from) : Buffer.from(bytes.subarray(from, to)))
+  }
+
+  end(): void {
+    const request = this.#current
+    this.#current = null
+    request?.receive(null)
+  }
+
+  isHeadOfLine(response: Http1Response): boolean {
+    return this.#responses[0] === response
+  }
+
+  onResponseSent(response: Http1Response): void {
+    this.#responses.shift()
+    const { request } = response
+    if (!request.complete) request.discard()
+    if (response.isLast) return this.#end(request, response.lingerMode)
+    const [next] = this.#responses
+    if (next !== undefined) {
+      next.onHeadOfLine()
+      if (this.socket.readableEnded) probeHalfClosed(this.socket, next)
+    } else if (!this.#state.closing) this.#onAllSent(request)
+    this.#relieve()
+  }
+
+  /** Tells whether a response is due behind another. */
+  isFollowed(response: Http1Response): boolean {
+    return this.#responses.at(-1) !== response
+  }
+
+  /** Closes it between two requests. */
+  closeIfIdle(): void {
+    if (this.isIdle) this.socket.destroy()
+  }
+
+  /** Waits for another request, unless the client or the listener has none for it. */
+  #onAllSent({ complete }: Http1Request): void {
+    if (this.socket.readableEnded || this.#options.isClosing()) return this.socket.destroySoon()
+    if (this.#awaitsHead) return
+    const { config, idleTimeoutMs } = this.#options.getListenerConfig()
+    this.#timer.set(complete ? config.listen.timeouts.keepAlive + idleMarginMs : idleTimeoutMs)
+  }
+
+  /** Whether more waits for the client than it should. */
+  get #hasBacklog(): boolean {
+    let bytes = this.socket.writableLength
+    for (const { queuedBytes } of this.#responses) bytes += queuedBytes
+    return bytes >= this.socket.writableHighWaterMark
+  }
+
+  #relieve(): void {
+    if (!this.#isBacklogged || this.#hasBacklog) return
+    this.#isBacklogged = false
+    if (!this.#isBodyPaused) this.socket.resume()
+  }
+
+  #onDrain(): void {
+    this.#responses[0]?.onDrain()
+    this.#relieve()
+  }
+
+  /** Has a request served. What goes wrong with it is answered there: this is for what Fastify throws. */
+  #begin(request: Http1Request, response: Http1Response): void {
+    try {
+      this.#options.onRequest(request, response)
+    } catch (cause) {
+      this.#options.clientErrors.reportUnparsed(this.#state.peer.address, new GatewayError('internal', { cause }))
+      this.socket.destroy()
+    }
+  }
+
+  #onData(bytes: Buffer): void {
+    try {
+      this.#parser.read(bytes)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      return this.#fail(error, bytes)
+    }
+    if (!this.#parser.isInHead || this.#awaitsHead) return
+    this.#awaitsHead = true
+    this.#timer.set(this.#options.getListenerConfig().config.listen.timeouts.headers)
+  }
+
+  /** Handles a request that cannot be read on: nothing that follows it is one. */
+  #fail(failure: GatewayError, bytes: Buffer | null): void {
+    const isHeadRequest = this.#parser.isInHead && this.#parser.method === 'HEAD'
+    this.#timer.clear()
+    this.#parser.stop()
+    this.resume()
+    const current = this.#current
+    // Its response has gone out: a second one would be taken for that to another request.
+    if (current !== null && !this.#responses.some(({ request }) => request === current))
+      return this.#state.closing ? undefined : this.#end(current, 'long')
+    this.#options.clientErrors.onMalformed(this.#state, this.socket, failure, bytes, isHeadRequest)
+  }
+
+  /** Ends the connection. A client that is still sending can read what it was sent. */
+  #end(request: Http1Request, mode: LingerMode): void {
+    const { socket } = this
+    this.#state.closing = true
+    if (request.complete && !this.#hasMore) return socket.destroySoon()
+    if (!this.#hasMore) request.onComplete = () => socket.destroy()
+    destroyAfterLinger(socket, mode)
+    socket.end()
+  }
+
+  /** Handles that the client has ended its side. */
+  #onEnd(): void {
+    if (this.#parser.isInRequest) return this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
+    const [response] = this.#responses
+    if (response === undefined) this.socket.end()
+    else probeHalfClosed(this.socket, response)
+  }
+
+  #onTimeout(): void {
+    if (!this.#awaitsHead) return void this.socket.destroy()
+    // To a client that has sent nothing, a 408 would be the response to its first request before that comes; RFC 9110
+    // §15.5.9 leaves it out.
+    if (hasReceivedNothing(this.socket)) return this.socket.destroySoon()
+    this.#fail(new GatewayError('request-timeout', { reason: 'head-too-slow' }), null)
+  }
+
+  #onClose(): void {
+    this.#timer.clear()
+    this.#parser.stop()
+    for (const response of this.#responses.splice(0)) response.onConnectionClosed()
+  }
+}

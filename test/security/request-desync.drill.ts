@@ -1,0 +1,2 @@
+/** The drills of `request-desync.test.ts`. */
+import './request-desync.test.ts'

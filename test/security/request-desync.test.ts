@@ -1,0 +1,264 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { type RawClient, rawClient } from '../helpers/raw-client.ts'
+import { headerValues, parseResponse } from '../helpers/raw-response.ts'
+import { sample, testAndDrill } from '../helpers/speed.ts'
+import { openHttpUpstream, type ReceivedRequest, type TestUpstream } from '../helpers/upstream.ts'
+
+// The attack: a client sends odd requests, one behind the other on one connection, so that the gateway and the upstream
+// disagree on where one ends (RFC 9112 §11.2). Then a part of a body is a request, or another client gets a response
+// that was meant for this one. Every request names its sender in its target, in a field and all over its body.
+
+/** A piece of a client's connection: one request, or what passes for one. `M` stands for its name. */
+interface Piece {
+  readonly name: string
+  readonly bytes: string
+  /** The statuses that it gets, interim ones included. */
+  readonly statuses: readonly number[]
+  /** Whether nothing behind it is a request any more. */
+  readonly isLast?: boolean
+  readonly method?: string
+}
+
+const field = 'X-Sender: M\r\n'
+const head = (line: string, more = ''): string => `${line}\r\nHost: a\r\n${field}${more}\r\n`
+const get = (more = '', version = '1.1'): string => head(`GET /market/insights?M HTTP/${version}`, more)
+const body = (bytes: number): string => '<M>'.repeat(Math.ceil(bytes / 3)) // names are one character
+const post = (bytes: number, more = '', path = '/valuation/score'): string => {
+  const content = body(bytes)
+  return head(`POST ${path}?M HTTP/1.1`, `${more}Content-Length: ${content.length}\r\n`) + content
+}
+const chunk = (content: string, extension = ''): string =>
+  `${content.length.toString(16)}${extension}\r\n${content}\r\n`
+const postChunked = (chunks: string, trailers = ''): string =>
+  `${head('POST /valuation/score?M HTTP/1.1', 'Transfer-Encoding: chunked\r\n')}${chunks}0\r\n${trailers}\r\n`
+const withBody = (content: string, more = ''): string =>
+  head('POST /valuation/score?M HTTP/1.1', `${more}Content-Length: ${content.length}\r\n`) + content
+/** What a parser that has lost its place would take for a request of another client. */
+const smuggled = 'GET /market/insights?Z HTTP/1.1\r\nHost: a\r\nX-Sender: Z\r\n\r\n'
+
+const going: readonly Piece[] = [
+  { name: 'a GET', bytes: get(), statuses: [200] },
+  { name: 'a GET with a body', bytes: `${get('Content-Length: 5\r\n')}<M><M`, statuses: [200] },
+  { name: 'a GET of HTTP/1.0 that keeps alive', bytes: get('Connection: keep-alive\r\n', '1.0'), statuses: [200] },
+  { name: 'empty lines and a GET', bytes: `\r\n\r\n${get()}`, statuses: [200] },
+  { name: 'a GET with an Upgrade', bytes: get('Upgrade: h2c\r\nConnection: upgrade\r\n'), statuses: [200] },
+  { name: 'an unchanged one', bytes: get('X-Status: 304\r\n'), statuses: [304] },
+  { name: 'one without content', bytes: get('X-Status: 204\r\n'), statuses: [204] },
+  { name: 'a large response', bytes: get('X-Bytes: 150000\r\n'), statuses: [200] },
+  { name: 'a response in chunks', bytes: get('X-Chunks: 5\r\n'), statuses: [200] },
+  { name: 'an empty response in chunks', bytes: get('X-Chunks: 0\r\n'), statuses: [200] },
+  { name: 'a POST', bytes: post(90), statuses: [200] },
+  { name: 'a POST without a body', bytes: post(0), statuses: [200] },
+  { name: 'a POST of 20 KB', bytes: post(20_000), statuses: [200] },
+  { name: 'a POST of 70 KB', bytes: post(70_000), statuses: [200] },
+  { name: 'a POST with a request in its body', bytes: withBody(smuggled.replaceAll('Z', 'M')), statuses: [200] },
+  { name: 'a POST that waits for 100', bytes: post(30, 'Expect: 100-continue\r\n'), statuses: [100, 200] },
+  { name: 'chunks', bytes: postChunked(chunk('<M>') + chunk(body(3000))), statuses: [200] },
+  { name: 'no chunk but the last', bytes: postChunked(''), statuses: [200] },
+  { name: 'large chunks', bytes: postChunked(chunk(body(40_000)) + chunk(body(30_000))), statuses: [200] },
+  { name: 'chunk extensions', bytes: postChunked(chunk('<M>', ';a="\\";0"') + chunk('<M>', ';0')), statuses: [200] },
+  { name: 'trailers', bytes: postChunked(chunk('<M>'), 'X-Sender: Z\r\nHost: z\r\n'), statuses: [200] },
+  { name: 'chunks that look like the end', bytes: postChunked(chunk('0\r\n\r\n<M>')), statuses: [200] },
+  { name: 'an unknown path', bytes: get().replace('/market', '/nowhere'), statuses: [404] },
+  { name: 'a small body for an unknown path', bytes: post(300, '', '/nowhere'), statuses: [404] },
+  { name: 'a body of 30 KB for an unknown path', bytes: post(30_000, '', '/nowhere'), statuses: [404] },
+  { name: 'a wrong method with a body', bytes: post(90, '', '/market/insights'), statuses: [405] },
+  { name: 'HEAD', bytes: get().replace('GET', 'HEAD'), statuses: [405], method: 'HEAD' },
+  { name: 'another host', bytes: get().replace('Host: a', 'Host: a\r\nHost: b'), statuses: [400] },
+]
+
+const last: readonly Piece[] = [
+  { name: 'Connection: close', bytes: get('Connection: close\r\n'), statuses: [200] },
+  { name: 'a POST with Connection: close', bytes: post(20_000, 'Connection: close\r\n'), statuses: [200] },
+  { name: 'HTTP/1.0', bytes: get('', '1.0'), statuses: [200] },
+  { name: 'HTTP/0.9', bytes: 'GET /market/insights?M\r\n', statuses: [505] },
+  { name: 'HTTP/1.2', bytes: get('', '1.2'), statuses: [505] },
+  { name: 'CONNECT', bytes: head('CONNECT a:80 HTTP/1.1', ''), statuses: [405] },
+  {
+    name: 'CONNECT with a body',
+    bytes: `${head('CONNECT a:80 HTTP/1.1', `Content-Length: ${smuggled.length}\r\n`)}${smuggled}`,
+    statuses: [405],
+  },
+  { name: 'a method of its own', bytes: head('SEND /market/insights?M HTTP/1.1'), statuses: [400] },
+  { name: 'a bare LF', bytes: get().replaceAll('\r\n', '\n'), statuses: [400] },
+  { name: 'a folded field', bytes: get('A: b\r\n c\r\n'), statuses: [400] },
+  { name: 'a blank before a colon', bytes: get('Content-Length : 5\r\n'), statuses: [400] },
+  { name: 'two lengths', bytes: withBody(smuggled, 'Content-Length: 0\r\n'), statuses: [400] },
+  { name: 'a length with a sign', bytes: get('Content-Length: +5\r\n'), statuses: [400] },
+  { name: 'a list of lengths', bytes: get('Content-Length: 5, 5\r\n'), statuses: [400] },
+  { name: 'an empty length', bytes: get('Content-Length:\r\n'), statuses: [400] },
+  {
+    name: 'a length and chunks',
+    bytes: withBody(`0\r\n\r\n${smuggled}`, 'Transfer-Encoding: chunked\r\n'),
+    statuses: [400],
+  },
+  {
+    name: 'chunks of HTTP/1.0',
+    bytes: get('Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n', '1.0'),
+    statuses: [400],
+  },
+  {
+    name: 'chunked twice',
+    bytes: get('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n'),
+    statuses: [400],
+  },
+  { name: 'identity', bytes: get('Transfer-Encoding: identity\r\n'), statuses: [400] },
+  { name: 'another coding', bytes: get('Transfer-Encoding: gzip, chunked\r\n'), statuses: [501] },
+  { name: 'a chunk of no hexadecimal size', bytes: postChunked('0x3\r\n<M>\r\n'), statuses: [400] },
+  { name: 'a chunk longer than its size', bytes: postChunked('3\r\n<M>x\r\n'), statuses: [400] },
+  { name: 'a chunk behind a bare LF', bytes: postChunked('3\n<M>\r\n'), statuses: [400] },
+  { name: 'a length among the trailers', bytes: postChunked(chunk('<M>'), 'Content-Length: 3\r\n'), statuses: [400] },
+  {
+    name: 'chunks for an unknown path',
+    bytes: postChunked(chunk(smuggled)).replace('/valuation', '/no'),
+    statuses: [404],
+  },
+  { name: 'a large body for an unknown path', bytes: post(90_000, '', '/nowhere'), statuses: [404] },
+  {
+    name: 'an unknown path that waits for 100',
+    bytes: post(90, 'Expect: 100-continue\r\n', '/nowhere'),
+    statuses: [404],
+  },
+].map((piece) => ({ ...piece, isLast: true }))
+
+// Each piece between others that go on; and each that is the last, behind every kind of them, with more behind it.
+const first = (pieces: readonly Piece[], nth: number): Piece => pieces[nth % pieces.length] as Piece
+const sequences: readonly (readonly Piece[])[] = [
+  ...going.flatMap((piece, i) =>
+    [1, 5, 9, 13].map((step) => [first(going, i + step), piece, first(going, 2 * i + step)]),
+  ),
+  ...last.flatMap((piece, i) => [0, 7, 14].map((step) => [first(going, i + step), piece, first(going, i + step + 1)])),
+  ...[3, 8].map((step) => going.map((_, i) => first(going, i * step + (i >> 3)))),
+]
+
+/** Answers as the request asks: its own name, in a field and all over the body. */
+const echo = ({ method, url, rawHeaders }: ReceivedRequest, response: ServerResponse): void => {
+  const asked = (name: string): number => Number(rawHeaders[rawHeaders.indexOf(name) + 1] ?? 0)
+  const sender = url.split('?')[1] ?? '?'
+  const status = rawHeaders.includes('X-Status') ? asked('X-Status') : 200
+  const own = (bytes: number): string => `<${sender}>`.repeat(Math.ceil(bytes / 3))
+  if (rawHeaders.includes('X-Chunks')) {
+    response.writeHead(status, ['X-Sender', sender, 'X-Method', method, 'Transfer-Encoding', 'chunked'])
+    for (let n = 0; n < asked('X-Chunks'); n++) response.write(own(700))
+    return void response.end()
+  }
+  const content = status === 200 ? own(rawHeaders.includes('X-Bytes') ? asked('X-Bytes') : 30) : ''
+  const length = status === 200 ? ['Content-Length', String(content.length)] : []
+  response.writeHead(status, ['X-Sender', sender, 'X-Method', method, ...length])
+  response.end(content)
+}
+
+/** Names what is wrong with what a client was given for its pieces, or null. */
+const findFault = (received: string, pieces: readonly Piece[], names: readonly string[]): string | null => {
+  let rest = received
+  for (const [nth, piece] of pieces.entries()) {
+    for (const status of piece.statuses) {
+      const next = rest === '' ? null : parseResponse(rest, piece.method ?? 'GET')
+      if (next === null)
+        return `${nth}, ${piece.name}: ${status} is missing, and there is ${JSON.stringify(rest.slice(0, 200))}`
+      rest = rest.slice(next.taken)
+      const { response } = next
+      if (response.status !== status) return `${nth}, ${piece.name}: ${response.status} in place of ${status}`
+      if (status >= 400 || status === 100) continue
+      if (headerValues(response, 'x-sender').join() !== names[nth]) return `${nth}, ${piece.name}: of another sender`
+      if (response.body.replaceAll(`<${names[nth]}>`, '') !== '') return `${nth}, ${piece.name}: another body`
+    }
+    if (piece.isLast) break
+  }
+  return rest === '' ? null : `more than was asked for: ${JSON.stringify(rest.slice(0, 200))}`
+}
+
+const isUnfinished = (fault: string | null): boolean => fault?.includes(' is missing, ') === true
+
+/** Lists the requests that name more than one sender, or none of these. */
+const findForeign = (requests: readonly ReceivedRequest[], names: readonly string[]): string[] =>
+  requests
+    .map(({ url, rawHeaders, body }) => {
+      const inFields = rawHeaders.filter((_, i) => rawHeaders[i - 1] === 'X-Sender')
+      // A chunk extension or a smuggled request in a body names the same.
+      const inBody = body.toString('latin1').match(/<.>/g) ?? []
+      return [...new Set([url.split('?')[1] ?? 'none', ...inFields, ...inBody.map((name) => name.charAt(1))])].join()
+    })
+    .filter((senders) => !names.includes(senders))
+
+type Send = (client: RawClient, bytes: string) => Promise<void>
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Sends in so many pieces, of unlike sizes: no boundary of a request, or of a part of it, is that of a piece. */
+const sendInPieces =
+  (largest: number): Send =>
+  async (client, bytes) => {
+    for (let at = 0, nth = 1; at < bytes.length && !client.socket.destroyed; nth++) {
+      const size = Math.max(1, (nth * 7919) % largest)
+      client.send(bytes.slice(at, at + size))
+      at += size
+      await turn()
+    }
+  }
+
+const ways: readonly (readonly [how: string, send: Send, offset: number])[] = [
+  ['in one write', async (client, bytes) => client.send(bytes), 0],
+  ['in small pieces', sendInPieces(300), 1],
+  ['in large pieces', sendInPieces(9000), 2],
+]
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYabcdefghijklmnopqrstuvwxy'
+
+describe.each(ways)('odd requests %s', (_, send, offset) => {
+  let upstream: TestUpstream
+  let gateway: TestGateway
+
+  beforeAll(async () => {
+    upstream = await openHttpUpstream(echo)
+    // One connection, so that all clients' requests are behind one another there too.
+    gateway = await openGateway({
+      upstream: upstream.url,
+      defaults: { maxConnections: 1 },
+    })
+  })
+  afterAll(async () => {
+    await gateway.gateway.close()
+    await upstream.close()
+  })
+
+  const cases = sequences.map((pieces) => [pieces.map(({ name }) => name).join('; '), pieces] as const)
+
+  testAndDrill.each(sample(cases, offset))(
+    'get each client its own responses, and no other: %s',
+    async (__, pieces) => {
+      const before = upstream.requests.length
+      // Three clients in turn, and two that go on asking on connections of their own meanwhile.
+      const [left, right] = [await rawClient(gateway.port), await rawClient(gateway.port)]
+      const ask = { name: 'a GET', bytes: get(), statuses: [200] }
+      const faults: (string | null)[] = []
+      const used: string[] = ['<', '>']
+      let asked = 0
+      for (let round = 0; round < 3; round++) {
+        const names = pieces.map((_piece, nth) => letters.charAt((round * pieces.length + nth) % letters.length))
+        const client = await rawClient(gateway.port)
+        const bytes = pieces.map((piece, nth) => piece.bytes.replaceAll('M', names[nth] as string)).join('')
+        const ended = pieces.some(({ isLast }) => isLast)
+        asked++
+        for (const each of [left, right]) each.send(ask.bytes.replaceAll('M', each === left ? '<' : '>'))
+        await send(client, bytes)
+        if (ended) await client.ended()
+        else await client.until((received) => !isUnfinished(findFault(received, pieces, names)))
+        faults.push(findFault(client.received(), pieces, names))
+        client.close()
+        used.push(...names)
+      }
+      for (const [nth, each] of [left, right].entries()) {
+        const whole = Array.from({ length: asked }, () => ask)
+        const names = whole.map(() => (nth === 0 ? '<' : '>'))
+        await each.until((received) => findFault(received, whole, names) === null)
+        each.close()
+      }
+
+      expect(faults).toEqual([null, null, null])
+      expect(findForeign(upstream.requests.slice(before), used)).toEqual([])
+    },
+  )
+})
