@@ -47,7 +47,8 @@ export const usage = `npm run bench -- [flags]
   --only A,B           peers: gateway, bare, httpxy, nginx, haproxy, caddy (these);
                        gateway-uncounted, gateway-traced, gateway-policies,
                        gateway-workers, bare-direct, nginx-memory,
-                       gateway-cache, node-cache, nginx-cache, node-floor,
+                       gateway-cache, node-cache, nginx-cache,
+                       node-floor, node-h2-floor, socket-floor,
                        gateway-tls, nginx-tls, haproxy-tls, gateway-h2, nginx-h2, haproxy-h2
   --workloads A,B      workloads: get, post (these); post-64k, json-2k, json-64k,
                        answer-1m, cached, cached-1m, idle, churn

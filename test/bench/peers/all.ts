@@ -1,4 +1,4 @@
-import { bare, bareDirect, nodeCacheServer, nodeFloorServer } from './bare.ts'
+import { bare, bareDirect, nodeCacheServer, nodeFloorServer, nodeH2Floor, socketFloorServer } from './bare.ts'
 import { caddy } from './caddy.ts'
 import {
   gateway,
@@ -33,6 +33,8 @@ export const peers: readonly Peer[] = [
   bareDirect,
   nodeCacheServer,
   nodeFloorServer,
+  nodeH2Floor,
+  socketFloorServer,
   httpxy,
   nginx,
   nginxMemory,

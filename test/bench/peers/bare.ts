@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { startServer } from '../process.ts'
+import { writeCertificate } from './certificate.ts'
 import { type Peer, probePath } from './peer.ts'
 
 /**
@@ -11,6 +12,7 @@ export type LogMode = 'buffered' | 'direct'
 const fastifyServer = { file: 'bare-server.ts', description: '@fastify/http-proxy as it comes' }
 const nodeCache = { file: 'node-cache-server.ts', description: "Node's own server and a Map, no policy" }
 const nodeFloor = { file: 'node-floor-server.ts', description: "Node's own server and bare sockets, no policy" }
+const socketFloor = { file: 'socket-floor-server.ts', description: 'bare sockets on both sides, no policy' }
 
 const variant = (name: string, log: LogMode, onRequest: boolean, server = fastifyServer): Peer => ({
   name,
@@ -34,3 +36,27 @@ export const nodeCacheServer = variant('node-cache', 'buffered', true, nodeCache
 
 /** Runs the least that forwarding on this server can be. */
 export const nodeFloorServer = variant('node-floor', 'buffered', true, nodeFloor)
+
+/** Runs it with HTTP/2 to clients. */
+export const nodeH2Floor: Peer = {
+  name: 'node-h2-floor',
+  onRequest: true,
+  description: "Node's own HTTP/2 server and bare sockets, no policy, pino's destination buffered",
+  start: async ({ upstreamPort, directory }) => {
+    const files = await writeCertificate(directory)
+    if ('missing' in files) return files
+    const server = join(import.meta.dirname, nodeFloor.file)
+    return startServer(
+      directory,
+      probePath,
+      async (port) => ({
+        path: process.execPath,
+        args: [server, String(port), String(upstreamPort), 'buffered', directory],
+      }),
+      'h2',
+    )
+  },
+}
+
+/** Runs the least that forwarding in Node can be. */
+export const socketFloorServer = variant('socket-floor', 'buffered', true, socketFloor)
