@@ -1,9 +1,9 @@
 import { GatewayError, StacklessError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { METHODS } from '../../node-http.ts'
-import { describeByte, isTokenByte, type StartLine } from '../../shared/http1/head-scanner.ts'
+import { describeByte, isPatternByte, isTokenByte, type StartLine } from '../../shared/http1/head-scanner.ts'
 
-const [lf, cr, space, zero, nine] = [0x0a, 0x0d, 0x20, 0x30, 0x39]
+const [lf, cr, space] = [0x0a, 0x0d, 0x20]
 
 // The registered methods that servers know. RFC 9112 §3: of any other the gateway need not find out more.
 const methods: ReadonlySet<string> = new Set(METHODS)
@@ -20,7 +20,7 @@ const beginnings: ReadonlySet<string> = new Set(
   METHODS.flatMap((method) => [...method].map((_, i) => method.slice(0, i + 1))),
 )
 
-// RFC 9112 §2.3: in upper case, a digit on both sides of the dot. A zero stands for any digit.
+// RFC 9112 §2.3: in upper case, a digit on both sides of the dot.
 const versionPattern = Buffer.from('HTTP/0.0')
 
 // The states: what the next byte belongs to.
@@ -81,7 +81,9 @@ export class RequestLine implements StartLine {
     }
     const versionFrom = base + this.#targetTo + 1
     const versionTo = versionFrom + versionPattern.length
-    for (; at < end && at < versionTo; at++) checkVersionByte(bytes[at] as number, at - versionFrom)
+    for (; at < end && at < versionTo; at++)
+      if (!isPatternByte(bytes[at] as number, versionPattern[at - versionFrom] as number))
+        throw lineError('bad-version', describeByte(bytes[at]))
     if (at === end) return end
     this.#readVersion(bytes.toString('latin1', versionTo - '1.1'.length, versionTo), bytes[at])
     return at
@@ -99,12 +101,6 @@ export class RequestLine implements StartLine {
     if (version !== '1.1' && version !== '1.0') throw new GatewayError('unsupported-version')
     this.version = version
   }
-}
-
-const checkVersionByte = (byte: number, i: number): void => {
-  const expected = versionPattern[i] as number
-  if (expected === zero ? byte < zero || byte > nine : byte !== expected)
-    throw lineError('bad-version', describeByte(byte))
 }
 
 const isTargetByte = (byte: number): boolean => byte > 0x20 && byte < 0x7f

@@ -4,6 +4,7 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { fieldNameEquals, joinValues } from '../../header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../shared/http1/chunked-body-parser.ts'
 import { HeadScanner, type MessageFlaw, type RejectMessage } from '../../shared/http1/head-scanner.ts'
+import { isPersistent } from '../../shared/http1/persistence.ts'
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
 
@@ -38,7 +39,10 @@ interface RequestLimits {
  * Returns the limits of a listener's parser. The limits on target and fields are checked later; these only keep it from
  * reading for ever.
  */
-export const getRequestLimits = ({ maxTarget, maxHeaders }: Pick<ListenConfig, 'maxTarget' | 'maxHeaders'>) => ({
+export const getRequestLimits = ({
+  maxTarget,
+  maxHeaders,
+}: Pick<ListenConfig, 'maxTarget' | 'maxHeaders'>): RequestLimits => ({
   maxTargetBytes: maxTarget,
   maxHeadBytes: maxTarget + maxHeaders + 1024,
 })
@@ -87,6 +91,7 @@ export class RequestParser {
     return this.#state !== betweenRequests && this.#state !== inEmptyLine && this.#state !== stopped
   }
 
+  /** Whether HTTP has ended: more may come, and is ignored. */
   get isStopped(): boolean {
     return this.#state === stopped
   }
@@ -166,17 +171,14 @@ export class RequestParser {
   }
 
   /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). */
-  #readFields(
-    { text, offsets, offsetCount }: HeadScanner,
-    version: string,
-  ): Pick<RequestMessage, 'fields' | 'length' | 'isPersistent'> {
+  #readFields(scanner: HeadScanner, version: string): Pick<RequestMessage, 'fields' | 'length' | 'isPersistent'> {
     const fields: string[] = []
     let contentLength: string | null = null
     let transferEncoding: string | null = null
     let connection = ''
-    for (let i = 0; i < offsetCount; i += 4) {
-      const name = text.slice(offsets[i], offsets[i + 1])
-      const value = text.slice(offsets[i + 2], offsets[i + 3])
+    for (let i = 0; i < scanner.fieldCount; i++) {
+      const name = scanner.name(i)
+      const value = scanner.value(i)
       fields.push(name, value)
       if (name.length === 14 && fieldNameEquals(name, 'content-length')) {
         // RFC 9112 §6.3: no second length, even if it says the same.
@@ -192,7 +194,7 @@ export class RequestParser {
     // Another coding below the chunks leaves no doubt where the request ends: it gets its response like any other.
     if (failure !== null && failure.kind !== 'unsupported-coding') throw failure
     const length = transferEncoding === null ? Number(contentLength ?? 0) : null
-    return { fields, length, isPersistent: isPersistent(version, connection) }
+    return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }
   }
 
   #reject(flaw: MessageFlaw, message: string): GatewayError {
@@ -215,12 +217,3 @@ const reasonByFlaw = {
 
 const headError = (reason: ReasonFor<'bad-request'>, message: string): GatewayError =>
   new GatewayError('bad-request', { reason, cause: new StacklessError(message) })
-
-// RFC 9112 §9.3.
-const isPersistent = (version: string, connection: string): boolean =>
-  connection === ''
-    ? version === '1.1'
-    : !closeOption.test(connection) && (version === '1.1' || keepAliveOption.test(connection))
-
-const closeOption = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
-const keepAliveOption = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i

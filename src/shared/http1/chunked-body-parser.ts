@@ -1,5 +1,5 @@
 import { fieldNameEquals } from '../../header-fields.ts'
-import { type HeadScanner, isTextByte, isTokenByte, type RejectMessage } from './head-scanner.ts'
+import { describeByte, type HeadScanner, isTextByte, isTokenByte, type RejectMessage } from './head-scanner.ts'
 
 // They are skipped, not kept.
 const maxLineBytes = 16 * 1024
@@ -85,7 +85,7 @@ export class ChunkedBodyParser {
     if (this.#state === inTrailers) {
       const next = this.#scanner.read(bytes, at, to)
       if (next === -1) return to
-      this.#checkTrailers(this.#scanner)
+      this.#checkTrailers()
       this.#state = finished
       return next
     }
@@ -144,13 +144,14 @@ export class ChunkedBodyParser {
   }
 
   // RFC 9110 §6.5.1: the length of a body does not stand behind it.
-  #checkTrailers({ text, offsets, offsetCount }: HeadScanner): void {
-    for (let i = 0; i < offsetCount; i += 4) {
-      const name = text.slice(offsets[i], offsets[i + 1])
+  #checkTrailers(): void {
+    const scanner = this.#scanner
+    for (let i = 0; i < scanner.fieldCount; i++) {
+      const name = scanner.name(i)
       if (fieldNameEquals(name, 'content-length') || fieldNameEquals(name, 'transfer-encoding'))
         throw this.#reject('trailer', 'a length or a coding among the trailers')
     }
-    this.#scanner.awaitHead()
+    scanner.awaitHead()
   }
 
   /** Moves small chunks of one read together, so that a body in chunks of a byte is not handed on by the byte. */
@@ -172,6 +173,6 @@ export class ChunkedBodyParser {
   }
 
   #malformed(part: string, byte: number): Error {
-    return this.#reject('chunk', `a chunk: byte 0x${byte.toString(16).padStart(2, '0')} in its ${part}`)
+    return this.#reject('chunk', `a chunk: ${describeByte(byte)} in its ${part}`)
   }
 }

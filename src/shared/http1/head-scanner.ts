@@ -39,7 +39,7 @@ export const isTokenByte = (byte: number): boolean => ((classes[byte] as number)
 /** Returns whether a byte may stand in a value. */
 export const isTextByte = (byte: number): boolean => ((classes[byte] as number) & textByte) !== 0
 
-const [tab, lf, cr, space, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x3a]
+const [tab, lf, cr, space, zero, nine, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x30, 0x39, 0x3a]
 
 // The states: what the next byte belongs to.
 const inStartLine = 0
@@ -58,9 +58,9 @@ export class HeadScanner {
   /** The whole text, when it is complete. */
   text = ''
   /** Where in the text each field's name and value begin and end, four numbers a field, without the blanks around. */
-  readonly offsets: number[] = []
+  readonly #offsets: number[] = []
   /** The number of offsets that are in use. */
-  offsetCount = 0
+  #offsetCount = 0
   readonly #startLine: StartLine
   readonly #limits: HeadLimits
   readonly #reject: RejectMessage
@@ -77,9 +77,19 @@ export class HeadScanner {
     this.#reject = reject
   }
 
-  /** Whether some of a head has come, and more must. */
-  get isWithin(): boolean {
-    return this.#bufferedLength > 0
+  /** The number of fields of a complete head. */
+  get fieldCount(): number {
+    return this.#offsetCount / 4
+  }
+
+  /** Returns the name of the i-th field of a complete head. */
+  name(i: number): string {
+    return this.text.slice(this.#offsets[4 * i], this.#offsets[4 * i + 1])
+  }
+
+  /** Returns its value, without the blanks around. */
+  value(i: number): string {
+    return this.text.slice(this.#offsets[4 * i + 2], this.#offsets[4 * i + 3])
   }
 
   /** Awaits a head. */
@@ -110,8 +120,8 @@ export class HeadScanner {
 
   #await(state: number): void {
     this.text = ''
-    this.offsetCount = 0
-    if (this.offsets.length > usualOffsets) this.offsets.length = 0
+    this.#offsetCount = 0
+    if (this.#offsets.length > usualOffsets) this.#offsets.length = 0
     this.#state = state
     this.#at = 0
     this.#buffered = null
@@ -134,7 +144,7 @@ export class HeadScanner {
 
   /** Scans bytes[base, to), from where it has stopped. Returns the length of the head; 0: more must come. */
   #scan(bytes: Buffer, base: number, to: number): number {
-    const { offsets } = this
+    const offsets = this.#offsets
     const { maxBytes, maxFields } = this.#limits
     const end = Math.min(to, base + maxBytes)
     let state = this.#state
@@ -145,7 +155,7 @@ export class HeadScanner {
           while (at < end && ((classes[bytes[at] as number] as number) & tokenByte) !== 0) at++
           if (at === end) break
           // RFC 9110 §5.1: a name is a token. RFC 9112 §5.1: no blank before the colon. §5.2: nor is a line folded.
-          if (bytes[at] !== colon || at - base === offsets[this.offsetCount - 1])
+          if (bytes[at] !== colon || at - base === offsets[this.#offsetCount - 1])
             throw this.#malformed('field', 'field name', bytes[at])
           this.#addOffset(at - base)
           at++
@@ -176,7 +186,7 @@ export class HeadScanner {
             state = atLastLineFeed
             break
           }
-          if (this.offsetCount === 4 * maxFields) throw this.#reject('too-large', `more than ${maxFields} fields`)
+          if (this.#offsetCount === 4 * maxFields) throw this.#reject('too-large', `more than ${maxFields} fields`)
           this.#addOffset(at - base)
           state = inName
           break
@@ -198,12 +208,12 @@ export class HeadScanner {
   }
 
   #addOffset(at: number): void {
-    this.offsets[this.offsetCount++] = at
+    this.#offsets[this.#offsetCount++] = at
   }
 
   // RFC 9112 §5.1: blanks behind a value are no part of it.
   #endOfValue(bytes: Buffer, base: number, to: number): number {
-    const from = base + (this.offsets[this.offsetCount - 1] as number)
+    const from = base + (this.#offsets[this.#offsetCount - 1] as number)
     let end = to
     while (end > from && isBlank(bytes[end - 1])) end--
     return end - base
@@ -214,6 +224,10 @@ export class HeadScanner {
     return this.#reject(flaw, `${describeByte(byte)} in a ${part} of the head`)
   }
 }
+
+/** Tells whether a byte is the one that a pattern has there; a zero of the pattern stands for any digit. */
+export const isPatternByte = (byte: number, expected: number): boolean =>
+  expected === zero ? byte >= zero && byte <= nine : byte === expected
 
 /** Describes a byte that may not stand where it does, for the log: `byte 0x0a`. */
 export const describeByte = (byte: number | undefined): string => `byte 0x${byte?.toString(16).padStart(2, '0')}`

@@ -1,6 +1,7 @@
 import { dropConnectionNominated, fieldNameEquals, isHopByHop } from '../../header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../shared/http1/chunked-body-parser.ts'
 import { type HeadLimits, HeadScanner, type RejectMessage } from '../../shared/http1/head-scanner.ts'
+import { isPersistent } from '../../shared/http1/persistence.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 import { StatusLine } from './status-line.ts'
 
@@ -146,15 +147,15 @@ export class ResponseParser {
   }
 
   /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). Returns the fields to hand on. */
-  #readFields({ text, offsets, offsetCount }: HeadScanner): string[] {
+  #readFields(scanner: HeadScanner): string[] {
     const { status, minorVersion } = this.#statusLine
     const fields: string[] = []
     let length = -1
     let isChunked = false
     let connection = ''
-    for (let i = 0; i < offsetCount; i += 4) {
-      const name = text.slice(offsets[i], offsets[i + 1])
-      const value = text.slice(offsets[i + 2], offsets[i + 3])
+    for (let i = 0; i < scanner.fieldCount; i++) {
+      const name = scanner.name(i)
+      const value = scanner.value(i)
       if (fieldNameEquals(name, 'content-length')) {
         if (length >= 0) throw new MalformedResponseError('answer-length', 'a length twice')
         length = readLength(value)
@@ -175,7 +176,7 @@ export class ResponseParser {
     }
     // RFC 9112 §6.3: both together are how a response is smuggled.
     if (isChunked && length >= 0) throw new MalformedResponseError('answer-length', 'a length and a transfer coding')
-    if (status >= 200) this.#setFraming(status, length, isChunked, isPersistent(minorVersion, connection))
+    if (status >= 200) this.#setFraming(status, length, isChunked, isPersistent(minorVersion > 0, connection))
     if (status === 205) fields.push('Content-Length', '0')
     return connection === '' ? fields : dropConnectionNominated(fields, connection)
   }
@@ -202,13 +203,6 @@ const readLength = (value: string): number => {
   if (!Number.isSafeInteger(length)) throw new MalformedResponseError('answer-length', 'a length beyond counting')
   return length
 }
-
-// RFC 9112 §9.3.
-const isPersistent = (minorVersion: number, connection: string): boolean =>
-  !closeOption.test(connection) && (minorVersion > 0 || keepAliveOption.test(connection))
-
-const closeOption = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
-const keepAliveOption = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i
 
 /** Reads how long a Keep-Alive field says that the connection may be idle, in ms. */
 const readKeepAliveTimeout = (value: string): number | null => {

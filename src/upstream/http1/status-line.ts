@@ -1,9 +1,9 @@
-import { describeByte, isTextByte, type StartLine } from '../../shared/http1/head-scanner.ts'
+import { describeByte, isPatternByte, isTextByte, type StartLine } from '../../shared/http1/head-scanner.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 
-const [cr, space, zero, nine] = [0x0d, 0x20, 0x30, 0x39]
+const [cr, space, zero] = [0x0d, 0x20, 0x30]
 
-// RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read. A zero stands for any digit.
+// RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read.
 const pattern = Buffer.from('HTTP/1.0 000')
 /** Where the reason phrase begins, if there is one. */
 const reasonAt = pattern.length + 1
@@ -63,11 +63,8 @@ export class StatusLine implements StartLine {
 /** Reads the part of a status line whose length is known. Returns how far it came. */
 const readStatus = (bytes: Buffer, base: number, from: number, to: number): number => {
   const end = Math.min(to, base + pattern.length)
-  for (let at = from; at < end; at++) {
-    const byte = bytes[at] as number
-    const expected = pattern[at - base] as number
-    if (expected === zero ? byte < zero || byte > nine : byte !== expected) throw notHttpError()
-  }
+  for (let at = from; at < end; at++)
+    if (!isPatternByte(bytes[at] as number, pattern[at - base] as number)) throw notHttpError()
   return end
 }
 

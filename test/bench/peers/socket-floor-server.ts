@@ -53,15 +53,15 @@ class Client {
   #readHead(bytes: Buffer): number {
     scanner.awaitHead()
     const at = scanner.read(bytes, 0, bytes.length)
-    const { text, offsets, offsetCount } = scanner
+    const { text } = scanner
     this.#startedAt = performance.now()
     this.#method = text.slice(0, methodTo)
     this.#url = text.slice(methodTo + 1, targetTo)
     this.#fields = []
     this.#body = []
-    for (let i = 0; i < offsetCount; i += 4) {
-      const name = text.slice(offsets[i], offsets[i + 1])
-      const value = text.slice(offsets[i + 2], offsets[i + 3])
+    for (let i = 0; i < scanner.fieldCount; i++) {
+      const name = scanner.name(i)
+      const value = scanner.value(i)
       this.#fields.push(name, value)
       if (name.length === 14 && name.toLowerCase() === 'content-length') this.#left = Number(value)
     }
