@@ -23,6 +23,7 @@ export interface Http1ConnectionOptions {
 
 // A client that goes by `Keep-Alive: timeout` may send at its last moment.
 const idleMarginMs = 1000
+
 /** A client's connection of HTTP/1: its requests one after another, and their responses in the same order. */
 export class Http1Connection implements RequestEvents, ResponseConnection {
   readonly socket: Socket
@@ -35,8 +36,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   /** Why nothing is read: the body that comes is not wanted yet, or too much waits to be taken by the client. */
   #isBodyPaused = false
   #isBacklogged = false
-  /** Whether more may come than the last request. */
-  #hasMore = false
   /** Ends the wait for a head that has begun, or for one that has not. */
   readonly #timer = new CoalescedTimer(() => this.#onTimeout())
   /** Whether the time of a head is running. */
@@ -54,11 +53,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
       .on('drain', () => this.#onDrain())
       .on('error', () => void socket.destroy()) // an error of TLS alone leaves it open
       .on('close', () => this.#onClose())
-  }
-
-  /** Whether no request is under way, nor has one begun. */
-  get isIdle(): boolean {
-    return this.#responses.length === 0 && !this.#parser.isInRequest && !this.#state.closing
   }
 
   get keepAliveMs(): number {
@@ -85,19 +79,11 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#awaitsHead = false
     const state = this.#state
     // Behind the last request of a connection no further one is served (RFC 9112 §9.6).
-    if (state.closing) {
-      this.#hasMore = true
-      return this.#parser.stop()
-    }
+    if (state.closing) return this.#parser.stop()
     const request = new Http1Request(message, this.socket, this)
     const response = new Http1Response(request, this)
     if (!request.complete) this.#current = request
     this.#responses.push(response)
-    // What follows CONNECT is for a tunnel, and not HTTP.
-    if (request.method === 'CONNECT') {
-      this.#hasMore = true
-      this.#parser.stop()
-    }
     this.#begin(request, response)
     if (!request.isPersistent) state.closing = true
     // A client that sends requests and reads no responses has them held here: it is not read from meanwhile.
@@ -143,9 +129,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     return this.#responses.at(-1) !== response
   }
 
-  /** Closes it between two requests. */
+  /** Closes it if no request is under way, nor has one begun. */
   closeIfIdle(): void {
-    if (this.isIdle) this.socket.destroy()
+    const isIdle = this.#responses.length === 0 && !this.#parser.isInRequest && !this.#state.closing
+    if (isIdle) this.socket.destroy()
   }
 
   /** Waits for another request, unless the client or the listener has none for it. */
@@ -213,8 +200,9 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   #end(request: Http1Request, mode: LingerMode): void {
     const { socket } = this
     this.#state.closing = true
-    if (request.complete && !this.#hasMore) return socket.destroySoon()
-    if (!this.#hasMore) request.onComplete = () => socket.destroy()
+    // Where the parser has stopped, more may come than the request.
+    if (request.complete && !this.#parser.isStopped) return socket.destroySoon()
+    if (!this.#parser.isStopped) request.onComplete = () => socket.destroy()
     destroyAfterLinger(socket, mode)
     socket.end()
   }

@@ -52,7 +52,7 @@ export class Http1Request implements DownstreamRequest {
     this.url = target
     this.httpVersion = version
     this.rawHeaders = fields
-    this.isPersistent = isPersistent && method !== 'CONNECT'
+    this.isPersistent = isPersistent
     this.complete = length === 0
     this.socket = socket
     this.#flow = flow

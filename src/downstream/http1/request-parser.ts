@@ -161,7 +161,11 @@ export class RequestParser {
     scanner.text = ''
     this.#state = length === null ? bodyInChunks : length === 0 ? betweenRequests : bodyOfLength
     this.#remaining = length ?? 0
-    this.#events.head({ method: method ?? '', target, version, fields, length, isPersistent })
+    // RFC 9110 §9.3.6: what follows CONNECT is for a tunnel, and not HTTP.
+    const isTunnel = method === 'CONNECT'
+    if (isTunnel) this.stop()
+    const persists = isPersistent && !isTunnel
+    this.#events.head({ method: method ?? '', target, version, fields, length, isPersistent: persists })
     return next
   }
 
