@@ -57,6 +57,7 @@ const toRejected = ({ kind, fields }: GatewayError): SimulatedRequest => ({
 export const toLatin1 = (target: string): string => Buffer.from(target).toString('latin1')
 
 const parseRequest = (method: string, target: string, listen: ListenConfig): RequestMessage | GatewayError => {
+  if (/[\r\n]/.test(method + target)) return new GatewayError('bad-request') // it would end the line
   const heads: RequestMessage[] = []
   const parser = new RequestParser(
     { head: (message) => void heads.push(message), body: () => {}, end: () => {} },
@@ -67,6 +68,5 @@ const parseRequest = (method: string, target: string, listen: ListenConfig): Req
   } catch (error) {
     return GatewayError.from(error)
   }
-  const isLine = !/[\r\n]/.test(method + target) // it would end the line
-  return (isLine ? heads[0] : undefined) ?? new GatewayError('bad-request')
+  return heads[0] ?? new GatewayError('bad-request')
 }
