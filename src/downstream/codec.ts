@@ -68,6 +68,6 @@ export interface DownstreamResponse {
   writeContinue(): unknown
   /** Cuts it off, so that it cannot pass for a complete one. `secure`: it goes over TLS. */
   reset(secure: boolean): void
+  /** Notifies of an event; `close` and `finish` come once. */
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
-  once(event: 'close' | 'drain' | 'finish', listener: () => void): this
 }

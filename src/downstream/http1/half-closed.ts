@@ -23,6 +23,6 @@ export const probeHalfClosed = (socket: Socket, response: Http1Response): void =
     waitMs = Math.min(2 * waitMs, maxWaitMs)
   }
   const timer = new CoalescedTimer(probe)
-  response.once('close', () => timer.clear())
+  response.on('close', () => timer.clear())
   probe()
 }

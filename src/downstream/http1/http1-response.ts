@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net'
-import { epochMs } from '../../clock.ts'
-import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
-import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../node-http.ts'
+import type { HeaderFields } from '../../header-fields.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
 import { closeAfterResponse } from '../listener/client-connection.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
 import type { Http1Request } from './http1-request.ts'
+import { renderInterimHead, renderResponseHead } from './response-head.ts'
 
 /** The connection that a response goes out on. */
 export interface ResponseConnection {
@@ -31,7 +30,7 @@ interface QueuedWrite {
 // Above this, copying the body costs more than a second piece.
 const maxSingleWriteBytes = 8 * 1024
 
-/** A response of HTTP/1.0 or 1.1: it decides how its body is framed, and whether the connection persists. */
+/** A response of HTTP/1.0 or 1.1: it goes out behind those before it, and not between them. */
 export class Http1Response implements DownstreamResponse {
   statusCode = 200
   headersSent = false
@@ -53,9 +52,9 @@ export class Http1Response implements DownstreamResponse {
   #queue: QueuedWrite[] = []
   /** Bytes that wait behind earlier responses. */
   queuedBytes = 0
-  #closeListeners: (() => void)[] = []
-  #finishListeners: (() => void)[] = []
-  #drainListeners: (() => void)[] = []
+  readonly #closeListeners: (() => void)[] = []
+  readonly #finishListeners: (() => void)[] = []
+  readonly #drainListeners: (() => void)[] = []
   readonly #onLastFlushed: Flushed = (error) => {
     if (!error) this.#finish()
   }
@@ -80,65 +79,34 @@ export class Http1Response implements DownstreamResponse {
   }
 
   writeFields(status: number, phrase: string, fields: HeaderFields): void {
-    if (status < 100 || status > 999) throw new RangeError(`a status of ${status}`)
-    const reason = phrase === '' ? (STATUS_CODES[status] ?? 'unknown') : phrase
-    validateHeaderValue('reason phrase', reason)
-    let head = `HTTP/1.1 ${status} ${reason}\r\n`
-    let hasDate = false
-    let hasLength = false
-    for (let i = 0; i < fields.length; i += 2) {
-      const name = fields[i] as string
-      const value = fields[i + 1] as string
-      validateHeaderName(name)
-      validateHeaderValue(name, value)
-      head += `${name}: ${value}\r\n`
-      if (fieldNameEquals(name, 'content-length')) hasLength = true
-      else if (fieldNameEquals(name, 'date')) hasDate = true
-    }
-    const { method, httpVersion, isPersistent } = this.request
-    // RFC 9110 §9.3.2, §15.3.5, §15.4.5: they have no content.
-    this.#hasBody = method !== 'HEAD' && status !== 204 && status !== 304
-    this.#isChunked = this.#hasBody && !hasLength && httpVersion === '1.1'
-    if (this.isLast) head += 'Connection: close\r\n'
-    if (!hasDate) head += `Date: ${formatNow()}\r\n`
-    if (!this.isLast) {
-      // RFC 9112 §6.3: without a length or chunks, which HTTP/1.0 does not know, a body ends with the connection.
-      this.isLast = !isPersistent || (httpVersion === '1.0' && !hasLength)
-      if (this.isLast) head += 'Connection: close\r\n'
-      else
-        head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(this.#connection.keepAliveMs / 1000)}\r\n`
-    }
-    if (this.isLast) closeAfterResponse(this.request.socket)
-    if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n'
-    head += '\r\n'
-    this.#head = this.charsSentAhead === 0 ? head : head.slice(this.charsSentAhead)
+    const { request, isLast } = this
+    const { keepAliveMs } = this.#connection
+    const head = renderResponseHead(status, phrase, fields, { request, isLast, keepAliveMs })
+    this.#head = head.text.slice(this.charsSentAhead)
+    this.#hasBody = head.hasBody
+    this.#isChunked = head.isChunked
+    this.isLast = head.isLast
+    if (this.isLast) closeAfterResponse(request.socket)
     this.statusCode = status
     this.headersSent = true
   }
 
   writeInterim(status: number, fields: HeaderFields): void {
-    let block = ''
-    for (let i = 0; i < fields.length; i += 2) {
-      validateHeaderName(fields[i] as string)
-      validateHeaderValue(fields[i] as string, fields[i + 1] as string)
-      block += `${fields[i]}: ${fields[i + 1]}\r\n`
-    }
+    const head = renderInterimHead(status, fields)
     // What a client does not take is buffered, and nothing holds the upstream back. Interim responses are hints: the
     // excess is dropped.
-    if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(status, block)
+    if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
   }
 
   writeContinue(): void {
-    this.#writeAhead(100, '')
+    this.#writeAhead(renderInterimHead(100, []))
   }
 
   markLast({ failure }: LastResponseContext, unread: boolean): void {
     // A request behind it is under way, and its response says it as well.
     if (this.request.complete && this.#connection.isFollowed(this)) return
     this.isLast = true
-    if (!unread) return
-    closeAfterResponse(this.request.socket)
-    this.lingerMode = getLingerMode(failure)
+    if (unread) this.lingerMode = getLingerMode(failure)
   }
 
   write(chunk: Buffer, onFlushed?: Flushed): boolean {
@@ -196,15 +164,6 @@ export class Http1Response implements DownstreamResponse {
     return this
   }
 
-  once(event: 'close' | 'drain' | 'finish', listener: () => void): this {
-    if (event !== 'drain') return this.on(event, listener) // they come once
-    const once = (): void => {
-      this.#drainListeners = this.#drainListeners.filter((each) => each !== once)
-      listener()
-    }
-    return this.on('drain', once)
-  }
-
   /** Lets out what has waited behind earlier responses. */
   onHeadOfLine(): void {
     if (this.#queue.length === 0) return
@@ -248,9 +207,8 @@ export class Http1Response implements DownstreamResponse {
   }
 
   /** Writes an interim response. Once the final response has begun, nothing may come before it. */
-  #writeAhead(status: number, block: string): void {
-    if (this.charsSentAhead > 0 || this.headersSent || this.destroyed) return
-    this.#put(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${block}\r\n`)
+  #writeAhead(head: string): void {
+    if (this.charsSentAhead === 0 && !this.headersSent && !this.destroyed) this.#put(head)
   }
 
   #put(data: string | Buffer, onFlushed?: Flushed): void {
@@ -265,16 +223,3 @@ export class Http1Response implements DownstreamResponse {
 // RFC 9112 §7.1.
 const frameLastChunk = ({ length }: Buffer | string): readonly [before: string, after: string] =>
   length === 0 ? ['', '0\r\n\r\n'] : [`${length.toString(16)}\r\n`, '\r\n0\r\n\r\n']
-
-let formattedSecond = 0
-let formatted = ''
-
-/** Formats the time for `Date` (RFC 9110 §5.6.7), once a second. */
-const formatNow = (): string => {
-  const second = Math.floor(epochMs() / 1000)
-  if (second !== formattedSecond) {
-    formattedSecond = second
-    formatted = new Date(1000 * second).toUTCString()
-  }
-  return formatted
-}

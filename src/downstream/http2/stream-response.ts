@@ -129,12 +129,6 @@ export class StreamResponse implements DownstreamResponse {
     return this
   }
 
-  once(event: 'close' | 'drain' | 'finish', listener: () => void): this {
-    if (event === 'close') this.#closeListeners.push(listener)
-    else this.stream.once(event, listener)
-    return this
-  }
-
   /**
    * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed;
    * h2 (httpx) and Java 17 then throw the earlier response away. So RST_STREAM comes last, for clients that go on for

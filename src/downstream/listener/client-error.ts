@@ -61,7 +61,7 @@ export const createClientErrorHandler = (
     const write = () => sendProblem(socket, connection.peer.address, failure, headOnly)
     const response = connection.activeRequests.at(-1)?.response
     if (response === undefined || response.writableFinished) write()
-    else response.once('finish', write)
+    else response.on('finish', write)
   }
 
   return {
