@@ -3,7 +3,7 @@ import { explainPathMismatch } from '../../config/path-mismatch.ts'
 import { isValidHost } from '../../downstream/request/authority.ts'
 import { createRouteMap } from '../../downstream/request/match-request.ts'
 import { parseRequestTarget } from '../../downstream/request/request-target.ts'
-import { METHODS } from '../../node-http.ts'
+import { knownMethods } from '../../node-http.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
 import { type SimulatedRequest, toLatin1 } from './simulate-request.ts'
@@ -63,13 +63,13 @@ const explainTooLong = (
 })
 
 const explainMethod = (method: string, meant: Operation | null): readonly string[] => {
-  if (METHODS.includes(method)) {
+  if (knownMethods.has(method)) {
     if (method === 'CONNECT') return ['CONNECT asks for a tunnel, and there is none']
     if (meant === null || meant.method === method) return []
     return [`${meant.path} takes ${meant.method} and nothing else, not ${method}`]
   }
   const upper = method.toUpperCase()
-  if (METHODS.includes(upper)) return [`methods are case-sensitive (RFC 9110 §9.1): ${method} is not ${upper}`]
+  if (knownMethods.has(upper)) return [`methods are case-sensitive (RFC 9110 §9.1): ${method} is not ${upper}`]
   return ['the method is none that the parser knows']
 }
 

@@ -1,15 +1,9 @@
 import { GatewayError, StacklessError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
-import { METHODS } from '../../node-http.ts'
+import { knownMethods, METHODS } from '../../node-http.ts'
 import { describeByte, isPatternByte, isTokenByte, type StartLine } from '../../shared/http1/head-scanner.ts'
 
 const [lf, cr, space] = [0x0a, 0x0d, 0x20]
-
-// The registered methods that servers know. RFC 9112 §3: of any other the gateway need not find out more.
-const methods: ReadonlySet<string> = new Set(METHODS)
-
-/** Returns whether HTTP/1 knows a method. */
-export const isKnownMethod = (method: string | undefined): boolean => method !== undefined && methods.has(method)
 
 /** Rejects CONNECT (RFC 9110 §9.3.6): the gateway is no tunnel. Null: it is another method. */
 export const rejectTunnel = (method: string | undefined): GatewayError | null =>
@@ -91,7 +85,7 @@ export class RequestLine implements StartLine {
 
   #readMethod(bytes: Buffer, base: number, at: number): void {
     const method = bytes.toString('latin1', base, at)
-    if (bytes[at] !== space || !methods.has(method)) throw lineError('bad-method', 'no method of HTTP')
+    if (bytes[at] !== space || !knownMethods.has(method)) throw lineError('bad-method', 'no method of HTTP')
     this.method = method
     this.#targetFrom = at + 1 - base
   }

@@ -5,7 +5,7 @@ import { CoalescedTimer, now } from '../../clock.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
-import { isKnownMethod } from '../http1/request-line.ts'
+import { knownMethods } from '../../node-http.ts'
 import { getClientConnection } from '../listener/client-connection.ts'
 import type { ClientErrorHandler } from '../listener/client-error.ts'
 import type { GetListenerConfig } from '../listener/listener-config.ts'
@@ -82,7 +82,7 @@ const startSession = (
     const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
     const response = new StreamResponse(request)
     // Fastify knows no other methods, and renders all of its routes to say so.
-    if (isKnownMethod(request.method)) routeRequest(request as never, response as never)
+    if (knownMethods.has(request.method)) routeRequest(request as never, response as never)
     else handleRequest(request, response, null)
   })
   // The gateway replies to each such frame: a client that sends nothing else makes it work for nothing.

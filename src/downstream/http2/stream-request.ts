@@ -1,8 +1,9 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../failures/errors.ts'
+import { knownMethods } from '../../node-http.ts'
 import type { BodyConsumer, DownstreamRequest } from '../codec.ts'
-import { isKnownMethod, rejectTunnel } from '../http1/request-line.ts'
+import { rejectTunnel } from '../http1/request-line.ts'
 import type { RequestTarget } from '../request/request-target.ts'
 import type { ReceiveWindows } from './receive-windows.ts'
 import { StreamBody } from './stream-body.ts'
@@ -58,7 +59,7 @@ export class StreamRequest implements DownstreamRequest {
     if (tunnel !== null) return tunnel
     // Any other method is rejected here as it is on HTTP/1, and the client is not told which to use. Only TLS carries
     // it.
-    if (this.scheme === 'https' && isKnownMethod(this.method)) return null
+    if (this.scheme === 'https' && knownMethods.has(this.method)) return null
     return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
   }
 

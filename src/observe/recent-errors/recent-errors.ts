@@ -1,6 +1,6 @@
 import { epochMs } from '../../clock.ts'
 import { describeCause, FailedAttempt, type GatewayError } from '../../failures/errors.ts'
-import { METHODS } from '../../node-http.ts'
+import { knownMethods } from '../../node-http.ts'
 import { copyText } from '../copy-text.ts'
 import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
@@ -102,8 +102,6 @@ const copyCause = (failure: GatewayError): string | null => {
   const cause = describeCause(failure)
   return cause === undefined ? null : copyText(cause.slice(0, 200))
 }
-
-const knownMethods: ReadonlySet<string> = new Set(METHODS)
 
 /**
  * A list of the last `max` entries that keeps some of each key. A full list drops the oldest entry of its most frequent
