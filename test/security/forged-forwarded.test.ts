@@ -13,7 +13,7 @@ const forged = [
     'X-Forwarded-Host: evil',
   ],
   ...[
-    'X-Forwarded-Port: 6666',
+    'X-Forwarded-Port: evil',
     'X-Forwarded-Server: evil',
     'X-Forwarded-Prefix: /evil',
     'X-Real-IP: 6.6.6.6',
@@ -42,7 +42,7 @@ describe('of an untrusted peer', () => {
 
       const { arrived } = await roundTrip(port, upstream, get([line]))
 
-      expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil|6666/)
+      expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil/)
       expect(receivedNames(arrived[0]).filter((name) => name.includes('_'))).toEqual([])
     },
   )
@@ -117,7 +117,7 @@ describe('of a trusted proxy', () => {
 
       const { arrived } = await roundTrip(port, upstream, get([line]))
 
-      expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil|6666/)
+      expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil/)
     },
   )
 })
@@ -132,7 +132,7 @@ describe('where Forwarded is read (listen.forwarded)', () => {
 
     const { arrived } = await roundTrip(port, upstream, get([...forged, ...twins]))
 
-    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil|6666/)
+    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil/)
     expect(receivedValues(arrived[0], 'forwarded')).toEqual(['for=127.0.0.1;proto=http;host="a"'])
     expect(receivedValues(arrived[0], 'x-forwarded-for')).toEqual(['127.0.0.1'])
     expect((await line(({ status }) => status === 200)).client).toBe('127.0.0.1')
