@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type RequestEvents, RequestParser } from '../../../src/downstream/http1/request-parser.ts'
 import { METHODS } from '../../../src/node-http.ts'
+import { malformedChunkLines, malformedExtensions } from '../../helpers/malformed-chunks.ts'
 import { type ParsedConnection, type ParsedRequestMessage, runRequestParser } from '../../helpers/run-request-parser.ts'
 
 const limits = { maxTargetBytes: 100, maxHeadBytes: 400 }
@@ -291,46 +292,10 @@ const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: s
   ],
   ['HTTP/1.0 has no codings (RFC 9112 §6.1)', get('Transfer-Encoding: chunked\r\n', '1.0'), 'bad-transfer-coding'],
 
-  ...[
-    '\r',
-    '\n',
-    ';',
-    ' ',
-    '-',
-    '+',
-    'x',
-    '0x',
-    'g',
-    '@',
-    '`',
-    ':',
-    '/',
-    '_',
-    '1 ',
-    '1\t',
-    '1_',
-    '1\n',
-    '1\r1',
-    '20000000000000',
-    '\xb2',
-  ].map((line) => [`${JSON.stringify(line)} begins no chunk (RFC 9112 §7.1)`, inChunks(line), 'bad-chunk'] as const),
-  ...[
-    '; ',
-    ';\r',
-    ';;',
-    ';=',
-    ';a ',
-    ';a=\r',
-    ';a= ',
-    ';a="\r',
-    ';a="\\\x01',
-    ';a="b"c',
-    ';a=b"',
-    ';a\0',
-    ';a\n',
-    ';a="\n',
-    ';a="b"\n',
-  ].map(
+  ...malformedChunkLines.map(
+    (line) => [`${JSON.stringify(line)} begins no chunk (RFC 9112 §7.1)`, inChunks(line), 'bad-chunk'] as const,
+  ),
+  ...malformedExtensions.map(
     (extension) =>
       [
         `${JSON.stringify(extension)} is no extension of a chunk (RFC 9112 §7.1.1)`,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { MalformedResponseError } from '../../../src/upstream/classify-error.ts'
 import { type ResponseEvents, ResponseParser } from '../../../src/upstream/http1/response-parser.ts'
+import { malformedChunkLines, malformedExtensions } from '../../helpers/malformed-chunks.ts'
 import { type ParsedResponse, runResponseParser } from '../../helpers/run-response-parser.ts'
 
 const read = (text: string, cuts?: readonly number[], options?: { ends: boolean }): ParsedResponse =>
@@ -228,28 +229,10 @@ const rejected: readonly (readonly [what: string, bytes: string, reason: string]
   ),
   ['chunked twice', head('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n'), 'answer-coding'],
   ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', 'answer-coding'],
-  ...[
-    '\r',
-    ';',
-    ' ',
-    '-',
-    '+',
-    '0x',
-    'g',
-    '@',
-    '`',
-    ':',
-    '/',
-    '_',
-    '1 ',
-    '1\t',
-    '1_',
-    '1\n',
-    '1\r1',
-    '20000000000000',
-    '\xb2',
-  ].map((line) => [`a chunk's line of ${JSON.stringify(line)}`, chunks(line), 'not-http'] as const),
-  ...['; ', ';\r', ';;', ';=', ';a ', ';a=\r', ';a= ', ';a="\r', ';a="\\\x01', ';a="b"c', ';a=b"', ';a\0', ';a\n'].map(
+  ...malformedChunkLines.map(
+    (line) => [`a chunk's line of ${JSON.stringify(line)}`, chunks(line), 'not-http'] as const,
+  ),
+  ...malformedExtensions.map(
     (extension) => [`an extension of ${JSON.stringify(extension)}`, chunks(`1${extension}`), 'not-http'] as const,
   ),
   ['an extension without an end', chunks(`1;${'a'.repeat(16 * 1024 - 1)}`), 'not-http'],

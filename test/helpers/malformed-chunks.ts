@@ -1,0 +1,43 @@
+/** What begins no chunk (RFC 9112 §7.1): latin1, a byte a character. */
+export const malformedChunkLines: readonly string[] = [
+  '\r',
+  '\n',
+  ';',
+  ' ',
+  '-',
+  '+',
+  'x',
+  '0x',
+  'g',
+  '@',
+  '`',
+  ':',
+  '/',
+  '_',
+  '1 ',
+  '1\t',
+  '1_',
+  '1\n',
+  '1\r1',
+  '20000000000000',
+  '\xb2',
+]
+
+/** What is no extension of a chunk (RFC 9112 §7.1.1), as it stands behind its size. */
+export const malformedExtensions: readonly string[] = [
+  '; ',
+  ';\r',
+  ';;',
+  ';=',
+  ';a ',
+  ';a=\r',
+  ';a= ',
+  ';a="\r',
+  ';a="\\\x01',
+  ';a="b"c',
+  ';a=b"',
+  ';a\0',
+  ';a\n',
+  ';a="\n',
+  ';a="b"\n',
+]
