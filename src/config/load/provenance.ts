@@ -30,8 +30,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     provenance.set(formatKeyPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
 
-  const global = configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true })
-  for (const path of leafPaths(global)) record(path, ['file', path])
+  for (const path of globalPaths) record(path, ['file', path])
   // Not for each of thousands of clients: the position of `clients` stands for all.
   for (const key of ['rate', 'concurrency']) record(['clients', key], ['file', ['clients']])
   for (const group of groups) {
@@ -75,6 +74,9 @@ const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPat
       return Object.entries<z.core.$ZodType>(layer.shape).flatMap(([key, part]) => leafPaths(part, [...path, key]))
     return unwrapSchema(layer).length === 1 ? [path] : []
   })
+
+/** The keys that stand for the whole gateway. */
+const globalPaths = leafPaths(configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true }))
 
 /** The keys of `defaults` that a group may state as well, but no operation. */
 const upstreamPolicyPaths = leafPaths(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')

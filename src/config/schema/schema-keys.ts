@@ -13,10 +13,17 @@ export interface SchemaKey extends SchemaAnnotations {
 }
 
 /** Lists a schema and all that it wraps as defaults, unions and transforms, the outermost first. */
-export const unwrapSchema = (schema: Schema): readonly Schema[] => [
-  schema,
-  ...innerSchemas(schema).flatMap(unwrapSchema),
-]
+export const unwrapSchema = (schema: Schema): readonly Schema[] => {
+  let layers = layersBySchema.get(schema)
+  if (layers === undefined) {
+    layers = [schema, ...innerSchemas(schema).flatMap(unwrapSchema)]
+    layersBySchema.set(schema, layers)
+  }
+  return layers
+}
+
+// Each load walks over the whole schema, several times.
+const layersBySchema = new WeakMap<Schema, readonly Schema[]>()
 
 const innerSchemas = (schema: Schema): readonly Schema[] => {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return [schema.unwrap()]
