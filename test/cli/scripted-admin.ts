@@ -10,6 +10,7 @@ import { onTestFinished } from 'vitest'
 import type { AdminTarget } from '../../src/cli/client/admin-target.ts'
 import { folderWith } from '../config/helper.ts'
 import type { Pair } from '../helpers/certificates.ts'
+import { type CommandRequest, type CommandResult, isHostBusy, runInHost } from './command-host.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -77,24 +78,25 @@ export const configFileWith = (text: string, others: Readonly<Record<string, str
   return file
 }
 
-/** The result of a command. */
-export interface CommandResult {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
-/** Runs a command in a process of its own, without blocking the servers of this one. */
-export const runCommand = async (
+/**
+ * Runs a command without blocking the servers of this process, in one that others have run in before. `node`: options
+ * of Node's, for a process of its own.
+ */
+export const runCommand = (
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
-  { node = [], cwd = root }: { readonly node?: readonly string[]; readonly cwd?: string } = {},
+  { node, cwd = root }: { readonly node?: readonly string[]; readonly cwd?: string } = {},
 ): Promise<CommandResult> => {
   const { LENDER_GATEWAY_ADMIN_TOKEN: _, ...inherited } = process.env
-  const child = spawn(process.execPath, [...node, join(root, 'src/main.ts'), ...args], {
-    cwd,
-    env: { ...inherited, ...environment },
-  })
+  const request = { args, environment: { ...inherited, ...environment }, cwd }
+  return node === undefined && !isHostBusy() ? runInHost(request) : runInOwnProcess(request, node)
+}
+
+const runInOwnProcess = async (
+  { args, environment, cwd }: CommandRequest,
+  node: readonly string[] = [],
+): Promise<CommandResult> => {
+  const child = spawn(process.execPath, [...node, join(root, 'src/main.ts'), ...args], { cwd, env: environment })
   let out = ''
   let err = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -1,34 +1,25 @@
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { folderWith, sandbox } from '../../config/helper.ts'
+import { runCommand } from '../scripted-admin.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const run = (...args: readonly string[]) => runCommand(args)
 
-function run(...args: readonly string[]): { readonly code: number | null; readonly out: string; readonly err: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/main.ts', ...args], {
-    cwd: root,
-    encoding: 'utf8',
-  })
-  return { code: status, out: stdout, err: stderr }
-}
-
-test('check of a valid file exits with 0', () => {
-  const { code, out, err } = run('check', 'config/gateway.yaml')
+test('check of a valid file exits with 0', async () => {
+  const { code, out, err } = await run('check', 'config/gateway.yaml')
 
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toMatch(/^config\/gateway\.yaml: good \(hash [0-9a-f]{12}\)\n$/)
 })
 
-test('check without a file takes config/gateway.yaml', () => {
-  expect(run('check').out).toContain('config/gateway.yaml: good')
+test('check without a file takes config/gateway.yaml', async () => {
+  expect((await run('check')).out).toContain('config/gateway.yaml: good')
 })
 
-test('check of a broken file exits with 1 and prints every problem', () => {
+test('check of a broken file exits with 1 and prints every problem', async () => {
   const file = join(folderWith({ 'broken.yaml': `lisen: {}\nadmin: { port: "1" }\n${sandbox}` }), 'broken.yaml')
 
-  const { code, out } = run('check', file)
+  const { code, out } = await run('check', file)
 
   expect(code).toBe(1)
   expect(out).toContain(`${file}:1:1 lisen: unknown key; did you mean "listen"?`)
@@ -36,10 +27,10 @@ test('check of a broken file exits with 1 and prints every problem', () => {
   expect(out).toMatch(/\n2 problems\n$/)
 })
 
-test('check prints JSON for programs', () => {
+test('check prints JSON for programs', async () => {
   const file = join(folderWith({ 'broken.yaml': `lisen: {}\n${sandbox}` }), 'broken.yaml')
 
-  const { code, out } = run('check', file, '--format', 'json')
+  const { code, out } = await run('check', file, '--format', 'json')
 
   expect(code).toBe(1)
   expect(JSON.parse(out)).toEqual({
@@ -59,60 +50,56 @@ test('check prints JSON for programs', () => {
     ],
     warnings: [],
   })
-  expect(JSON.parse(run('check', '--format', 'json').out)).toMatchObject({
+  expect(JSON.parse((await run('check', '--format', 'json')).out)).toMatchObject({
     ok: true,
     problems: [],
     hash: expect.any(String),
   })
 })
 
-test('check of a file that cannot be read exits with 2', () => {
-  expect(run('check', join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
-  expect(run('check', folderWith({}))).toMatchObject({ code: 2 })
+test('check of a file that cannot be read exits with 2', async () => {
+  expect(await run('check', join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
+  expect(await run('check', folderWith({}))).toMatchObject({ code: 2 })
 })
 
 test.each([['chekc'], ['check', '--format', 'xml'], ['check', 'a', 'b'], ['check', '--nope'], ['serve', 'a']])(
   'wrong usage exits with 2 and one line on stderr: %s',
-  (...args) => {
-    const { code, out, err } = run(...args)
+  async (...args) => {
+    const { code, out, err } = await run(...args)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toMatch(/^error: .+\n/)
   },
 )
 
-test('check loads no server, no client and no logger', () => {
+test('check loads no server, no client and no logger', async () => {
   const folder = folderWith({
     'spy.mjs': `import { registerHooks } from 'node:module'
       registerHooks({ resolve: (name, context, next) => { if (/^(fastify|undici|pino|@fastify)/.test(name)) process.stderr.write(name); return next(name, context) } })`,
   })
 
-  const { status, stderr } = spawnSync(
-    process.execPath,
-    ['--import', join(folder, 'spy.mjs'), 'src/main.ts', 'check', 'config/gateway.yaml'],
-    { cwd: root, encoding: 'utf8' },
-  )
+  const { code, err } = await runCommand(['check'], {}, { node: ['--import', join(folder, 'spy.mjs')] })
 
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect({ code, err }).toEqual({ code: 0, err: '' })
 })
 
-test('serve with a broken file exits with 1, and the problems are on stderr', () => {
+test('serve with a broken file exits with 1, and the problems are on stderr', async () => {
   const file = join(folderWith({ 'broken.yaml': 'version: 1' }), 'broken.yaml')
 
-  const { code, out, err } = run('serve', '--config', file)
+  const { code, out, err } = await run('serve', '--config', file)
 
   expect({ code, out }).toEqual({ code: 1, out: '' })
   expect(err).toContain(`${file}:1:1 upstreams: missing`)
 })
 
-test.each(['check', 'schema', 'serve'])('%s --help shows an example', (command) => {
-  const { code, out } = run(command, '--help')
+test.each(['check', 'schema', 'serve'])('%s --help shows an example', async (command) => {
+  const { code, out } = await run(command, '--help')
 
   expect(code).toBe(0)
   expect(out).toContain(`Example:\n  lender-gateway ${command}`)
 })
 
-test('--version prints the version, and schema the JSON Schema', () => {
-  expect(run('--version').out).toMatch(/^\d+\.\d+\.\d+\n$/)
-  expect(JSON.parse(run('schema').out)).toMatchObject({ title: 'Lender gateway configuration' })
+test('--version prints the version, and schema the JSON Schema', async () => {
+  expect((await run('--version')).out).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect(JSON.parse((await run('schema')).out)).toMatchObject({ title: 'Lender gateway configuration' })
 })

@@ -1,7 +1,5 @@
-import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { globalSettingRows } from '../../../src/cli/explain/global-settings.ts'
 import { simulateRequest } from '../../../src/cli/explain/simulate-request.ts'
@@ -9,16 +7,9 @@ import { failureTable } from '../../../src/failures/kinds.ts'
 import { folderWith } from '../../config/helper.ts'
 import { bootGateway, configText, testConfig } from '../../helpers/gateway.ts'
 import { parseStatus, rawClient } from '../../helpers/raw-client.ts'
+import { runCommand } from '../scripted-admin.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
-
-const explain = (...args: readonly string[]) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/main.ts', 'explain', ...args], {
-    cwd: root,
-    encoding: 'utf8',
-  })
-  return { code: status, out: stdout, err: stderr }
-}
+const explain = (...args: readonly string[]) => runCommand(['explain', ...args])
 
 const settings = { listen: { basePath: '/lender', maxTarget: '128B', maxHeaders: '1KiB' } }
 
@@ -88,21 +79,21 @@ const ask = async (port: number, method: string, target: string) => {
   return { status: parseStatus(received), code, allow }
 }
 
-test('explain loads no server, no client and no logger', () => {
+test('explain loads no server, no client and no logger', async () => {
   const folder = folderWith({
     'spy.mjs': `import { registerHooks } from 'node:module'
       registerHooks({ resolve: (name, context, next) => { if (/^(fastify|undici|pino|@fastify)/.test(name)) process.stderr.write(name); return next(name, context) } })`,
   })
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const args = ['--import', join(folder, 'spy.mjs'), 'src/main.ts', 'explain', 'GET', '/market/insights']
+  const node = ['--import', join(folder, 'spy.mjs')]
 
-  const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
+  const { code, err } = await runCommand(['explain', 'GET', '/market/insights'], {}, { node })
 
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect({ code, err }).toEqual({ code: 0, err: '' })
 })
 
-test('explain without --config takes config/gateway.yaml', () => {
-  const { code, out, err } = explain('GET', '/market/insights?region=eu')
+test('explain without --config takes config/gateway.yaml', async () => {
+  const { code, out, err } = await explain('GET', '/market/insights?region=eu')
 
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toContain('GET /market/insights?region=eu: forwarded')
@@ -111,23 +102,23 @@ test('explain without --config takes config/gateway.yaml', () => {
 
 test.each([[['GET']], [['GET', '/a', '/b']], [['GET', '/a', '--format', 'xml']], [['GET', '/a', '--nope']]])(
   'wrong usage exits with 2 and one line on stderr: %s',
-  (args) => {
-    const { code, out, err } = explain(...args)
+  async (args) => {
+    const { code, out, err } = await explain(...args)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toMatch(/^error: .+\n/)
   },
 )
 
-test('--help shows examples and the exit codes', () => {
-  const { code, out } = explain('--help')
+test('--help shows examples and the exit codes', async () => {
+  const { code, out } = await explain('--help')
 
   expect(code).toBe(0)
   expect(out).toContain("Examples:\n  lender-gateway explain GET '/market/insights?region=eu'")
   expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
 })
 
-test('settings of tokens are shown with their lines, and no secret', () => {
+test('settings of tokens are shown with their lines, and no secret', async () => {
   const text = configText({
     auth: {
       methods: ['introspection'],
@@ -138,7 +129,7 @@ test('settings of tokens are shown with their lines, and no secret', () => {
   const folder = folderWith({ 'gateway.yaml': text })
   onTestFinished(() => rmSync(folder, { recursive: true }))
 
-  const { out } = explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
+  const { out } = await explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
 
   expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
   expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
