@@ -108,14 +108,12 @@ const withoutDigests = (value: unknown): unknown =>
 const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
 /** Explains the nine operations of a file; lists the problems of a broken one. */
-const explainOperations = async (file: string): Promise<string> => {
+const explainOperations = (file: string): string => {
   const loaded = loadConfig(file)
   if (!loaded.ok) return formatProblems(loaded.problems)
   const { basePath } = loaded.config.listen
-  const texts = await Promise.all(
-    allOperations.map(async ({ method, path }) =>
-      renderExplanation(await explainRequest(method, basePath + path, file, loaded)),
-    ),
+  const texts = allOperations.map(({ method, path }) =>
+    renderExplanation(explainRequest(method, basePath + path, file, loaded)),
   )
   const warnings = loaded.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
   return [...warnings, texts.join(`\n${'-'.repeat(80)}\n\n`)].join('')

@@ -78,7 +78,7 @@ export const createExplainCommand = (): Command =>
         const { explainRequest, renderExplanationJson, isForwarded, withLiveSide } = await import(
           '../explain/explanation.ts'
         )
-        const ofFile = await explainRequest(method, target, file, loaded, client ?? null)
+        const ofFile = explainRequest(method, target, file, loaded, client ?? null)
         const live = isLive
           ? await (await import('../explain/live-state.ts')).fetchLiveState(ofFile.operation, {
               config: file,

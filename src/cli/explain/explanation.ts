@@ -39,13 +39,13 @@ export interface Explanation {
  * Explains what a gateway with this configuration would do with a request. It looks at the method and the target, and
  * at `client`, by its name or its address; null: at no client.
  */
-export const explainRequest = async (
+export const explainRequest = (
   method: string,
   target: string,
   file: string,
   { config, provenance }: LoadedConfig,
   client: string | null = null,
-): Promise<Explanation> => {
+): Explanation => {
   const { listen } = config
   const common = { method, target, file, hash: config.hash, basePath: listen.basePath }
   const locateKey = createKeyLocator(file, provenance)

@@ -25,7 +25,7 @@ export interface SampleFile {
 const maxSampleBytes = 64 * 1024 ** 2
 
 /** Reads a file of samples: one as an object, or a list of them. It changes nothing and sends nothing. */
-export const readSamples = async (file: string, config: Config): Promise<SampleFile> => {
+export const readSamples = (file: string, config: Config): SampleFile => {
   const bytes = readFileWithLimit(file, maxSampleBytes)
   if (isReadError(bytes)) {
     const message = `the sample cannot be read: ${bytes.reason}`
@@ -43,7 +43,7 @@ export const readSamples = async (file: string, config: Config): Promise<SampleF
   const problems = new SampleProblems(file, text)
   const samples: Sample[] = []
   for (const each of listNodes(root, problems)) {
-    const sample = await readSample(each, config, problems, text)
+    const sample = readSample(each, config, problems, text)
     if (sample !== null) samples.push(sample)
   }
   return { samples, problems: problems.list, unreadable: false }
@@ -66,18 +66,13 @@ const targetKeys = ['operation', 'method', 'path', 'query'] as const
 const sampleKeys = [...targetKeys, ...messageKeys, 'response']
 const responseKeys = ['status', ...messageKeys]
 
-const readSample = async (
-  from: SampleNode,
-  config: Config,
-  problems: SampleProblems,
-  text: string,
-): Promise<Sample | null> => {
+const readSample = (from: SampleNode, config: Config, problems: SampleProblems, text: string): Sample | null => {
   const before = problems.list.length
   const members = problems.readMembers(from, sampleKeys)
   if (members === null) return null
   const response = members.get('response')
   const isResponseAlone = [...members.keys()].every((key) => key === 'operation' || key === 'response')
-  const target = await readTarget(from, members, config, problems)
+  const target = readTarget(from, members, config, problems)
   const message = readMessage(members, problems)
   const readResponse = response === undefined ? null : toResponse(response, problems)
   if (target === null || problems.list.length > before) return null
@@ -92,12 +87,12 @@ const readSample = async (
 type Members = ReadonlyMap<string, SampleNode>
 
 /** Finds the operation and the query, by the gateway's own rules. Null: they lead to none of the nine. */
-const readTarget = async (
+const readTarget = (
   from: SampleNode,
   members: Members,
   { listen }: Config,
   problems: SampleProblems,
-): Promise<{ readonly operation: Operation; readonly query: string } | null> => {
+): { readonly operation: Operation; readonly query: string } | null => {
   const before = problems.list.length
   const line = readRequestLine(from, members, listen.basePath, problems)
   const given = members.get('query')

@@ -42,7 +42,7 @@ export const checkSampleFiles = async (
   const inOrder: (SampleRow | ConfigProblem)[] = []
   let unreadable = false
   for (const file of files) {
-    const read = await readSamples(file, config)
+    const read = readSamples(file, config)
     unreadable ||= read.unreadable
     const rows = read.samples.map((sample): SampleRow | ConfigProblem => {
       const { at, operation } = sample
