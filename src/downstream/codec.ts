@@ -63,8 +63,8 @@ export interface DownstreamResponse {
   /** Makes its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
   markLast(request: LastResponseContext, unread: boolean): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
-  end(body?: Buffer): unknown
-  end(body: string, encoding: 'latin1'): unknown
+  /** Ends it; `body`: what is left of it, as bytes or as latin1. */
+  end(body?: Buffer | string): unknown
   writeContinue(): unknown
   /** Cuts it off, so that it cannot pass for a complete one. `secure`: it goes over TLS. */
   reset(secure: boolean): void

@@ -1,3 +1,9 @@
+/**
+ * Up to this much of a body goes out with its head as one latin1 string: head and buffer as two pieces of one write
+ * cost the kernel more. Above it, copying the body costs more than a second piece.
+ */
+export const maxSingleWriteBytes = 8 * 1024
+
 /** The least that is freed by hand: a smaller chunk costs more to free than to leave to the collector. */
 export const minFreeBytes = 16 * 1024
 

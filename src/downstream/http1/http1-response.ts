@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { HeaderFields } from '../../header-fields.ts'
+import { maxSingleWriteBytes } from '../../shared/buffers.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
 import { closeAfterResponse } from '../listener/client-connection.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
@@ -26,9 +27,6 @@ interface QueuedWrite {
   readonly data: string | Buffer
   readonly onFlushed: Flushed | undefined
 }
-
-// Above this, copying the body costs more than a second piece.
-const maxSingleWriteBytes = 8 * 1024
 
 /** A response of HTTP/1.0 or 1.1: it goes out behind those before it, and not between them. */
 export class Http1Response implements DownstreamResponse {
@@ -134,8 +132,6 @@ export class Http1Response implements DownstreamResponse {
     const head = this.#takeHead()
     const content = this.#hasBody ? body : ''
     const [before, after] = this.#isChunked ? frameLastChunk(content) : ['', '']
-    // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the
-    // kernel more.
     if (typeof content === 'string' || content.length <= maxSingleWriteBytes) {
       const text = `${head}${before}${typeof content === 'string' ? content : content.toString('latin1')}${after}`
       if (text !== '' || !this.isFlushed || !this.isHeadOfLine) this.#put(text, this.#onLastFlushed)

@@ -115,11 +115,11 @@ export class StreamResponse implements DownstreamResponse {
     return this.#bodiless || this.destroyed ? true : this.stream.write(chunk, onFlushed)
   }
 
-  end(body?: Buffer | string, encoding: BufferEncoding = 'latin1'): void {
+  end(body?: Buffer | string): void {
     this.#ended = true
     if (this.destroyed) return
     if (!this.#request.complete) this.#afterWritten(() => this.#linger())
-    if (!this.#bodiless) this.stream.end(body, encoding)
+    if (!this.#bodiless) this.stream.end(body, 'latin1')
     else if (!this.stream.writableEnded) this.stream.end()
   }
 

@@ -42,7 +42,7 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   if (activeRequest.request.method !== 'HEAD') activeRequest.bytesOut = body.length
   response.writeFields(error.status, reasonPhrase(error.status), fields)
   activeRequest.firstByteMs = now() - activeRequest.startedAt
-  response.end(body, 'latin1') // a string and not bytes: it leaves in one piece with the head
+  response.end(body) // a string and not bytes: it leaves in one piece with the head
   awaitFlush(activeRequest)
 }
 

@@ -27,15 +27,9 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
     return sliced.consume(new ClientSink(activeRequest, sliced))
   }
   activeRequest.bytesOut = buffered.length
-  // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the
-  // kernel more.
-  if (buffered.length <= maxSingleWriteBytes) response.end(buffered.toString('latin1'), 'latin1')
-  else response.end(buffered)
+  response.end(buffered)
   awaitFlush(activeRequest)
 }
-
-// Above this, copying the body costs more than a second piece.
-const maxSingleWriteBytes = 8 * 1024
 
 /**
  * Builds the response's fields: the upstream's end-to-end ones, and the few that docs/operations.md says the gateway

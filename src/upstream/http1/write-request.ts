@@ -3,6 +3,7 @@ import type { Upload } from '../../body.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { fieldNameEquals, type HeaderFields, isHopByHop } from '../../header-fields.ts'
 import type { Operation } from '../../operations.ts'
+import { maxSingleWriteBytes } from '../../shared/buffers.ts'
 
 /** The parts of a request's head. */
 export interface UpstreamRequestHead {
@@ -58,9 +59,6 @@ const unsendableError = (part: string): GatewayError =>
 
 /** A body: all of its chunks, or a stream of them. */
 export type RequestContent = readonly Buffer[] | Upload
-
-// Up to this much of a body is joined to the head as text: two chunks in one write cost the kernel more.
-const maxSingleWriteBytes = 8 * 1024
 
 /**
  * Writes a request: a head without its framing, and a body that was read first, or that streams; then `length` is what
