@@ -5,17 +5,18 @@ import { defineConfig } from 'vitest/config'
 
 const tests = 'test/**/*.test.ts'
 
-/**
- * The tests that replace a module, or timers: in a process of their own, so that no other test meets what they put in
- * its place, nor a timer that never fires.
- */
-const replacing = globSync(tests).filter((file) =>
-  /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(file, 'utf8')),
-)
+const filesWith = (pattern: RegExp): readonly string[] =>
+  globSync(tests).filter((file) => pattern.test(readFileSync(file, 'utf8')))
+
+/** The tests that replace a module: in a process of their own, so that no other test meets what is in its place. */
+const mocking = filesWith(/\bvi\.(mock|doMock)\(/)
+
+/** The tests that replace timers: each loads src anew, so that none waits in a queue for a timer that never fires. */
+const fakingTimers = filesWith(/\bvi\.useFakeTimers\(/).filter((file) => !mocking.includes(file))
 
 /**
- * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills` runs what
- * repeats, waits or needs a big program.
+ * `npm test` runs the projects `shared`, `anew` and `alone`, which prove each behaviour once; `npm run test:drills`
+ * runs what repeats, waits or needs a big program.
  */
 export default defineConfig({
   test: {
@@ -30,8 +31,20 @@ export default defineConfig({
     // Hundreds of gateways and commands are started as processes: they compile the sources once.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
     projects: [
-      { extends: true, test: { name: 'shared', include: [tests], exclude: replacing, isolate: false } },
-      { extends: true, test: { name: 'alone', include: replacing } },
+      {
+        extends: true,
+        test: { name: 'shared', include: [tests], exclude: [...mocking, ...fakingTimers], isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'anew',
+          include: [...fakingTimers],
+          isolate: false,
+          setupFiles: 'test/helpers/load-modules-anew.ts',
+        },
+      },
+      { extends: true, test: { name: 'alone', include: [...mocking] } },
       {
         extends: true,
         test: {
