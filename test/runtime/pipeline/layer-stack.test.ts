@@ -439,7 +439,7 @@ describe('the order of the list', () => {
   })
 
   test('the address is counted before the body is looked at, and after the concurrency is', async () => {
-    const limits = { concurrency: 1, address: { ...address, burst: 1 } }
+    const limits = { concurrency: 1, address: { ...address, rate: { count: 1, perMs: 3_600_000 }, burst: 1 } }
     const handle = composeLayers(stackOptions({ limits, maxBody: 1 }), fakeNext())
     const first = fakeExchange()
     await handle(first)
