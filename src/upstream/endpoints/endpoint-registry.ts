@@ -1,7 +1,7 @@
 import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../../config/config.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import type { Group, Side } from '../../operations.ts'
-import type { EndpointOutage } from '../health/endpoint-health.ts'
+import type { HealthCheckOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
 
 /**
@@ -21,7 +21,7 @@ interface SharedEndpoint {
 }
 
 /** What probes say of an endpoint: down, or up again (null). Its key is the same in every process. */
-export type HealthVerdict = readonly [key: string, down: EndpointOutage | null]
+export type HealthVerdict = readonly [key: string, down: HealthCheckOutage | null]
 
 /** Called with what this process finds of the endpoints that it probes; null: another process probes them. */
 export type OnHealthVerdict = ((verdict: HealthVerdict) => void) | null
@@ -36,7 +36,7 @@ export class EndpointRegistry {
   readonly #logEvent: LogEvent
   readonly #onVerdict: OnHealthVerdict
   /** The endpoints that probes find down at present. */
-  readonly #down = new Map<string, EndpointOutage>()
+  readonly #down = new Map<string, HealthCheckOutage>()
 
   constructor(logEvent: LogEvent = () => {}, onVerdict: OnHealthVerdict = () => {}) {
     this.#logEvent = logEvent
@@ -119,7 +119,7 @@ export class EndpointRegistry {
     return this.#byEndpoint.size
   }
 
-  #verdictCallback(key: string): ((down: EndpointOutage | null) => void) | null {
+  #verdictCallback(key: string): ((down: HealthCheckOutage | null) => void) | null {
     const onVerdict = this.#onVerdict
     if (onVerdict === null) return null
     return (down) => {
@@ -128,7 +128,7 @@ export class EndpointRegistry {
     }
   }
 
-  #record(key: string, down: EndpointOutage | null): void {
+  #record(key: string, down: HealthCheckOutage | null): void {
     if (down === null) this.#down.delete(key)
     else this.#down.set(key, down)
   }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { epochMs } from '../../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
-import { EndpointHealth, type EndpointOutage } from '../health/endpoint-health.ts'
+import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
 import { probeEndpoint, startHealthCheck } from '../health/health-check.ts'
 import type { ConnectionWaiter } from '../http1/connection.ts'
 import { ConnectionPool } from '../http1/connection-pool.ts'
@@ -11,7 +11,7 @@ import { startDnsRefresh } from './dns-refresh.ts'
 import { getEndpointCertificates } from './endpoint-certificates.ts'
 
 /** Called with what the probes of this process find; null: the endpoint is up. */
-type OnOutage = (down: EndpointOutage | null) => void
+type OnOutage = (down: HealthCheckOutage | null) => void
 
 /** One origin: scheme, host, port, the keep-alive connections to it, and what is known of it. */
 export class Endpoint {
@@ -75,8 +75,8 @@ export class Endpoint {
   }
 
   /** Applies what probes of another process found; null: the endpoint is up. */
-  applyOutage(down: EndpointOutage | null): void {
-    if (down !== null) this.health.down = down
+  applyOutage(down: HealthCheckOutage | null): void {
+    if (down !== null) this.health.markDown(down)
     else if (this.health.down !== null) this.health.markHealthy()
   }
 
@@ -126,13 +126,15 @@ export class Endpoint {
   #startCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): () => void {
     const connect = this.#connect()
     const hostHeader = typeof host === 'string' ? this.authority : host.name
+    let wellAt: number | null = null
     return startHealthCheck(config, () => probeEndpoint(connect, hostHeader, config), {
       onProbe: (last) => {
         this.health.lastProbe = last
+        if (last.reason === null) wellAt = last.at
       },
       onUp: () => this.#markUp('probes go well'),
       onDown: (reason) => {
-        this.#reportOutage({ since: epochMs(), reason })
+        this.#reportOutage({ since: epochMs(), reason, wellAt })
         this.#logEvent('warn', 'endpoint down', { endpoint: this.name, reason })
       },
     })
@@ -144,7 +146,7 @@ export class Endpoint {
     this.#logEvent('info', 'endpoint up', { endpoint: this.name, reason })
   }
 
-  #reportOutage(down: EndpointOutage | null): void {
+  #reportOutage(down: HealthCheckOutage | null): void {
     this.applyOutage(down)
     this.#onOutage?.(down)
   }

@@ -70,7 +70,7 @@ export class GroupEndpoint implements BalancerCandidate {
     const { down, unresolved, ejection } = this.health
     if (!this.receivesTraffic) return { name: 'draining', since: this.health.drainingSince, reason: null }
     const outage = down ?? unresolved
-    if (outage !== null) return { name: 'down', ...outage }
+    if (outage !== null) return { name: 'down', since: outage.since, reason: outage.reason }
     if (ejection !== null && this.health.isEjected())
       return { name: 'ejected', since: ejection.since, reason: ejection.reason }
     const { isFailing, lastFailure, failingSince, failuresInARow } = this.health

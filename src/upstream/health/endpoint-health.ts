@@ -28,6 +28,12 @@ export interface EndpointOutage {
   readonly reason: string
 }
 
+/** An outage that probes found. */
+export interface HealthCheckOutage extends EndpointOutage {
+  /** When a probe last succeeded, in ms since the epoch; null: none has. */
+  readonly wellAt: number | null
+}
+
 /** An outage that ends by itself. Times are of the monotonic clock, except `since`. */
 export interface Ejection extends EndpointOutage {
   readonly startedAt: number
@@ -72,14 +78,14 @@ export class EndpointHealth {
   consecutiveFailures = 0
   /** When a request last succeeded, in ms since the epoch; null: none has. */
   succeededAt: number | null = null
-  /** When the first request failed since then, in ms since the epoch; null: none has. */
+  /** When the first request failed since then, in ms since the epoch, but for those that {@link markDown} leaves out. */
   failingSince: number | null = null
   /** Failures since then, or since probes found the endpoint healthy again. */
   failuresInARow = 0
   /** Since when it gets no new requests by order or by the file, in ms since the epoch; null: it gets some. */
   drainingSince: number | null = null
   /** Set by a health check that fails; null: up, or not probed. */
-  down: EndpointOutage | null = null
+  down: HealthCheckOutage | null = null
   /** Set when its name does not resolve. */
   unresolved: EndpointOutage | null = null
   /** Set when its name no longer resolves; its last addresses stay in use. */
@@ -122,6 +128,16 @@ export class EndpointHealth {
    */
   get isFailing(): boolean {
     return this.failuresInARow >= failingThreshold
+  }
+
+  /**
+   * Marks it as down. A few requests that failed while probes went on succeeding are no part of that outage. As many as
+   * make it `failing` are: then the probes do not show how requests fare.
+   */
+  markDown(down: HealthCheckOutage): void {
+    this.down = down
+    if (!this.isFailing && this.lastFailure !== null && this.lastFailure.at < (down.wellAt ?? 0))
+      this.failingSince = null
   }
 
   /** Marks it as healthy again. */

@@ -35,6 +35,26 @@ test('a dead endpoint is named, with the code that people know it by', async () 
   )
 })
 
+test('an endpoint that its health check finds down is not said to be so since a request that failed long before', async () => {
+  let probes = 0
+  const upstream = await httpUpstream((request, response) => {
+    if (request.url !== '/healthz') return void response.destroy()
+    probes++
+    response.end()
+  })
+  const healthCheck = { path: '/healthz', interval: '1s', unhealthyAfter: 1 }
+  const live = await bootLiveGateway({ upstreams: { market: { endpoints: [upstream.url], healthCheck } } })
+  expect(await sendRequests(live.url)).toEqual([502])
+  const before = probes
+  await expect.poll(() => probes).toBeGreaterThan(before + 1)
+
+  await upstream.close()
+  await live.line(({ msg }) => msg === 'endpoint down')
+
+  const findings: readonly Finding[] = (await fetchAdmin(`${live.admin}/status`)).body.findings as never
+  expect(findings.find(({ severity }) => severity === 'critical')?.cause).toMatch(/: http:\S+ is down: .*ECONNREFUSED/)
+})
+
 test('a dead endpoint is shown by the command of its finding, also while the file is broken', async () => {
   const upstream = await httpUpstream()
   const live = await bootLiveGateway({ upstreams: { market: upstream.url } })

@@ -118,7 +118,7 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
   test('shares are of those that take traffic and are up', () => {
     const members = createMembers(10, 100, 0, 100, 100)
     const [fast, , , down, full] = members
-    if (down !== undefined) down.health.down = { since: 0, reason: 'x' }
+    if (down !== undefined) down.health.down = { since: 0, reason: 'x', wellAt: null }
     if (full !== undefined) (full.endpoint.pool as unknown as { isFull: boolean }).isFull = true
     makeFast(fast as GroupEndpoint, members)
 

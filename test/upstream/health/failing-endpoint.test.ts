@@ -1,4 +1,4 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { EndpointHealth } from '../../../src/upstream/health/endpoint-health.ts'
 
@@ -47,11 +47,35 @@ test('a success ends it', () => {
 
 test('probes that find it up again end it, and what fails after that is the same outage', () => {
   const health = failed(9)
-  health.down = { since: 1005, reason: 'connection refused' }
+  health.down = { since: 1005, reason: 'connection refused', wellAt: null }
 
   health.markHealthy()
 
   expect(health).toMatchObject({ isFailing: false, failingSince: 1001 })
+})
+
+describe('what probes find down after they found it well', () => {
+  const down = { since: 2000, reason: 'connection refused', wellAt: 1500 }
+
+  test('is not failing since the few requests that failed before that', () => {
+    const health = failed(2)
+
+    health.markDown(down)
+
+    expect(health.failingSince).toBeNull()
+  })
+
+  test.each([
+    ['so many failed that probes do not show how requests fare', 5, down],
+    ['the last of them failed after that', 2, { ...down, wellAt: 1000 }],
+    ['no probe has ever succeeded', 2, { ...down, wellAt: null }],
+  ])('is, where %s', (_why, failures, outage) => {
+    const health = failed(failures)
+
+    health.markDown(outage)
+
+    expect(health.failingSince).toBe(1001)
+  })
 })
 
 test('neither an ejection nor its end by an operator does', () => {
