@@ -73,14 +73,21 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     ['a length and no body', [...get(), 'content-length', '5'], 'reset 1'],
     ['two lengths', [...get(), 'content-length', '0', 'content-length', '0'], 'reset 1'],
   ])('a request with %s is %s', async (_, fields, expected) => {
-    const upstream = await httpUpstream()
+    // No server of HTTP: it would reject some of them itself.
+    let begun = 0
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        begun++
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      }),
+    )
     const { port } = await bootHttp2({ upstream: upstream.url })
     const client = await frameClient(port)
 
     await client.send(head(1, fields))
 
     expect(await outcome(client)).toBe(expected)
-    expect(upstream.begun()).toBe(expected === '200' ? 1 : 0)
+    expect(begun).toBe(expected === '200' ? 1 : 0)
   })
 
   test('rejections are those of HTTP/1.1, fields included', async () => {

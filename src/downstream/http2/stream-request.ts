@@ -59,8 +59,12 @@ export class StreamRequest implements DownstreamRequest {
     if (tunnel !== null) return tunnel
     // Any other method is rejected here as it is on HTTP/1, and the client is not told which to use. Only TLS carries
     // it.
-    if (this.scheme === 'https' && knownMethods.has(this.method)) return null
-    return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
+    if (this.scheme !== 'https' || !knownMethods.has(this.method))
+      return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
+    // nghttp2 lets bytes through that have to be encoded (RFC 3986 §2), as the parser of HTTP/1 does not.
+    return isEncoded.test(this.originalUrl ?? this.url ?? '')
+      ? null
+      : new GatewayError('bad-request', { reason: 'bad-target' })
   }
 
   consume(consumer: BodyConsumer): void {
@@ -117,5 +121,7 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
 
 // A string from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
 const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
+
+const isEncoded = /^[\x21-\x7e]*$/
 
 const colon = 0x3a

@@ -43,7 +43,7 @@ const renderFraming = (head: string, length: number | null): string => {
   return length > 0 || head.startsWith('POST ') ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
 }
 
-const isTarget = /^[\x21-\x7e\x80-\xff]+$/
+const isTarget = /^[\x21-\x7e]+$/
 const isName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const isValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
