@@ -65,7 +65,8 @@ export interface DownstreamResponse {
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
   /** Ends it; `body`: what is left of it, as bytes or as latin1. */
   end(body?: Buffer | string): unknown
-  writeContinue(): unknown
+  /** Tells the client to send the body. `onSent` is called when that is out, or need not be said. */
+  writeContinue(onSent: () => void): void
   /** Cuts it off, so that it cannot pass for a complete one. `secure`: it goes over TLS. */
   reset(secure: boolean): void
   /** Notifies of an event; `close` and `finish` come once. */

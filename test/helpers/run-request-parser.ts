@@ -37,7 +37,7 @@ export const runRequestParser = (
   limits = usualLimits,
 ): ParsedConnection => {
   const result: ParsedConnection = { requests: [], rejected: null, isInRequest: false, isInHead: false }
-  const parser = new RequestParser(recordRequests(result.requests), limits)
+  const parser = new RequestParser(recordRequests(result.requests), () => limits)
   try {
     // The parser moves chunks together where they lie: it gets a copy, with something else in front and behind.
     const buffer = Buffer.alloc(bytes.length + 2 * noise.length, noise)
@@ -93,7 +93,7 @@ export const findHeads = (bytes: Buffer, limits = usualLimits): readonly (readon
         from = at + 1
       },
     },
-    limits,
+    () => limits,
   )
   try {
     for (; at < bytes.length; at++) parser.read(Buffer.from([bytes[at] as number]))

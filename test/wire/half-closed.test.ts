@@ -147,3 +147,18 @@ test('a client that ends its side and waits for nothing holds no longer than one
 
   expect(await response).toMatchObject({ status: 504, whole: true })
 })
+
+test.each([
+  ['the beginning of another request', get, 'G'],
+  ['a part of a body', get, post.slice(0, -1)],
+])('a client that leaves with %s behind a request is noticed, and the request is cancelled', async (_, first, rest) => {
+  const upstream = await rawUpstream((socket) => onRequest(socket, () => {}))
+  const { port, line } = await bootGateway({ upstream: upstream.url })
+  const socket = connect({ port, host: '127.0.0.1' })
+
+  socket.write(first)
+  await expect.poll(upstream.accepted).toBe(1)
+  socket.write(rest, () => socket.destroy())
+
+  expect(await line(({ operation, status }) => operation === 'market.insights' && status === 499)).toBeDefined()
+})

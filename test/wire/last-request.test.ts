@@ -1,8 +1,10 @@
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { bootGateway } from '../helpers/gateway.ts'
+import { bootGateway, openGateway } from '../helpers/gateway.ts'
 import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { headerValues, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
 
 const get = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
@@ -40,4 +42,42 @@ test('a request whose body breaks off is the last all the same', async () => {
 
   expect(isWholeResponse(received)).toBe(true)
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\nConnection: close\r\n/)
+})
+
+test('a last response arrives whole, though its client sends more once the system has all of it', async () => {
+  const upstream = await httpUpstream((_request, response) => void response.end(Buffer.alloc(3_000_000)))
+  const { port, lines } = await bootGateway({ upstream: upstream.url, listen: { maxRequestsPerConnection: 1 } })
+  const socket = connect({ port, host: '127.0.0.1' }).pause()
+  let received = 0
+
+  socket.write(get())
+  await eventually(() => {
+    received += socket.read()?.length ?? 0
+    return lines.some(({ msg }) => msg === 'exchange')
+  })
+  socket.write(get())
+  for await (const chunk of socket) received += chunk.length
+
+  expect(received).toBeGreaterThan(3_000_000)
+})
+
+test('a request that ends while the gateway stops is waited for no longer, though its response went out before', async () => {
+  const { port, gateway } = await openGateway({ shutdown: { wait: '0s', deadline: '10m' } })
+  const client = await rawClient(port)
+  client.send('POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123')
+  await client.until(isWholeResponse)
+
+  const closed = gateway.close()
+  await expect
+    .poll(() =>
+      rawClient(port).then(
+        ({ close }) => close(),
+        () => 'refused',
+      ),
+    )
+    .toBe('refused')
+  client.send('4567890')
+
+  expect((await client.ended()).how).toBe('end')
+  await closed
 })

@@ -165,3 +165,52 @@ test('a connection that is handed over when the listener has closed is closed', 
 
   expect((await client.ended()).received).toBe('')
 })
+
+test('a response that breaks off behind another leaves that one whole, and ends the connection in its place', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, async (head) => {
+      if (head.startsWith('GET ')) return void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart')
+      await released
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    }),
+  )
+  const { port, line, lines } = await bootGateway({ upstream: upstream.url })
+  const client = await rawClient(port)
+
+  client.send(`POST /valuation/score HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n${get}`)
+  await line(({ operation }) => operation === 'market.insights')
+  release()
+  const { received, how } = await client.ended()
+
+  expect([received.split('HTTP/1.1 ').length, received.endsWith('\r\n\r\nok'), how]).toEqual([2, true, 'end'])
+  expect(lines.filter(({ msg }) => msg === 'exchange')).toMatchObject([
+    { operation: 'market.insights', failure: 'truncated' },
+    { operation: 'valuation.score', status: 200 },
+  ])
+})
+
+test('a client is told to continue in its turn, and has its time from then on', async () => {
+  const events: string[] = []
+  let finishFirst = () => {}
+  const port = await serveHttp1((request, response) => {
+    if (request.method === 'GET') {
+      finishFirst = () => {
+        response.writeFields(200, '', ['Content-Length', '0'])
+        response.end()
+      }
+      return
+    }
+    response.writeContinue(() => events.push('told'))
+    events.push('asked')
+    finishFirst()
+  })
+  const client = await rawClient(port)
+
+  client.send(`${get}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n`)
+  await client.until((text) => text.endsWith('HTTP/1.1 100 Continue\r\n\r\n'))
+  client.close()
+
+  await eventually(() => events.length === 2)
+  expect(events).toEqual(['asked', 'told'])
+})

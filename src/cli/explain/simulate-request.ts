@@ -59,8 +59,7 @@ export const toLatin1 = (target: string): string => Buffer.from(target).toString
 const parseRequest = (method: string, target: string, listen: ListenConfig): RequestMessage | GatewayError => {
   if (/[\r\n]/.test(method + target)) return new GatewayError('bad-request') // it would end the line
   const heads: RequestMessage[] = []
-  const parser = new RequestParser(
-    { head: (message) => void heads.push(message), body: () => {}, end: () => {} },
+  const parser = new RequestParser({ head: (message) => void heads.push(message), body: () => {}, end: () => {} }, () =>
     getRequestLimits(listen),
   )
   try {

@@ -35,6 +35,8 @@ export class ClientBody implements RequestBody {
   #buffering: Promise<readonly Buffer[]> | null = null
   #chunks: readonly Buffer[] = []
   #failReader: ((error: GatewayError) => void) | null = null
+  #isContinueDue = false
+  #isWaiting = false
 
   /**
    * `length` is Content-Length's; null: chunked; 0: no body. `clientMaySend`: the client does not wait for `100
@@ -116,7 +118,12 @@ export class ClientBody implements RequestBody {
     this.onStarted?.()
     if (!this.clientMaySend) {
       this.clientMaySend = true
-      this.#response.writeContinue()
+      // It may have to wait behind earlier responses: until it is out, the client is not slow.
+      this.#isContinueDue = true
+      this.#response.writeContinue(() => {
+        this.#isContinueDue = false
+        this.#setWaiting(this.#isWaiting)
+      })
     }
     this.#request.consume((chunk) => {
       // Trailers end here: only the data is read.
@@ -134,6 +141,8 @@ export class ClientBody implements RequestBody {
 
   /** Starts the limits on the wait for the client, or stops them. */
   #setWaiting(waiting: boolean): void {
+    this.#isWaiting = waiting
+    if (waiting && this.#isContinueDue) return
     this.#idleTimer?.set(waiting ? this.#idleTimeoutMs : null)
     if (this.#rateMonitor === null) return
     if (!waiting) return this.#rateMonitor.stop(this)

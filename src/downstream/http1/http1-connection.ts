@@ -10,7 +10,7 @@ import { hasReceivedNothing } from '../proxy-protocol/proxied-connections.ts'
 import { probeHalfClosed } from './half-closed.ts'
 import { Http1Request } from './http1-request.ts'
 import { Http1Response, type ResponseConnection } from './http1-response.ts'
-import { getRequestLimits, type RequestEvents, type RequestMessage, RequestParser } from './request-parser.ts'
+import { type RequestEvents, type RequestMessage, RequestParser } from './request-parser.ts'
 
 /** What a connection needs of its listener. */
 export interface Http1ConnectionOptions {
@@ -44,9 +44,8 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   constructor(socket: Socket, options: Http1ConnectionOptions) {
     this.socket = socket
     this.#options = options
-    const { listen } = options.getListenerConfig().config
-    this.#parser = new RequestParser(this, getRequestLimits(listen))
-    this.#timer.set(listen.timeouts.headers)
+    this.#parser = new RequestParser(this, () => options.getListenerConfig().requestLimits)
+    this.#startHeadTimer()
     socket
       .on('data', (bytes: Buffer) => this.#onData(bytes))
       .on('end', () => this.#onEnd())
@@ -104,7 +103,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   end(): void {
     const request = this.#current
     this.#current = null
-    request?.receive(null)
+    if (request === null) return
+    request.receive(null)
+    // Its response went out before all of it had come.
+    if (this.#responses.length === 0 && !this.#state.closing) this.#onAllSent(request)
   }
 
   isHeadOfLine(response: Http1Response): boolean {
@@ -117,6 +119,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!request.complete) request.discard()
     if (response.isLast) return this.#end(request, response.lingerMode)
     const [next] = this.#responses
+    if (next?.destroyed) {
+      this.#dropResponses()
+      return this.#end(request, 'long')
+    }
     if (next !== undefined) {
       next.onHeadOfLine()
       if (this.socket.readableEnded) probeHalfClosed(this.socket, next)
@@ -136,11 +142,12 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   /** Waits for another request, unless the client or the listener has none for it. */
-  #onAllSent({ complete }: Http1Request): void {
-    if (this.socket.readableEnded || this.#options.isClosing()) return this.socket.destroySoon()
+  #onAllSent(request: Http1Request): void {
+    if (this.socket.readableEnded) return this.socket.destroySoon()
+    if (this.#options.isClosing()) return this.#end(request, 'long')
     if (this.#awaitsHead) return
     const { config, idleTimeoutMs } = this.#options.getListenerConfig()
-    this.#timer.set(complete ? config.listen.timeouts.keepAlive + idleMarginMs : idleTimeoutMs)
+    this.#timer.set(request.complete ? config.listen.timeouts.keepAlive + idleMarginMs : idleTimeoutMs)
   }
 
   /** Whether more waits for the client than it should. */
@@ -154,6 +161,8 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!this.#isBacklogged || this.#hasBacklog) return
     this.#isBacklogged = false
     if (!this.#isBodyPaused) this.socket.resume()
+    // It was not read from meanwhile, so its client was not slow.
+    if (this.#awaitsHead) this.#startHeadTimer()
   }
 
   #onDrain(): void {
@@ -180,6 +189,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     }
     if (!this.#parser.isInHead || this.#awaitsHead) return
     this.#awaitsHead = true
+    if (!this.#isBacklogged) this.#startHeadTimer()
+  }
+
+  #startHeadTimer(): void {
     this.#timer.set(this.#options.getListenerConfig().config.listen.timeouts.headers)
   }
 
@@ -200,19 +213,20 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   #end(request: Http1Request, mode: LingerMode): void {
     const { socket } = this
     this.#state.closing = true
-    // Where the parser has stopped, more may come than the request.
-    if (request.complete && !this.#parser.isStopped) return socket.destroySoon()
-    if (!this.#parser.isStopped) request.onComplete = () => socket.destroy()
+    const { isStopped } = this.#parser
+    if (request.complete && !isStopped && (!request.isPersistent || socket.readableEnded)) return socket.destroySoon()
+    // Otherwise more may come than the request.
+    if (!request.complete && !isStopped) request.onComplete = () => socket.destroy()
     destroyAfterLinger(socket, mode)
     socket.end()
   }
 
   /** Handles that the client has ended its side. */
   #onEnd(): void {
-    if (this.#parser.isInRequest) return this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
+    if (this.#parser.isInRequest) this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
     const [response] = this.#responses
-    if (response === undefined) this.socket.end()
-    else probeHalfClosed(this.socket, response)
+    if (response !== undefined) probeHalfClosed(this.socket, response)
+    else if (!this.#state.closing) this.socket.end()
   }
 
   #onTimeout(): void {
@@ -226,6 +240,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   #onClose(): void {
     this.#timer.clear()
     this.#parser.stop()
+    this.#dropResponses()
+  }
+
+  #dropResponses(): void {
     for (const response of this.#responses.splice(0)) response.onConnectionClosed()
   }
 }

@@ -96,8 +96,11 @@ export class Http1Response implements DownstreamResponse {
     if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
   }
 
-  writeContinue(): void {
+  writeContinue(onSent: () => void): void {
     this.#writeAhead(renderInterimHead(100, []))
+    // What is written now goes out first.
+    if (this.isHeadOfLine) onSent()
+    else this.#queue.push({ data: '', onFlushed: onSent })
   }
 
   markLast({ failure }: LastResponseContext, unread: boolean): void {
@@ -148,6 +151,7 @@ export class Http1Response implements DownstreamResponse {
 
   reset(secure: boolean): void {
     const { socket } = this.#connection
+    if (!this.isHeadOfLine) return this.#withdraw()
     // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
     if (secure) socket.destroy()
     else socket.resetAndDestroy()
@@ -173,12 +177,20 @@ export class Http1Response implements DownstreamResponse {
     if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
   }
 
+  /** Cuts it off before any of it has gone out: the connection ends in its place, behind the earlier responses. */
+  #withdraw(): void {
+    closeAfterResponse(this.request.socket)
+    this.#queue = []
+    this.queuedBytes = 0
+    this.onConnectionClosed()
+  }
+
   /** Notes that the client has taken what was written. */
   onDrain(): void {
     for (const listener of this.#drainListeners) listener()
   }
 
-  /** Notes that the connection has closed before all of it had gone out. */
+  /** Notes that the connection closes before all of it has gone out. */
   onConnectionClosed(): void {
     this.destroyed = true
     this.#notifyClosed()

@@ -3,7 +3,7 @@ import { GatewayError, StacklessError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { fieldNameEquals, joinValues } from '../../header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../shared/http1/chunked-body-parser.ts'
-import { HeadScanner, type MessageFlaw, type RejectMessage } from '../../shared/http1/head-scanner.ts'
+import { type HeadLimits, HeadScanner, type MessageFlaw, type RejectMessage } from '../../shared/http1/head-scanner.ts'
 import { isPersistent } from '../../shared/http1/persistence.ts'
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
@@ -28,11 +28,9 @@ export interface RequestEvents extends BodyEvents {
   end(): void
 }
 
-/** The limits of a head, in bytes. */
-interface RequestLimits {
+/** The limits of a whole head, the request line included. */
+export interface RequestLimits extends HeadLimits {
   readonly maxTargetBytes: number
-  /** Of the whole head, the request line included. */
-  readonly maxHeadBytes: number
 }
 
 /**
@@ -44,7 +42,8 @@ export const getRequestLimits = ({
   maxHeaders,
 }: Pick<ListenConfig, 'maxTarget' | 'maxHeaders'>): RequestLimits => ({
   maxTargetBytes: maxTarget,
-  maxHeadBytes: maxTarget + maxHeaders + 1024,
+  maxBytes: maxTarget + maxHeaders + 1024,
+  maxFields: Number.POSITIVE_INFINITY,
 })
 
 // The states: what the next byte belongs to.
@@ -64,7 +63,8 @@ const [lf, cr] = [0x0a, 0x0d]
  */
 export class RequestParser {
   readonly #events: RequestEvents
-  readonly #limits: RequestLimits
+  readonly #getLimits: () => RequestLimits
+  #limits: RequestLimits
   readonly #requestLine = new RequestLine()
   readonly #scanner: HeadScanner
   readonly #chunkedBody: ChunkedBodyParser
@@ -72,12 +72,13 @@ export class RequestParser {
   /** Bytes of the body that are missing. */
   #remaining = 0
 
-  constructor(events: RequestEvents, limits: RequestLimits) {
+  /** `getLimits` is asked for each head: a connection outlives a configuration. */
+  constructor(events: RequestEvents, getLimits: () => RequestLimits) {
     this.#events = events
-    this.#limits = limits
+    this.#getLimits = getLimits
+    this.#limits = getLimits()
     const reject: RejectMessage = (flaw, message) => this.#reject(flaw, message)
-    const headLimits = { maxBytes: limits.maxHeadBytes, maxFields: Number.POSITIVE_INFINITY }
-    this.#scanner = new HeadScanner(this.#requestLine, headLimits, reject)
+    this.#scanner = new HeadScanner(this.#requestLine, this.#limits, reject)
     this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, reject)
   }
 
@@ -124,7 +125,8 @@ export class RequestParser {
           return at + 1
         }
         this.#state = inHead
-        this.#scanner.awaitHead()
+        this.#limits = this.#getLimits()
+        this.#scanner.awaitHead(this.#limits)
         return at
       case inEmptyLine:
         if (bytes[at] !== lf) throw this.#reject('line-end', 'a bare CR in front of a request')
@@ -206,7 +208,7 @@ export class RequestParser {
     const cause = new StacklessError(message)
     // One limit for the target and the fields together.
     return this.#state === inHead &&
-      this.#requestLine.isTargetLonger(this.#limits.maxTargetBytes, this.#limits.maxHeadBytes)
+      this.#requestLine.isTargetLonger(this.#limits.maxTargetBytes, this.#limits.maxBytes)
       ? new GatewayError('uri-too-long', { cause })
       : new GatewayError('header-too-large', { reason: 'fields-too-large', cause })
   }

@@ -43,7 +43,7 @@ export const renderResponseHead = (
   const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
   const isChunked = hasBody && !hasLength && httpVersion === '1.1'
   // Without a length or chunks, which HTTP/1.0 does not know, a body ends with the connection.
-  const closes = isLast || !isPersistent || (httpVersion === '1.0' && !hasLength)
+  const closes = isLast || !isPersistent || (httpVersion === '1.0' && hasBody && !hasLength)
   let text = renderStatusLine(status, phrase) + renderFields(fields)
   if (isLast) text += closeLine
   if (!hasDate) text += `Date: ${formatNow()}\r\n`

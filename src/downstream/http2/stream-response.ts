@@ -107,8 +107,9 @@ export class StreamResponse implements DownstreamResponse {
     this.stream.destroy(new Error('cut off'))
   }
 
-  writeContinue(): void {
+  writeContinue(onSent: () => void): void {
     if (!this.destroyed && !this.headersSent) this.stream.additionalHeaders({ ':status': 100 })
+    onSent()
   }
 
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean {

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { cidrMatcher } from '../../shared/cidr.ts'
+import { getRequestLimits, type RequestLimits } from '../http1/request-parser.ts'
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/authority.ts'
 import { compileForwarded, type ReadForwarded } from '../request/forwarded-claims.ts'
 import { createRouteMap, type RouteMap } from '../request/match-request.ts'
@@ -14,6 +15,7 @@ export interface CompiledListenerConfig {
   /** Reads who the client is where `Forwarded` may say so; null: X-Forwarded-For alone does. */
   readonly readForwarded: ReadForwarded | null
   readonly matchesAuthority: AuthorityMatcher
+  readonly requestLimits: RequestLimits
   /** The maximum of requests on a connection. */
   readonly maxRequestsPerConnection: number
   /** The largest body that any operation takes. */
@@ -34,6 +36,7 @@ const compileListenerConfig = (
   isTrusted,
   readForwarded: compileForwarded(config.listen.forwarded, isTrusted),
   matchesAuthority: compileAuthorityMatcher(config.listen),
+  requestLimits: getRequestLimits(config.listen),
   maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
   maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
   // The wait for a request, the time that a head may take, and a margin.

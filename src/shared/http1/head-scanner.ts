@@ -62,7 +62,7 @@ export class HeadScanner {
   /** The number of offsets that are in use. */
   #offsetCount = 0
   readonly #startLine: StartLine
-  readonly #limits: HeadLimits
+  #limits: HeadLimits
   readonly #reject: RejectMessage
   #state = inStartLine
   /** How far it has come. */
@@ -92,8 +92,9 @@ export class HeadScanner {
     return this.text.slice(this.#offsets[4 * i + 2], this.#offsets[4 * i + 3])
   }
 
-  /** Awaits a head. */
-  awaitHead(): void {
+  /** Awaits a head, by these limits from now on. */
+  awaitHead(limits = this.#limits): void {
+    this.#limits = limits
     this.#startLine.reset()
     this.#await(inStartLine)
   }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ClientBody } from '../../../src/downstream/body/client-body.ts'
 import { Http1Request } from '../../../src/downstream/http1/http1-request.ts'
 
@@ -8,7 +8,7 @@ const createRequest = (length: number | null): Http1Request => {
 }
 
 const createBody = (length: number | null, request = createRequest(length)): ClientBody =>
-  new ClientBody(request, { writeContinue: () => {} }, length, true, {
+  new ClientBody(request, { writeContinue: (onSent) => onSent() }, length, true, {
     timeouts: { headers: 1000, body: null, keepAlive: 1000 },
     minRate: null,
   })
@@ -49,4 +49,33 @@ test('the buffers of a body that was read can be freed', async () => {
   body.freeBuffers()
 
   expect([before, bytes()]).toEqual([length, 0])
+})
+
+test('the time for a body begins when its client has been told to continue', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let onTold = () => {}
+  const body = new ClientBody(
+    createRequest(10),
+    {
+      writeContinue: (onSent) => {
+        onTold = onSent
+      },
+    },
+    10,
+    false,
+    { timeouts: { headers: 1000, body: 1000, keepAlive: 1000 }, minRate: null },
+  )
+  const reading = body.read().catch(({ reason }) => reason)
+  const failed = vi.fn()
+  body.onFailure = failed
+
+  vi.advanceTimersByTime(5000)
+  expect(failed).not.toHaveBeenCalled()
+  onTold()
+  vi.advanceTimersByTime(990)
+  expect(failed).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(20)
+
+  expect(await reading).toBe('body-stalled')
 })

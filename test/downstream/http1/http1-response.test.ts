@@ -54,9 +54,7 @@ const heads: Readonly<Record<string, readonly [status: number, phrase: string, f
   'no phrase of a status without one': [299, '', length],
   'a phrase of its own': [200, 'Fine, thanks', length],
   'a phrase beyond ASCII': [200, 'Tr\xe8s bien', length],
-  '204': [204, '', ['X-A', '1']],
   '304': [304, '', [...length, 'ETag', '"a"']],
-  '304 without a length': [304, '', ['ETag', '"a"']],
   '205': [205, '', length],
   '999': [999, 'Odd', length],
 }
@@ -77,6 +75,23 @@ describe.each(Object.entries(requests))('to %s', (_name, request) => {
 
     expect(actual).toBe(expected)
     expect(actual).toContain(`HTTP/1.1 ${status} `)
+  })
+})
+
+// Node ends a connection of HTTP/1.0 with them. They have no body, so nothing has to end it (RFC 9112 §6.3).
+describe.each(Object.entries(requests))('what has no content, to %s', (name, request) => {
+  test.each([
+    [204, 'No Content', ['X-A', '1']],
+    [304, 'Not Modified', ['ETag', '"a"']],
+  ])('%s has no length, and ends no connection', async (status, phrase, fields) => {
+    const actual = await exchange(request, (response) => {
+      response.writeFields(status, '', fields)
+      response.end('body')
+    })
+
+    const ends = name === 'HTTP/1.0' || name.endsWith('close')
+    const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
+    expect(actual).toBe(`HTTP/1.1 ${status} ${phrase}\r\n${fields.join(': ')}\r\nDate: now\r\n${connection}\r\n\r\n`)
   })
 })
 
@@ -148,7 +163,7 @@ test('characters that went out ahead of a head are left off it, and nothing come
   const received = await exchange(requests['HTTP/1.1'], (response) => {
     response.request.socket.write('HTTP/')
     response.charsSentAhead = 5
-    response.writeContinue()
+    response.writeContinue(() => {})
     response.writeFields(200, '', length)
     response.end('body')
   })

@@ -4,7 +4,7 @@ import { METHODS } from '../../../src/node-http.ts'
 import { malformedChunkLines, malformedExtensions } from '../../helpers/malformed-chunks.ts'
 import { type ParsedConnection, type ParsedRequestMessage, runRequestParser } from '../../helpers/run-request-parser.ts'
 
-const limits = { maxTargetBytes: 100, maxHeadBytes: 400 }
+const limits = { maxTargetBytes: 100, maxBytes: 400, maxFields: Number.POSITIVE_INFINITY }
 
 // Strings are latin1, a byte a character.
 const read = (text: string, cuts?: readonly number[]): ParsedConnection =>
@@ -415,7 +415,7 @@ describe('a request parser tells', () => {
     [ofLength('ok'), false, false, 'POST'],
     [`${ofLength('ok')}\r\nG`, true, true, null],
   ] as const)('behind %j: in a request %j, in its head %j, its method %j', (text, isInRequest, isInHead, method) => {
-    const parser = new RequestParser(silent, limits)
+    const parser = new RequestParser(silent, () => limits)
 
     parser.read(Buffer.from(text))
 
@@ -438,7 +438,7 @@ describe('an event', () => {
         body: (bytes, from, to) => note('body', ` ${bytes.toString('latin1', from, to)}`),
         end: () => note('end'),
       },
-      limits,
+      () => limits,
     )
     return { parser, events }
   }

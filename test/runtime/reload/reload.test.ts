@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { isWholeResponse, rawClient } from '../../helpers/raw-client.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
 /** Opens an upstream that responds with its name. */
@@ -213,4 +214,20 @@ describe('POST /rollback', () => {
       'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
     )
   })
+})
+
+test('other limits on heads hold for the connections that are open', async () => {
+  const live = await bootLiveGateway({ listen: { maxHeaders: '1KiB', maxTarget: '64B' } })
+  const client = await rawClient(Number(new URL(live.url).port))
+  const send = async (length: number): Promise<string> => {
+    const before = client.received().length
+    client.send(`GET /none HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(length)}\r\n\r\n`)
+    return (await client.until((text) => isWholeResponse(text.slice(before)))).slice(before + 9, before + 12)
+  }
+
+  const before = await send(900)
+  live.edit({ listen: { maxHeaders: '64KiB' } })
+  await fetchAdmin(`${live.admin}/reload`, 'POST')
+
+  expect([before, await send(9000)]).toEqual(['404', '404'])
 })

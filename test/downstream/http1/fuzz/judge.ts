@@ -4,7 +4,7 @@ import { type LlhttpRequest, type LlhttpResult, runLlhttp } from './llhttp.ts'
 import { requestMutation } from './mutate.ts'
 
 // So low that some mutations reach them.
-const limits = { maxTargetBytes: 256, maxHeadBytes: 1200 }
+const limits = { maxTargetBytes: 256, maxBytes: 1200, maxFields: Number.POSITIVE_INFINITY }
 
 const run = (bytes: Buffer, cuts?: readonly number[]): ParsedConnection => runRequestParser(bytes, cuts, limits)
 
