@@ -78,7 +78,7 @@ export class EndpointHealth {
   consecutiveFailures = 0
   /** When a request last succeeded, in ms since the epoch; null: none has. */
   succeededAt: number | null = null
-  /** When the first request failed since then, in ms since the epoch, but for those that {@link markDown} leaves out. */
+  /** When the first request failed since then that {@link markDown} does not leave out, in ms since the epoch. */
   failingSince: number | null = null
   /** Failures since then, or since probes found the endpoint healthy again. */
   failuresInARow = 0
