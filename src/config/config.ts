@@ -131,8 +131,6 @@ export type AdminConfig = Config['admin']
 export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
 /** The record of every exchange and every operator command. */
 export type AuditConfig = NonNullable<Config['audit']>
-/** What requests and responses have to look like. */
-export type ContractConfig = NonNullable<Config['contract']>
 /** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
 export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
 /** How a POST with a key happens once: the defaults of operations, and the bounds of what is remembered. */

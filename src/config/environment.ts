@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { type Document, isScalar } from 'yaml'
+import { ownMember } from '../plain-object.ts'
 import type { ConfigIssue } from './problem.ts'
 import { ExternalValue } from './schema/scalar.ts'
 import { forEachNode } from './yaml/yaml-nodes.ts'
@@ -43,7 +44,7 @@ function fillPlaceholders(source: string, environment: Environment): FilledText 
   const text = source.replaceAll(placeholder, (_match, escaped, name, fallback) => {
     if (escaped !== undefined) return '${'
     isReplaced = true
-    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    const value = ownMember(environment, name)
     if (fallback !== undefined && (value === undefined || value === '')) return fallback
     if (value === undefined) missing.push(name)
     return value ?? ''

@@ -1,8 +1,7 @@
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
+import { cidrMatcher } from '../shared/cidr.ts'
 
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addAddress('::1', 'ipv6')
+const isLoopback = cidrMatcher(['127.0.0.0/8', '::1'])
 
 /** Tells whether a listener on `address` is out of reach from other machines. */
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
@@ -24,8 +23,7 @@ function reachesAddress(to: string, on: string): boolean {
 const connectTarget = (address: string): string =>
   address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
 
-const isLoopbackAddress = (address: string): boolean =>
-  isIP(address) !== 0 && loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+const isLoopbackAddress = (address: string): boolean => isIP(address) !== 0 && isLoopback(address)
 
 /** Lists the addresses of a host as far as they are known without DNS; `localhost` is two (RFC 6761 §6.3). */
 function normalizeHost(name: string): readonly string[] {

@@ -1,4 +1,5 @@
 import { foldUnderscores, type HeaderFields } from '../header-fields.ts'
+import { ownMember } from '../plain-object.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -150,7 +151,7 @@ const readMembers = (
 }
 
 const typesOfMember = ({ memberTypes, otherMemberTypes }: ParameterContract, name: string): readonly JsonType[] =>
-  (Object.hasOwn(memberTypes, name) ? memberTypes[name] : undefined) ?? otherMemberTypes
+  ownMember(memberTypes, name) ?? otherMemberTypes
 
 /** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
 export const toTyped = (text: string, types: readonly JsonType[]): unknown => {

@@ -51,6 +51,12 @@ const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
 
+/** The state of one worker, or of several. */
+export type WithWhere<State> = State & {
+  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
+  readonly where: string | null
+}
+
 /**
  * Picks the worker that has been bad for longest (of all, where none is bad), and says in how many workers it is so.
  * Null: there is no worker.
@@ -58,7 +64,7 @@ const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(valu
 export const worstWorker = <T extends { readonly since: number }>(
   workers: readonly T[],
   isBad: (worker: T) => boolean,
-): (T & { readonly where: string | null }) | null => {
+): WithWhere<T> | null => {
   const bad = workers.filter(isBad)
   const candidates = bad.length > 0 ? bad : workers
   const [first] = candidates.toSorted((a, b) => a.since - b.since)

@@ -97,11 +97,13 @@ const parseKeyList = (text: string): readonly unknown[] => {
 // The members of a public key, and those that say what it is for. A private member (`d`, `k`) makes a key unusable: a
 // reader of the set can sign with it.
 const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
-const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** The private members of a key (RFC 7518 §6.2.2, §6.3.2, §6.4.1). */
+export const privateJwkMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** Returns a text that tells a key from others. Null: it is not usable. */
 const keyFingerprint = (entry: unknown): string | null => {
-  if (!isPlainObject(entry) || privateMembers.some((part) => part in entry)) return null
+  if (!isPlainObject(entry) || privateJwkMembers.some((part) => part in entry)) return null
   const { kid, alg, use, key_ops: operations } = entry
   if ([kid, alg, use].some((value) => value !== undefined && typeof value !== 'string')) return null
   if (use !== undefined && use !== 'sig') return null

@@ -5,6 +5,7 @@ import { pemBlocks } from '../../config/certificates.ts'
 import type { AdminConfig } from '../../config/config.ts'
 import { certificateThumbprint, hasIssued, isForClients, isValidNow } from '../../layers/auth/client-certificate.ts'
 import { subjectAltNames } from '../../layers/auth/mtls.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 import type { Operator } from './operator.ts'
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
@@ -34,12 +35,6 @@ const findByName = (certificate: X509Certificate, { operators }: CertificateConf
 }
 
 // A configuration never changes: the next one is another object.
-const authorities = new WeakMap<CertificateConfig, readonly X509Certificate[]>()
-
-const readAuthorities = (config: CertificateConfig): readonly X509Certificate[] => {
-  const cached = authorities.get(config)
-  if (cached !== undefined) return cached
-  const read = pemBlocks(config.ca).map((block) => new X509Certificate(block))
-  authorities.set(config, read)
-  return read
-}
+const readAuthorities = weakMemo(({ ca }: CertificateConfig) =>
+  pemBlocks(ca).map((block) => new X509Certificate(block)),
+)

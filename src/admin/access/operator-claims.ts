@@ -1,6 +1,7 @@
 import type { OperatorJwtConfig } from '../../config/config.ts'
 import { takenNameMistake } from '../../config/schema/operator-name.ts'
 import type { Claims } from '../../layers/auth/claims.ts'
+import { ownMember } from '../../plain-object.ts'
 import { type OperatorScope, operatorScopes } from '../../shared/operator-scopes.ts'
 import type { Operator } from './operator.ts'
 
@@ -28,7 +29,7 @@ export const describeRefusal = (
 ): string => {
   if (refusal === 'bound-token') return 'it is bound to a key or a certificate, and this listener takes no proof of one'
   const [key, claim] = refusal === 'no-scope' ? ['scopeClaim', scopeClaim] : ['nameClaim', nameClaim]
-  if (claimOf(claims, claim) === undefined) return `it has no claim ${claim} (admin.jwt.${key}) at its top level`
+  if (ownMember(claims, claim) === undefined) return `it has no claim ${claim} (admin.jwt.${key}) at its top level`
   return refusal === 'no-scope'
     ? `no value of its claim ${claim} stands under admin.jwt.scopes`
     : `its claim ${claim} (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address`
@@ -38,7 +39,7 @@ export const describeRefusal = (
 const namePattern = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 
 const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | null => {
-  const name = claimOf(claims, nameClaim)
+  const name = ownMember(claims, nameClaim)
   return typeof name === 'string' && namePattern.test(name) && takenNameMistake(name) === null ? name : null
 }
 
@@ -57,9 +58,7 @@ const readScope = (claims: Claims, { scopeClaim, scopes }: OperatorClaimConfig):
 const blankSeparated: ReadonlySet<string> = new Set(['scope', 'scp'])
 
 const listValues = (claims: Claims, name: string): readonly unknown[] => {
-  const value = claimOf(claims, name)
+  const value = ownMember(claims, name)
   if (Array.isArray(value)) return value
   return typeof value === 'string' && blankSeparated.has(name) ? value.split(' ') : [value]
 }
-
-const claimOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined)

@@ -3,6 +3,7 @@ import type { AdminConfig } from '../../config/config.ts'
 import { tokenKeyNames } from '../../config/schema/operator-name.ts'
 import { isBearerToken } from '../../header-fields.ts'
 import { digestSecret } from '../../shared/secrets.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 import type { Operator } from './operator.ts'
 
 /** A token that is good: its operator, and the SHA-256 of the token. */
@@ -14,13 +15,12 @@ export interface OperatorToken {
 }
 
 /** Lists the tokens of the file: `admin.token` and `admin.metricsToken` are two of them. */
-export const listOperatorTokens = (admin: AdminConfig): readonly OperatorToken[] => {
-  const cached = lists.get(admin)
-  if (cached !== undefined) return cached
-  const list = buildList(admin)
-  lists.set(admin, list)
-  return list
-}
+// A configuration never changes: the next one is another object.
+export const listOperatorTokens = weakMemo(({ token, metricsToken, tokens }: AdminConfig): readonly OperatorToken[] => [
+  ...(token === null ? [] : [toToken(tokenKeyNames[0], 'operate', digestSecret(token))]),
+  ...(metricsToken === null ? [] : [toToken(tokenKeyNames[1], 'metrics', digestSecret(metricsToken))]),
+  ...tokens.map(({ name, scope, hash }) => toToken(name, scope, Buffer.from(hash, 'hex'))),
+])
 
 /**
  * Finds the token that was given; null: the file has none like it. It compares digests, with each in the list: the time
@@ -36,15 +36,6 @@ export const findOperatorToken = (given: string, admin: AdminConfig): OperatorTo
 
 /** Tells whether some token lets an operator in: one of the file, or of an issuer. */
 export const takesTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
-
-// A configuration never changes: the next one is another object.
-const lists = new WeakMap<AdminConfig, readonly OperatorToken[]>()
-
-const buildList = ({ token, metricsToken, tokens }: AdminConfig): readonly OperatorToken[] => [
-  ...(token === null ? [] : [toToken(tokenKeyNames[0], 'operate', digestSecret(token))]),
-  ...(metricsToken === null ? [] : [toToken(tokenKeyNames[1], 'metrics', digestSecret(metricsToken))]),
-  ...tokens.map(({ name, scope, hash }) => toToken(name, scope, Buffer.from(hash, 'hex'))),
-]
 
 const toToken = (name: string, scope: Operator['scope'], digest: Buffer): OperatorToken => ({
   operator: { name, scope, proof: 'token' },

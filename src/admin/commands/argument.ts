@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../plain-object.ts'
+import { isPlainObject, parseJson } from '../../plain-object.ts'
 import type { AdminError } from '../admin-error.ts'
 
 /** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
@@ -111,10 +111,6 @@ export const badRequest = (detail: string): AdminError => ({ status: 400, code: 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 
 const parseObject = (body: unknown): RawArguments | null => {
-  try {
-    const value: unknown = JSON.parse(typeof body === 'string' ? body : '')
-    return isPlainObject(value) ? value : null
-  } catch {
-    return null
-  }
+  const value = parseJson(typeof body === 'string' ? body : '')
+  return isPlainObject(value) ? value : null
 }

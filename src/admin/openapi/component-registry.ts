@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { asNode, memberOf, type OpenApiNode } from './openapi-node.ts'
+import { asPlainObject, type PlainObject } from '../../plain-object.ts'
+import { memberOf } from './openapi-node.ts'
 
 type ComponentKind = 'schemas' | 'responses' | 'parameters' | 'headers' | 'securitySchemes'
 
@@ -9,19 +10,19 @@ export interface ComponentRegistry {
    * Adds a component, and returns its name. A component that is there already is the same one; another with its name
    * gets `variant` behind it, or else a number.
    */
-  add(kind: ComponentKind, name: string, value: OpenApiNode, variant?: string): string
+  add(kind: ComponentKind, name: string, value: PlainObject, variant?: string): string
   /** Adds a component as {@link ComponentRegistry.add} does, and returns the reference to it. */
-  refer(kind: ComponentKind, name: string, value: OpenApiNode, variant?: string): { readonly $ref: string }
+  refer(kind: ComponentKind, name: string, value: PlainObject, variant?: string): { readonly $ref: string }
   /** Lists all components, those of the contract first. */
-  all(): OpenApiNode
+  all(): PlainObject
 }
 
 /** Creates a registry that holds the components of a contract, which keep their names. */
-export const createComponentRegistry = (contractComponents: OpenApiNode): ComponentRegistry => {
-  const own = new Map<ComponentKind, Map<string, OpenApiNode>>()
+export const createComponentRegistry = (contractComponents: PlainObject): ComponentRegistry => {
+  const own = new Map<ComponentKind, Map<string, PlainObject>>()
 
   const add: ComponentRegistry['add'] = (kind, name, value, variant) => {
-    const registered = own.get(kind) ?? new Map<string, OpenApiNode>()
+    const registered = own.get(kind) ?? new Map<string, PlainObject>()
     own.set(kind, registered)
     for (const candidate of candidateNames(name, variant)) {
       const before = registered.get(candidate)
@@ -41,7 +42,7 @@ export const createComponentRegistry = (contractComponents: OpenApiNode): Compon
       ...Object.fromEntries(
         [...own].map(([kind, registered]) => [
           kind,
-          { ...asNode(contractComponents[kind]), ...Object.fromEntries(registered) },
+          { ...asPlainObject(contractComponents[kind]), ...Object.fromEntries(registered) },
         ]),
       ),
     }),

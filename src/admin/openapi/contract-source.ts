@@ -1,16 +1,16 @@
 import { escapeSegment, unescapeSegment } from '../../contract/json-pointer.ts'
 import type { Operation } from '../../operations.ts'
-import { isPlainObject } from '../../plain-object.ts'
-import { asNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
+import { asPlainObject, isPlainObject, type PlainObject } from '../../plain-object.ts'
+import { memberOf, withoutMembers } from './openapi-node.ts'
 
 /** What a contract says, ready to be merged. Without a contract, everything is empty. */
 export interface ContractSource {
-  readonly info: OpenApiNode
-  readonly components: OpenApiNode
+  readonly info: PlainObject
+  readonly components: PlainObject
   /** What it says of an operation; null: the operation does not stand in it. */
   getOperation(operation: Operation): ContractOperation | null
   /** Returns what a reference leads to, or a value that is none as it is; null: it leads nowhere. */
-  resolve(value: unknown): OpenApiNode | null
+  resolve(value: unknown): PlainObject | null
   /** Returns the description of a tag; null: there is none. */
   getTagDescription(name: string): string | null
 }
@@ -18,8 +18,8 @@ export interface ContractSource {
 /** One operation of a contract. */
 export interface ContractOperation {
   /** What holds for each method of its path: summary, description and parameters. */
-  readonly pathItem: OpenApiNode
-  readonly operation: OpenApiNode
+  readonly pathItem: PlainObject
+  readonly operation: PlainObject
   /** The security requirements; undefined: it says nothing of them. */
   readonly security: unknown
 }
@@ -32,19 +32,19 @@ export interface ContractOperation {
 export const openContract = (contract: unknown, basePath: string, pathPrefix: string): ContractSource => {
   const moved = (path: string): string =>
     pathPrefix + (path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path)
-  const mapped = asNode(
+  const mapped = asPlainObject(
     mapReferences(contract, (reference) => {
       const [, path = '', rest = ''] = /^#\/paths\/([^/]*)(.*)$/.exec(reference) ?? []
       return path === '' ? reference : `#/paths/${escapeSegment(moved(unescapePointer(path)))}${rest}`
     }),
   )
-  const paths = Object.entries(asNode(mapped.paths)).map(([path, item]) => [moved(path), item])
-  const document: OpenApiNode = { ...mapped, paths: Object.fromEntries(paths) }
-  const components = asNode(document.components)
-  const resolve = (value: unknown): OpenApiNode | null => resolveReference(document, value)
+  const paths = Object.entries(asPlainObject(mapped.paths)).map(([path, item]) => [moved(path), item])
+  const document: PlainObject = { ...mapped, paths: Object.fromEntries(paths) }
+  const components = asPlainObject(document.components)
+  const resolve = (value: unknown): PlainObject | null => resolveReference(document, value)
 
   return {
-    info: asNode(document.info),
+    info: asPlainObject(document.info),
     components: {
       ...withoutMembers(components, ['links', 'callbacks', 'pathItems']),
       ...(isPlainObject(components.responses) ? { responses: withoutLinks(components.responses) } : {}),
@@ -71,9 +71,9 @@ export const openContract = (contract: unknown, basePath: string, pathPrefix: st
 /** The members of a path that hold for each of its methods. */
 const sharedMembers = ['summary', 'description', 'parameters']
 
-const withoutLinks = (responses: OpenApiNode): OpenApiNode =>
+const withoutLinks = (responses: PlainObject): PlainObject =>
   Object.fromEntries(
-    Object.entries(responses).map(([name, response]) => [name, withoutMembers(asNode(response), ['links'])]),
+    Object.entries(responses).map(([name, response]) => [name, withoutMembers(asPlainObject(response), ['links'])]),
   )
 
 // What a draft notes of the traffic it was drawn up from, for the operator: how much there was is not for clients.
@@ -99,7 +99,7 @@ const mapReferences = (value: unknown, map: (reference: string) => string, isNam
 /** A longer chain of references has no end. */
 const maxReferences = 32
 
-const resolveReference = (document: OpenApiNode, value: unknown): OpenApiNode | null => {
+const resolveReference = (document: PlainObject, value: unknown): PlainObject | null => {
   let found = value
   for (let hops = 0; hops < maxReferences && isPlainObject(found); hops++) {
     const { $ref } = found

@@ -1,11 +1,12 @@
 import type { Config } from '../../config/config.ts'
 import { reasonPhrase } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
+import { asPlainObject, type PlainObject } from '../../plain-object.ts'
 import type { ComponentRegistry } from './component-registry.ts'
 import type { ContractSource } from './contract-source.ts'
 import { findGaps } from './gaps.ts'
 import { mergeResponses } from './merge-responses.ts'
-import { asNode, memberOf, type OpenApiNode, withoutMembers } from './openapi-node.ts'
+import { memberOf, withoutMembers } from './openapi-node.ts'
 import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
 import { type ResponseField, relayedFields } from './response-fields.ts'
 import { securityAlternatives, securitySchemes } from './security-schemes.ts'
@@ -21,7 +22,7 @@ interface DescriptionOptions {
  * Describes the path of an operation, with the operation as its only method, and adds what it refers to to the
  * components.
  */
-export const describeOperation = (operation: Operation, options: DescriptionOptions): OpenApiNode => {
+export const describeOperation = (operation: Operation, options: DescriptionOptions): PlainObject => {
   const { contract } = options
   const stated = contract.getOperation(operation)
   const security = describeSecurity(operation, options) ?? stated?.security
@@ -42,7 +43,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
     return isOptional ? { ...resolved, required: true } : parameter
   }
   const isStated = (parameter: unknown): boolean =>
-    statedParameters.some((stated) => isSameHeader(contract.resolve(stated), asNode(parameter)))
+    statedParameters.some((stated) => isSameHeader(contract.resolve(stated), asPlainObject(parameter)))
   // One of the operation takes the place of one of the path.
   const overriding = inherited.map(toTaken).filter((taken, i) => taken !== inherited[i] && !isStated(taken))
   return {
@@ -54,7 +55,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
       ...(gaps.length === 0 ? {} : { 'x-gap': gaps }),
       parameters: [...statedParameters.map(toTaken), ...overriding, ...added],
       ...(requestBody === undefined ? {} : { requestBody }),
-      responses: describeResponses(operation, options, asNode(stated?.operation.responses)),
+      responses: describeResponses(operation, options, asPlainObject(stated?.operation.responses)),
       ...(security === undefined ? {} : { security }),
     },
   }
@@ -67,11 +68,11 @@ const replaced = ['operationId', 'tags', 'responses', 'security', 'servers', 'ca
 const describeSecurity = (
   { id }: Operation,
   { config, components }: DescriptionOptions,
-): readonly OpenApiNode[] | undefined => {
+): readonly PlainObject[] | undefined => {
   const { auth, operations } = config
   const own = operations[id].auth
   if (auth === null || own === null) return undefined
-  const schemes: Readonly<Record<string, OpenApiNode>> = securitySchemes(auth)
+  const schemes: Readonly<Record<string, PlainObject>> = securitySchemes(auth)
   return securityAlternatives(own, auth, config.listen).map((alternative) =>
     Object.fromEntries(
       Object.entries(alternative).map(([name, scopes]) => [
@@ -85,15 +86,15 @@ const describeSecurity = (
 const describeResponses = (
   operation: Operation,
   { config, contract, components }: DescriptionOptions,
-  stated: OpenApiNode,
-): OpenApiNode => {
-  const toHeaders = (fields: readonly ResponseField[]): OpenApiNode =>
+  stated: PlainObject,
+): PlainObject => {
+  const toHeaders = (fields: readonly ResponseField[]): PlainObject =>
     Object.fromEntries(
       fields.map(({ field, component, header }) => [field, components.refer('headers', component, header)]),
     )
   const relayed = toHeaders(relayedFields(operation, config))
   const { $ref: problem } = components.refer('schemas', 'Problem', problemSchema(config))
-  const own: Record<string, OpenApiNode> = {}
+  const own: Record<string, PlainObject> = {}
   if (config.operations[operation.id].cache !== null)
     for (const [status, response] of Object.entries(cacheResponses)) own[status] = { ...response, headers: relayed }
   for (const each of problemResponses(operation, config)) {
@@ -130,7 +131,7 @@ const responseName = (status: string): string =>
 const describeParameters = (
   { id }: Operation,
   { requestId, operations, auth }: Config,
-): readonly { readonly component: string; readonly value: OpenApiNode }[] => {
+): readonly { readonly component: string; readonly value: PlainObject }[] => {
   const header = (component: string, name: string, description: string, required = false) => ({
     component,
     value: { name, in: 'header', description, ...(required ? { required } : {}), schema: { type: 'string' } },
@@ -158,6 +159,6 @@ const describeParameters = (
   ]
 }
 
-const isSameHeader = (parameter: OpenApiNode | null, own: OpenApiNode): boolean =>
+const isSameHeader = (parameter: PlainObject | null, own: PlainObject): boolean =>
   memberOf(parameter, 'in') === 'header' &&
   String(memberOf(parameter, 'name')).toLowerCase() === String(own.name).toLowerCase()

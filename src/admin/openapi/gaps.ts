@@ -1,7 +1,6 @@
 import type { Operation } from '../../operations.ts'
-import { isPlainObject } from '../../plain-object.ts'
+import { asPlainObject, isPlainObject, type PlainObject } from '../../plain-object.ts'
 import type { ContractOperation, ContractSource } from './contract-source.ts'
-import { asNode, type OpenApiNode } from './openapi-node.ts'
 
 /**
  * Lists what neither the interface nor a contract says of an operation, for `x-gap`. A contract that lists parameters,
@@ -14,7 +13,7 @@ export const findGaps = (
   resolve: ContractSource['resolve'],
 ): readonly string[] => {
   const { pathItem = {}, operation = {} } = contract ?? {}
-  const responses = Object.entries(asNode(operation.responses)).map(
+  const responses = Object.entries(asPlainObject(operation.responses)).map(
     ([status, response]) => [status, resolve(response) ?? {}] as const,
   )
   const isFilled: Readonly<Record<string, boolean>> = {
@@ -33,7 +32,7 @@ export const findGaps = (
 const isSuccess = (status: string): boolean => /^(2..|default)$/.test(status)
 
 /** Tells whether a response says what its body is, or has none (RFC 9110 §15.3.5, §15.3.6). */
-const hasBody = (status: string, { content }: OpenApiNode): boolean => {
-  const types = Object.values(asNode(content))
-  return /^20[45]$/.test(status) || types.some((type) => asNode(type).schema !== undefined)
+const hasBody = (status: string, { content }: PlainObject): boolean => {
+  const types = Object.values(asPlainObject(content))
+  return /^20[45]$/.test(status) || types.some((type) => asPlainObject(type).schema !== undefined)
 }

@@ -1,8 +1,9 @@
+import { asPlainObject, type PlainObject } from '../../plain-object.ts'
 import type { ContractSource } from './contract-source.ts'
-import { asNode, type OpenApiNode, withoutMembers } from './openapi-node.ts'
+import { withoutMembers } from './openapi-node.ts'
 
 /** Responses by status, by class of statuses (`4XX`), or `default`. */
-type Responses = Readonly<Record<string, OpenApiNode>>
+type Responses = Readonly<Record<string, PlainObject>>
 
 /**
  * Merges the responses that a contract states with the gateway's own. `relayed` are the header fields that the gateway
@@ -11,9 +12,9 @@ type Responses = Readonly<Record<string, OpenApiNode>>
  * hide it otherwise (OpenAPI 3.1 §4.8.16).
  */
 export const mergeResponses = (
-  contractResponses: OpenApiNode,
+  contractResponses: PlainObject,
   own: Responses,
-  relayed: OpenApiNode,
+  relayed: PlainObject,
   resolve: ContractSource['resolve'],
 ): Responses => {
   const stated = Object.fromEntries(
@@ -30,30 +31,30 @@ export const mergeResponses = (
 }
 
 /** Merges two responses with one status. A field that only one of them has is not required any more. */
-const mergeResponse = (one: OpenApiNode, other: OpenApiNode, resolve: ContractSource['resolve']): OpenApiNode => {
-  const optional = Object.entries(asNode(one.headers)).map(([name, header]) => [
+const mergeResponse = (one: PlainObject, other: PlainObject, resolve: ContractSource['resolve']): PlainObject => {
+  const optional = Object.entries(asPlainObject(one.headers)).map(([name, header]) => [
     name,
-    withoutMembers(resolve(header) ?? asNode(header), ['required']),
+    withoutMembers(resolve(header) ?? asPlainObject(header), ['required']),
   ])
   return {
-    ...addFields({ ...one, headers: Object.fromEntries(optional) }, asNode(other.headers)),
+    ...addFields({ ...one, headers: Object.fromEntries(optional) }, asPlainObject(other.headers)),
     description: [one.description, other.description].filter((text) => typeof text === 'string').join('\n\n'),
-    content: mergeContent(asNode(one.content), asNode(other.content)),
+    content: mergeContent(asPlainObject(one.content), asPlainObject(other.content)),
   }
 }
 
-const mergeContent = (one: OpenApiNode, other: OpenApiNode): OpenApiNode => {
+const mergeContent = (one: PlainObject, other: PlainObject): PlainObject => {
   const both = Object.keys(one).filter((type) => type in other)
   const merged = both.map((type) => {
-    const [first, second] = [asNode(one[type]), asNode(other[type])]
+    const [first, second] = [asPlainObject(one[type]), asPlainObject(other[type])]
     return [type, { ...first, schema: { anyOf: [first.schema ?? {}, second.schema ?? {}] } }]
   })
   return { ...one, ...other, ...Object.fromEntries(merged) }
 }
 
 /** Adds header fields to a response. They replace those with the same name: names compare case-insensitively. */
-const addFields = (response: OpenApiNode, added: OpenApiNode): OpenApiNode => {
+const addFields = (response: PlainObject, added: PlainObject): PlainObject => {
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()))
-  const kept = Object.entries(asNode(response.headers)).filter(([name]) => !names.has(name.toLowerCase()))
+  const kept = Object.entries(asPlainObject(response.headers)).filter(([name]) => !names.has(name.toLowerCase()))
   return { ...response, headers: { ...Object.fromEntries(kept), ...added } }
 }

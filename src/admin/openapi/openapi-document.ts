@@ -1,10 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { allOperations, groups } from '../../operations.ts'
+import type { PlainObject } from '../../plain-object.ts'
 import { version } from '../../version.ts'
 import { createComponentRegistry } from './component-registry.ts'
 import { openContract } from './contract-source.ts'
 import { describeOperation } from './describe-operation.ts'
-import type { OpenApiNode } from './openapi-node.ts'
 import { describeServers } from './servers.ts'
 
 /**
@@ -12,7 +12,7 @@ import { describeServers } from './servers.ts'
  * configuration adds (errors, fields, authentication), and what a contract says. `contract` is a self-contained OpenAPI
  * 3.1 document; null: there is none. It never adds an operation. Where it is silent, `x-gap` of the operation says so.
  */
-export const createOpenApiDocument = (config: Config, contract: unknown | null): OpenApiNode => {
+export const createOpenApiDocument = (config: Config, contract: unknown | null): PlainObject => {
   const { servers, pathPrefix } = describeServers(config.listen)
   const source = openContract(contract, config.listen.basePath, pathPrefix)
   const components = createComponentRegistry(source.components)

@@ -4,7 +4,7 @@ import { enforcesContract } from '../../contract/enforces-contract.ts'
 import { maxViolations } from '../../contract/violations.ts'
 import { allFailureKinds, type FailureKind, failureTable, reasonPhrase } from '../../failures/kinds.ts'
 import { allOperations, type Operation } from '../../operations.ts'
-import type { OpenApiNode } from './openapi-node.ts'
+import type { PlainObject } from '../../plain-object.ts'
 import { possibleFailures } from './possible-failures.ts'
 import { problemFields, type ResponseField } from './response-fields.ts'
 
@@ -27,7 +27,7 @@ export const problemResponses = (operation: Operation, config: Config): readonly
 export const describeProblem = (
   { status, kinds }: Pick<ProblemResponse, 'status' | 'kinds'>,
   problem: string,
-): { readonly description: string; readonly content: OpenApiNode } => {
+): { readonly description: string; readonly content: PlainObject } => {
   const lines = kinds.map((kind) => `- \`${kind}\`: ${failureTable[kind].text}`)
   const narrowed = {
     properties: { title: { const: reasonPhrase(status) }, status: { const: status }, code: { enum: kinds } },
@@ -45,7 +45,7 @@ const problemType = 'application/problem+json'
 const unsaid: readonly FailureKind[] = ['client-gone', 'truncated']
 
 /** Describes the body of the gateway's own errors. */
-export const problemSchema = (config: Config): OpenApiNode => {
+export const problemSchema = (config: Config): PlainObject => {
   const hasId = config.requestId.header !== null
   const hasViolations = allOperations.some(({ id }) => enforcesContract(config, id, 'request'))
   return {
@@ -67,7 +67,7 @@ export const problemSchema = (config: Config): OpenApiNode => {
   }
 }
 
-const violationSchemas: Readonly<Record<keyof Violation, OpenApiNode>> = {
+const violationSchemas: Readonly<Record<keyof Violation, PlainObject>> = {
   pointer: { type: 'string', description: 'The place (RFC 6901); what the contract does not name is *' },
   in: { type: 'string', description: 'The part of the request' },
   rule: { type: 'string', description: 'What does not hold: a keyword of JSON Schema, or a word of the gateway' },

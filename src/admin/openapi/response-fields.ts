@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { type Operation, sides } from '../../operations.ts'
+import type { PlainObject } from '../../plain-object.ts'
 import { listSides } from '../../sides.ts'
-import type { OpenApiNode } from './openapi-node.ts'
 import { hasRate } from './possible-failures.ts'
 
 /** A response field that the gateway writes, as an object `Header` of OpenAPI, and its name there. */
@@ -11,13 +11,13 @@ export interface ResponseField {
   readonly field: string
   /** The name of the component. */
   readonly component: string
-  readonly header: OpenApiNode
+  readonly header: PlainObject
 }
 
 const text = { type: 'string' }
 const wholeSeconds = { type: 'integer', minimum: 0 }
 
-const field = (name: string, component: string, description: string, schema: OpenApiNode = text): ResponseField => ({
+const field = (name: string, component: string, description: string, schema: PlainObject = text): ResponseField => ({
   field: name,
   component,
   header: { description, schema },

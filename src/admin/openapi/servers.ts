@@ -1,9 +1,9 @@
 import type { ListenConfig } from '../../config/config.ts'
-import type { OpenApiNode } from './openapi-node.ts'
+import type { PlainObject } from '../../plain-object.ts'
 
 /** The servers of a document, and the prefix of its paths: together they make the URLs that clients write. */
 interface DocumentServers {
-  readonly servers: readonly OpenApiNode[]
+  readonly servers: readonly PlainObject[]
   readonly pathPrefix: string
 }
 

@@ -1,5 +1,6 @@
+import { splitIntoParts } from '../../config/diff/diff-reports.ts'
 import type { Provenance, ProvenanceMap } from '../../config/load/provenance.ts'
-import { isPlainObject, type PlainObject } from '../../plain-object.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import { htmlTable } from './components.ts'
 import { formatCount, formatCounted, truncate } from './format.ts'
@@ -17,27 +18,16 @@ interface Setting {
 /** Renders the configuration that runs: every value, without secrets, and the line of the file that states it. */
 export const renderConfigurationPage = ({ file, running }: Pick<Reloader, 'file' | 'running'>): Html => {
   const { config, report, provenance } = running
-  const parts = listParts(report.config)
+  const parts = splitIntoParts(report.config)
   return renderLayout({
     title: 'Configuration',
     instance: config.instance,
     body: html`<h1>Configuration</h1>
 <p>What runs: <code>${config.hash}</code>, from <code>${file}</code>. Secrets are <code>***</code>. A value that the file does not state is inherited, or built in. Lines are those of the file when it was read.</p>
-<nav aria-label="Parts">${parts.map(({ name }) => html`<a href="#${name}">${name}</a> `)}</nav>
-${parts.map(({ name, tree }) => partHtml(name, listSettings(name, tree, provenance), file))}<p><a href="/">To the overview</a></p>`,
+<nav aria-label="Parts">${parts.map(({ part: name }) => html`<a href="#${name}">${name}</a> `)}</nav>
+${parts.map(({ part: name, value: tree }) => partHtml(name, listSettings(name, tree, provenance), file))}<p><a href="/">To the overview</a></p>`,
   })
 }
-
-// The parts of which there is one for each group, or each operation.
-const splitParts: readonly string[] = ['upstreams', 'operations']
-
-/** Lists the parts of the configuration, as the file has them, each group and each operation by itself. */
-const listParts = (config: PlainObject): readonly { readonly name: string; readonly tree: unknown }[] =>
-  Object.entries(config).flatMap(([name, tree]) =>
-    splitParts.includes(name) && isPlainObject(tree)
-      ? Object.entries(tree).map(([each, below]) => ({ name: `${name}.${each}`, tree: below }))
-      : [{ name, tree }],
-  )
 
 const listSettings = (part: string, tree: unknown, provenance: ProvenanceMap): readonly Setting[] =>
   flatten(tree).map(([path, value]) => ({

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import { epochMs } from '../../clock.ts'
+import { parseJson } from '../../plain-object.ts'
 import type { Decoder } from '../../shared/decode.ts'
 import { formatDuration, formatSize } from '../../units.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
@@ -150,12 +151,3 @@ const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>
   typeof value !== 'object' ||
   value === null ||
   (depthLeft > 0 && Object.values(value).every((member) => isShallow(member, depthLeft - 1)))
-
-/** Parses JSON; undefined: the text is not JSON. */
-export const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

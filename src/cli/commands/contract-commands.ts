@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { ClientCommandOptions } from '../client/locate.ts'
-import { createDocumentFormatOption } from '../options.ts'
+import { createFormatOption } from '../options.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
 import type { DraftOptions } from './contract-draft.ts'
 
@@ -51,7 +51,7 @@ ${clientCommandHelp(
 
 /** Makes the command `contract draft`: exit 0 with a draft, 1 when there is none, 2 when no gateway responded. */
 const createDraftCommand = (): Command =>
-  createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createDocumentFormatOption())
+  createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createFormatOption('yaml'))
     .option('--output <FILE>', 'write it to a new file (default: stdout)')
     .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createDocumentFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
+import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
 import { printMadeDocument } from '../render/print-made-document.ts'
 
 const help = `
@@ -17,7 +17,7 @@ export const createOpenApiCommand = (): Command =>
   new Command('openapi')
     .description('Print the OpenAPI 3.1 document of the nine, with errors, fields and authentication of the gateway.')
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
-    .addOption(createDocumentFormatOption())
+    .addOption(createFormatOption('yaml'))
     .addHelpText('after', help)
     .action(({ config: file, format }: { readonly config: string; readonly format: DocumentFormat }) =>
       printMadeDocument(file, format, async (config) => {

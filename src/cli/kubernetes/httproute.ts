@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Operation } from '../../operations.ts'
 import { allOperations } from '../../operations.ts'
-import { createDocumentFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
+import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
 import { printMadeDocument } from '../render/print-made-document.ts'
 
 const help = `
@@ -40,7 +40,7 @@ export const createHttpRouteCommand = (): Command =>
         .default({ name: 'lender-gateway', port: 8080 }, 'lender-gateway:8080'),
     )
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
-    .addOption(createDocumentFormatOption())
+    .addOption(createFormatOption('yaml'))
     .addHelpText('after', help)
     .action(({ config: file, format, ...options }: CommandOptions) =>
       printMadeDocument(file, format, ({ listen }) => createHttpRoute(listen.basePath, options)),

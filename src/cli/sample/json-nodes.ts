@@ -1,3 +1,5 @@
+import { parseJson } from '../../plain-object.ts'
+
 /** A value in a text of JSON, and where it stands there. */
 export type JsonNode = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'object'; readonly members: readonly JsonMember[] }
@@ -60,7 +62,7 @@ export const parseJsonNodes = (text: string): JsonNode | JsonSyntaxFault => {
       const read = readText()
       return read === null ? null : { kind: 'scalar', start, end: at, value: read }
     }
-    const read = parseScalar(take(word))
+    const read = parseJson(take(word)) as string | number | boolean | null | undefined
     return read === undefined ? fail(value, start) : { kind: 'scalar', start, end: at, value: read }
   }
 
@@ -68,7 +70,7 @@ export const parseJsonNodes = (text: string): JsonNode | JsonSyntaxFault => {
     const start = at
     for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++
     at++
-    const read = parseScalar(text.slice(start, at))
+    const read = parseJson(text.slice(start, at))
     if (typeof read === 'string') return read
     return fail('a text between double quotes on one line, with \\" and \\\\ for quotes and backslashes in it', start)
   }
@@ -108,13 +110,4 @@ export const parseJsonNodes = (text: string): JsonNode | JsonSyntaxFault => {
   take(space)
   if (root !== null && at < text.length) fail('the end of the text')
   return fault ?? root ?? { offset: at, expected: value }
-}
-
-/** Parses a text, number or word; undefined: it is none. */
-const parseScalar = (text: string): string | number | boolean | null | undefined => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -2,12 +2,13 @@ import { formats } from '../../contract/formats.ts'
 import { unescapeSegment } from '../../contract/json-pointer.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
 import { errorMessage } from '../../failures/error-message.ts'
+import { asPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
 import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-cost.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, asTree, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
+import { asItems, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
 import { warnOfLostNull } from './misread-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 import { forEachSchema, subSchemas } from './schema-walk.ts'
@@ -19,7 +20,7 @@ import { forEachSchema, subSchemas } from './schema-walk.ts'
 export const checkSchemas = (bundle: ContractBundle): void => {
   const { document, origins, follow } = bundle
   const { used } = bundle.schemas
-  const schemas = [...new Set([...Object.values(asTree(asTree(document.components).schemas)), ...used])]
+  const schemas = [...new Set([...Object.values(asPlainObject(asPlainObject(document.components).schemas)), ...used])]
   const issueAt: IssueAt = (schema, path, issue) => bundle.error(schema, path, issue)
   const faulty = new Set<object>(bundle.faulty)
   const forms = new FormCheck()
@@ -38,20 +39,21 @@ export const checkSchemas = (bundle: ContractBundle): void => {
     })
     if (!used.has(schema)) continue
     if (analysis.typesOf(schema).never !== null) checkTop(schema, issueAt)
-    if (circles.size === 0 && checksInPlace(schema, follow) > maxChecksInPlace) issueAt(asTree(schema), [], tooMany)
+    if (circles.size === 0 && checksInPlace(schema, follow) > maxChecksInPlace)
+      issueAt(asPlainObject(schema), [], tooMany)
   }
 
   /** Says an issue at a path that may lead into schemas inside. */
   function report(schema: unknown, path: readonly string[], issue: NodeIssue): void {
-    let inner = asTree(schema)
+    let inner = asPlainObject(schema)
     let rest: (string | number)[] = []
     let value: unknown = schema
     for (const segment of path) {
       const key = Array.isArray(value) ? Number(segment) : segment
-      value = asTree(Array.isArray(value) ? { ...value } : value)[key]
+      value = asPlainObject(Array.isArray(value) ? { ...value } : value)[key]
       rest.push(key)
       if (typeof value === 'object' && value !== null && origins.has(value)) {
-        inner = asTree(value)
+        inner = asPlainObject(value)
         rest = []
       }
     }
@@ -81,7 +83,7 @@ class FormCheck {
   readonly #ajv = createAjv(true)
 
   check(schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] {
-    if (this.#ajv.validateSchema(asTree(schema)) === true) return []
+    if (this.#ajv.validateSchema(asPlainObject(schema)) === true) return []
     const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
     for (const { instancePath, keyword, params, message = 'another form' } of this.#ajv.errors ?? []) {
       if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
@@ -111,7 +113,9 @@ class FormCheck {
 const checkPatterns = (schema: Tree, issueAt: IssueAt): void => {
   const patterns: (readonly [pattern: string, path: readonly string[], atKey: boolean])[] = [
     ...(typeof schema.pattern === 'string' ? [[schema.pattern, ['pattern'], false] as const] : []),
-    ...Object.keys(asTree(schema.patternProperties)).map((key) => [key, ['patternProperties', key], true] as const),
+    ...Object.keys(asPlainObject(schema.patternProperties)).map(
+      (key) => [key, ['patternProperties', key], true] as const,
+    ),
   ]
   for (const [pattern, path, atKey] of patterns) {
     const fault = findFault(pattern)
@@ -201,10 +205,10 @@ const checkMatches = (schema: Tree, follow: FollowReference, analysis: SchemaTyp
 
 /** `not: {}` is a way to write false, which stands for a member that must not be there. */
 const isNegation = ({ not }: Tree): boolean =>
-  not === true || (typeof not === 'object' && Object.keys(asTree(not)).length === 0)
+  not === true || (typeof not === 'object' && Object.keys(asPlainObject(not)).length === 0)
 
 const checkTop = (schema: unknown, issueAt: IssueAt): void => {
-  if (isNegation(asTree(schema))) issueAt(asTree(schema), ['not'], neverMatches('it is false'))
+  if (isNegation(asPlainObject(schema))) issueAt(asPlainObject(schema), ['not'], neverMatches('it is false'))
 }
 
 const neverMatches = (reason: string): NodeIssue => ({

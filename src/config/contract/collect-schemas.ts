@@ -1,15 +1,15 @@
 import type { SchemaName } from '../../contract/compiled-contract.ts'
 import { formats } from '../../contract/formats.ts'
-import { isPlainObject } from '../../plain-object.ts'
+import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { sharedSchema } from './compile-contract.ts'
-import { asItems, asTree, type Tree } from './contract-node.ts'
+import { asItems, type Tree } from './contract-node.ts'
 import { countedKeyword } from './own-keywords.ts'
 import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
 
 /** Computes the steps of looking for the members that a schema names. */
 const stepsOf = ({ properties, required }: Tree): number =>
-  Object.keys(asTree(properties)).length + asItems(required).length
+  Object.keys(asPlainObject(properties)).length + asItems(required).length
 
 /** Collects the schemas that messages are checked against, as Ajv takes them. */
 export class SchemaCollector {
@@ -72,7 +72,7 @@ export class SchemaCollector {
       else if (kind === 'schema-list') copy[keyword] = (value as readonly unknown[]).map((each) => this.#copy(each))
       else if (kind === 'schema-map')
         copy[keyword] = Object.fromEntries(
-          Object.entries(asTree(value)).map(([name, each]) => [name, this.#copy(each)]),
+          Object.entries(asPlainObject(value)).map(([name, each]) => [name, this.#copy(each)]),
         )
       else copy[keyword] = value
     }
@@ -81,8 +81,8 @@ export class SchemaCollector {
   }
 
   #collectNames({ properties, required, dependentRequired, dependentSchemas }: Tree): void {
-    const named = [properties, dependentRequired, dependentSchemas].flatMap((each) => Object.keys(asTree(each)))
-    const listed = [required, ...Object.values(asTree(dependentRequired))].flat()
+    const named = [properties, dependentRequired, dependentSchemas].flatMap((each) => Object.keys(asPlainObject(each)))
+    const listed = [required, ...Object.values(asPlainObject(dependentRequired))].flat()
     for (const name of [...named, ...listed]) if (typeof name === 'string') this.#memberNames.add(name)
   }
 

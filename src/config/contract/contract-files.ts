@@ -1,11 +1,12 @@
 import { realpathSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { unescapeSegment } from '../../contract/json-pointer.ts'
+import { asPlainObject } from '../../plain-object.ts'
 import { type SourceFile, toSourceFile } from '../load/source-files.ts'
 import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
 import { type ContractFile, maxContractBytes, readContractFile } from './contract-file.ts'
-import { asTree, type ContractFindings, type ContractNode, childOf } from './contract-node.ts'
+import { type ContractFindings, type ContractNode, childOf } from './contract-node.ts'
 
 // The serving thread compares their contents every `reload.poll`.
 const maxFiles = 64
@@ -83,7 +84,7 @@ export class ContractFiles {
     for (const segment of segments) {
       const next = childOf(node, Array.isArray(node.value) ? Number(segment) : segment)
       if (next.value === undefined) {
-        const near = suggestNearest(segment, Object.keys(asTree(node.value)))
+        const near = suggestNearest(segment, Object.keys(asPlainObject(node.value)))
         return refuse(
           'the reference leads nowhere',
           `${quote(segment)} to be in ${node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`}`,

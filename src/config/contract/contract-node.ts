@@ -1,4 +1,4 @@
-import { isPlainObject, type PlainObject } from '../../plain-object.ts'
+import type { PlainObject } from '../../plain-object.ts'
 import { type ConfigProblem, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
 import type { ContractFile } from './contract-file.ts'
 
@@ -22,15 +22,8 @@ export interface NodeIssue {
   readonly atKey?: boolean
 }
 
-/** Returns a map; an empty one for any other value. */
-export const asTree = (value: unknown): Tree => (isPlainObject(value) ? value : {})
-
 /** Returns a list; an empty one for any other value. */
 export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-/** Returns an entry of a record; undefined for `toString` and what else every object has. */
-export const ownEntry = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
-  Object.hasOwn(record, key) ? record[key] : undefined
 
 /** Returns an entry of a node; its value is undefined where there is none. */
 export const childOf = ({ file, path, value }: ContractNode, key: string | number): ContractNode => ({

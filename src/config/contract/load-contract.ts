@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { allOperations } from '../../operations.ts'
-import { isPlainObject } from '../../plain-object.ts'
+import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { programCommand } from '../../shared/program-command.ts'
 import type { SourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, fileProblem } from '../problem.ts'
@@ -13,7 +13,7 @@ import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.
 import { ContractBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
 import { ContractFiles } from './contract-files.ts'
-import { asTree, ContractFindings, childOf, describeValue } from './contract-node.ts'
+import { ContractFindings, childOf, describeValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { knownDialects } from './schema-keywords.ts'
 
@@ -89,7 +89,7 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
 }
 
 const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): void =>
-  bundle.error(asTree(bundle.schemas.find(schema)), [], {
+  bundle.error(asPlainObject(bundle.schemas.find(schema)), [], {
     message: 'the schema cannot be compiled',
     expected: 'one that Ajv compiles in its strict mode',
     found: message,

@@ -1,7 +1,7 @@
-import { isPlainObject } from '../../plain-object.ts'
+import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, asTree, type Tree } from './contract-node.ts'
+import { asItems, type Tree } from './contract-node.ts'
 import { subSchemas } from './schema-walk.ts'
 
 /**
@@ -35,7 +35,7 @@ export const warnOfOneWayMembers = (
   if (!isPlainObject(schema) || seen.has(schema)) return
   seen.add(schema)
   const required = asItems(schema.required)
-  const members = required.length === 0 ? [] : bundle.partsOf(schema).map(({ properties }) => asTree(properties))
+  const members = required.length === 0 ? [] : bundle.partsOf(schema).map(({ properties }) => asPlainObject(properties))
   for (const [index, name] of required.entries()) {
     if (typeof name !== 'string') continue
     const stated = members.flatMap((each) => (Object.hasOwn(each, name) ? bundle.partsOf(each[name]) : []))

@@ -6,10 +6,10 @@ import type {
 } from '../../contract/compiled-contract.ts'
 import { isJson } from '../../contract/media-type.ts'
 import { allOperations, type Operation, type OperationId } from '../../operations.ts'
-import { isPlainObject } from '../../plain-object.ts'
+import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asTree, type NodeIssue, type Tree } from './contract-node.ts'
+import type { NodeIssue, Tree } from './contract-node.ts'
 import { type OneWayKeyword, warnOfOneWayMembers } from './misread-keywords.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 
@@ -33,7 +33,7 @@ class OperationReader {
   }
 
   operation({ path, method }: Operation): OperationContract | null {
-    const item = asTree(asTree(this.#bundle.document.paths)[path])
+    const item = asPlainObject(asPlainObject(this.#bundle.document.paths)[path])
     const operation = item[method.toLowerCase()]
     const node = isPlainObject(operation) ? this.#bundle.origins.get(operation) : undefined
     if (!isPlainObject(operation) || node === undefined) return null
@@ -44,8 +44,8 @@ class OperationReader {
         parameters: readParameters(this.#bundle, [item.parameters, operation.parameters]),
         body: this.#body(this.#bundle.followObject(operation.requestBody)),
       },
-      responses: Object.entries(asTree(operation.responses)).flatMap(([status, response]) =>
-        status.startsWith('x-') ? [] : [this.#response(asTree(operation.responses), status, response)],
+      responses: Object.entries(asPlainObject(operation.responses)).flatMap(([status, response]) =>
+        status.startsWith('x-') ? [] : [this.#response(asPlainObject(operation.responses), status, response)],
       ),
     }
   }
@@ -67,7 +67,7 @@ class OperationReader {
         atKey: true,
       })
     const response = this.#bundle.followObject(stated) ?? {}
-    const headers = Object.entries(asTree(response.headers)).flatMap(([name, header]) => {
+    const headers = Object.entries(asPlainObject(response.headers)).flatMap(([name, header]) => {
       const followed = this.#bundle.followObject(header)
       // OpenAPI 3.1 §4.8.17: content says it.
       return followed === null || name.toLowerCase() === 'content-type'
@@ -82,10 +82,10 @@ class OperationReader {
   }
 
   #content(content: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] {
-    return Object.entries(asTree(content)).map(([type, media]) => {
+    return Object.entries(asPlainObject(content)).map(([type, media]) => {
       const [plain = '', parameter] = type.toLowerCase().split(';')
       if (!/^(?:\*|[\w.+!#$&^-]+)\/(?:\*|[\w.+!#$&^-]+)$/.test(plain.trim()))
-        this.#bundle.error(asTree(media), [], {
+        this.#bundle.error(asPlainObject(media), [], {
           message: 'this is no media type',
           expected: 'one such as application/json',
           found: quote(type),
@@ -93,16 +93,16 @@ class OperationReader {
           atKey: true,
         })
       if (parameter !== undefined)
-        this.#bundle.warn(asTree(media), [], {
+        this.#bundle.warn(asPlainObject(media), [], {
           message: 'this does nothing: parameters of a type are not checked',
           expected: plain.trim(),
           found: quote(type),
           atKey: true,
         })
-      const { schema } = asTree(media)
+      const { schema } = asPlainObject(media)
       const isChecked = schema !== undefined && (isJson(plain.trim()) || plain.includes('*'))
       if (isChecked) warnOfOneWayMembers(schema, oneWay, this.#bundle, this.#seen[oneWay])
-      return { type: plain.trim(), schema: isChecked ? this.#bundle.addSchema(asTree(media), schema) : null }
+      return { type: plain.trim(), schema: isChecked ? this.#bundle.addSchema(asPlainObject(media), schema) : null }
     })
   }
 }

@@ -1,8 +1,9 @@
 import type { JsonType, ParameterContract } from '../../contract/compiled-contract.ts'
 import { isJson } from '../../contract/media-type.ts'
+import { asPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, asTree, describeValue, type Tree } from './contract-node.ts'
+import { asItems, describeValue, type Tree } from './contract-node.ts'
 
 /** Reads the parameters of a path, and those of its operation, which replace equal ones. */
 export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]): readonly ParameterContract[] => {
@@ -15,7 +16,7 @@ export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]
       if (parameter === null || !contract) continue
       const key = `${contract.in} ${contract.name}`
       if (seen.has(key))
-        bundle.error(asTree(stated), [], {
+        bundle.error(asPlainObject(stated), [], {
           message: 'a parameter that stands here already',
           expected: 'each name once',
           found: `${quote(contract.name)} twice`,
@@ -74,7 +75,7 @@ export const readValues = (
   place: 'query' | 'header',
   name: string,
 ): ParameterContract => {
-  const medias = Object.entries(asTree(parameter.content))
+  const medias = Object.entries(asPlainObject(parameter.content))
   const [[type = '', media] = []] = medias
   if (medias.length > 1 || (medias.length === 1 && parameter.schema !== undefined))
     bundle.error(parameter, ['content'], {
@@ -84,7 +85,7 @@ export const readValues = (
       atKey: true,
     })
   const isText = media !== undefined && !isJson(type)
-  const schema = isText ? undefined : (parameter.schema ?? asTree(media).schema)
+  const schema = isText ? undefined : (parameter.schema ?? asPlainObject(media).schema)
   const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
   const types = bundle.typesOf(schema)
   const parts = bundle.partsOf(schema)
@@ -95,7 +96,7 @@ export const readValues = (
     return common.length > 0 ? common : [first, ...rest].flat()
   }
   const stated = (keyword: string) => parts.flatMap((part) => (part[keyword] === undefined ? [] : [part[keyword]]))
-  const properties = stated('properties').map(asTree)
+  const properties = stated('properties').map(asPlainObject)
   const members = new Set(properties.flatMap((each) => Object.keys(each)))
   bundle.requireBoolean(parameter, 'required')
   bundle.requireBoolean(parameter, 'explode')

@@ -1,6 +1,6 @@
 import type { JsonType } from '../../contract/compiled-contract.ts'
-import { isPlainObject } from '../../plain-object.ts'
-import { asItems, asTree, type Tree } from './contract-node.ts'
+import { asPlainObject, isPlainObject, ownMember } from '../../plain-object.ts'
+import { asItems, type Tree } from './contract-node.ts'
 
 /** Finds what a reference of the bundled document leads to. */
 export type FollowReference = (pointer: string) => unknown
@@ -122,13 +122,14 @@ const findContradictions = (schema: Tree, neverMatches: (sub: unknown) => boolea
     if (typeof from !== 'number' || typeof to !== 'number') continue
     if (from > to || (isOpen && from === to)) found.push({ type, message: `${least} is above ${most}`, keyword: least })
   }
-  const properties = asTree(schema.properties)
+  const properties = asPlainObject(schema.properties)
   const required = asItems(schema.required).filter((name) => typeof name === 'string')
   if (typeof schema.maxProperties === 'number' && new Set(required).size > schema.maxProperties)
     found.push({ type: ['object'], message: 'required names more than maxProperties allows', keyword: 'required' })
-  const isClosed = schema.additionalProperties === false && Object.keys(asTree(schema.patternProperties)).length === 0
+  const isClosed =
+    schema.additionalProperties === false && Object.keys(asPlainObject(schema.patternProperties)).length === 0
   for (const name of required) {
-    const member = Object.hasOwn(properties, name) ? properties[name] : undefined
+    const member = ownMember(properties, name)
     if (member === undefined && isClosed)
       found.push({ type: ['object'], message: 'a required member is not allowed', keyword: 'required' })
     else if (member !== undefined && neverMatches(member))

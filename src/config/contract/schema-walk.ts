@@ -1,25 +1,21 @@
 import { unescapeSegment } from '../../contract/json-pointer.ts'
-import { isPlainObject } from '../../plain-object.ts'
-import { asItems, asTree, type Tree } from './contract-node.ts'
+import { asPlainObject, isPlainObject, ownMember } from '../../plain-object.ts'
+import { asItems, type Tree } from './contract-node.ts'
 import { type KeywordValue, schemaKeywords } from './schema-keywords.ts'
 
 /** A schema inside another one. */
 export interface SubSchema {
   readonly schema: unknown
-  /** The keys that lead to it from the schema around it. */
-  readonly path: readonly (string | number)[]
   readonly keyword: string
 }
 
 /** Lists the schemas directly inside a schema. */
 export const subSchemas = (schema: Tree): readonly SubSchema[] =>
   Object.entries(schema).flatMap(([keyword, value]) => {
-    const kind: KeywordValue | undefined = Object.hasOwn(schemaKeywords, keyword) ? schemaKeywords[keyword] : undefined
-    if (kind === 'schema') return [{ schema: value, path: [keyword], keyword }]
-    if (kind === 'schema-list')
-      return asItems(value).map((each, index) => ({ schema: each, path: [keyword, index], keyword }))
-    if (kind === 'schema-map')
-      return Object.entries(asTree(value)).map(([name, each]) => ({ schema: each, path: [keyword, name], keyword }))
+    const kind: KeywordValue | undefined = ownMember(schemaKeywords, keyword)
+    if (kind === 'schema') return [{ schema: value, keyword }]
+    if (kind === 'schema-list') return asItems(value).map((each) => ({ schema: each, keyword }))
+    if (kind === 'schema-map') return Object.values(asPlainObject(value)).map((each) => ({ schema: each, keyword }))
     return []
   })
 

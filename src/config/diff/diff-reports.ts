@@ -1,5 +1,5 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
-import { isPlainObject, type PlainObject } from '../../plain-object.ts'
+import { isPlainObject, ownMember } from '../../plain-object.ts'
 import type { Config } from '../config.ts'
 import { formatKeyPath } from '../problem.ts'
 import { splitByName } from './named-entries.ts'
@@ -43,7 +43,7 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
   const before = new Map(splitIntoParts(from.config).map((each) => [each.part, each]))
   const after = new Map(splitIntoParts(to.config).map((each) => [each.part, each]))
   const secrets = [...new Set([...Object.keys(from.digests), ...Object.keys(to.digests)])]
-  const changedSecrets = secrets.filter((path) => ownValue(from.digests, path) !== ownValue(to.digests, path))
+  const changedSecrets = secrets.filter((path) => ownMember(from.digests, path) !== ownMember(to.digests, path))
   // One of the two may be of another version of the gateway, with a part more or less.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] => {
     const isChangedSecret = (key: string): boolean =>
@@ -90,7 +90,8 @@ interface ConfigPart {
   readonly value: unknown
 }
 
-function splitIntoParts(tree: { readonly [key: string]: unknown }): readonly ConfigPart[] {
+/** Splits a configuration, as the file has it, into its parts: each group and each operation is one by itself. */
+export function splitIntoParts(tree: { readonly [key: string]: unknown }): readonly ConfigPart[] {
   return Object.entries(tree).flatMap(([key, value]): readonly ConfigPart[] => {
     if (key !== 'upstreams' && key !== 'operations') return [{ part: key, path: [key], group: null, value }]
     return Object.entries(Object(value)).map(([name, part]) => ({
@@ -114,12 +115,9 @@ function compare(
 ): readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[] {
   if (isPlainObject(from) && isPlainObject(to)) {
     return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
-      compare([...path, key], ownValue(from, key), ownValue(to, key), isChangedSecret),
+      compare([...path, key], ownMember(from, key), ownMember(to, key), isChangedSecret),
     )
   }
   if (JSON.stringify(from) === JSON.stringify(to) && !isChangedSecret(formatKeyPath(path))) return []
   return [{ path: formatKeyPath(path), from: from ?? null, to: to ?? null }]
 }
-
-/** Reads an own property: a field may be called `constructor`, which every object inherits. */
-const ownValue = (map: PlainObject, key: string): unknown => (Object.hasOwn(map, key) ? map[key] : undefined)

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
 import { LineCounter } from 'yaml'
+import { parseJson } from '../../plain-object.ts'
 import type { Environment } from '../environment.ts'
 import { type ConfigProblem, type FilePosition, fileProblem, type LocatableIssue } from '../problem.ts'
 import { parseYamlSource, positionAt, toPlainTree } from '../yaml/yaml-document.ts'
@@ -68,12 +69,8 @@ const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'pr
  */
 const parsePlainJson = (text: string): { readonly tree: unknown } | undefined => {
   if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
-  let tree: unknown
-  try {
-    tree = JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const tree = parseJson(text)
+  if (tree === undefined) return undefined
   // Each key of the text is a quote and a colon. A string that looks like one only costs time: the YAML parser reads
   // the file then.
   const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0

@@ -1,5 +1,6 @@
 import { Document, isAlias, isMap, isNode, isScalar, type Node, type Pair, visit, YAMLMap, YAMLSeq } from 'yaml'
 import type { Group } from '../../operations.ts'
+import { parseJson } from '../../plain-object.ts'
 import { parseYamlSource } from '../yaml/yaml-document.ts'
 import { keyOf, listPromotedKeys, type PromotedKey, type RenderedCandidate, writtenOut } from './promoted-keys.ts'
 
@@ -143,14 +144,7 @@ const replaceValue = (document: Document, text: string, value: Node, keys: reado
   return { start, end, text: print(whole).trimEnd().replaceAll('\n', `\n${indent}  `) }
 }
 
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = (text: string): boolean => parseJson(text) !== undefined
 
 const print = (contents: Node): string => {
   const part = new Document()

@@ -2,16 +2,14 @@ import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations } from '../../operations.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
 import type { JwtConfig } from '../config.ts'
-import { configSchema } from '../config-schema.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { authSchema, operationAuthSchema } from '../sections/auth.ts'
+import { requestIdField } from './own-field.ts'
 import { authMethodLists, type ConfigRule, listAt, type RuleResult, valueAt } from './rule.ts'
 
 /** `auth` at the top level; undefined where it is broken, which is an issue of its own. */
 type ParsedAuth = ReturnType<typeof authSchema.safeParse>['data']
-
-const requestId = configSchema.shape.requestId.unwrap().shape.header
 
 /** Checks the settings of authentication. */
 const authSettings: ConfigRule = (tree) => {
@@ -42,7 +40,7 @@ const unprovableAuth = (tree: unknown, id: string): RuleResult => {
  */
 const conflictingFields = (tree: unknown, auth: ParsedAuth): RuleResult => {
   if (!auth) return null
-  const idField = requestId.safeParse(valueAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
+  const idField = requestIdField.safeParse(valueAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
   const fields: readonly (readonly [KeyPath, string | null])[] = [
     [
       ['auth', 'methods'],

@@ -3,7 +3,8 @@ import { configSchema } from '../config-schema.ts'
 import type { KeyPath } from '../problem.ts'
 import { type ConfigRule, parseAt, valueAt } from './rule.ts'
 
-const requestIdField = configSchema.shape.requestId.unwrap().shape.header
+/** The schema of `requestId.header`. */
+export const requestIdField = configSchema.shape.requestId.unwrap().shape.header
 
 /**
  * Finds what else the file says about a field that is to be the gateway's own: the request id, or one of the edits at

@@ -1,5 +1,6 @@
 /** Walks over the schema of the file: its keys, and the annotations of each. */
 import * as z from 'zod'
+import { weakMemo } from '../../shared/weak-memo.ts'
 import { configSchema } from '../config-schema.ts'
 import { formatKey, type KeyPath } from '../problem.ts'
 import { getAnnotations, type SchemaAnnotations } from './annotations.ts'
@@ -13,17 +14,11 @@ export interface SchemaKey extends SchemaAnnotations {
 }
 
 /** Lists a schema and all that it wraps as defaults, unions and transforms, the outermost first. */
-export const unwrapSchema = (schema: Schema): readonly Schema[] => {
-  let layers = layersBySchema.get(schema)
-  if (layers === undefined) {
-    layers = [schema, ...innerSchemas(schema).flatMap(unwrapSchema)]
-    layersBySchema.set(schema, layers)
-  }
-  return layers
-}
-
 // Each load walks over the whole schema, several times.
-const layersBySchema = new WeakMap<Schema, readonly Schema[]>()
+export const unwrapSchema: (schema: Schema) => readonly Schema[] = weakMemo((schema) => [
+  schema,
+  ...innerSchemas(schema).flatMap(unwrapSchema),
+])
 
 const innerSchemas = (schema: Schema): readonly Schema[] => {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return [schema.unwrap()]

@@ -27,22 +27,22 @@ export interface CompiledListenerConfig {
 }
 
 /** Compiles the listener's part of a configuration. */
-const compileListenerConfig = (
-  config: Config,
-  isTrusted = cidrMatcher(config.listen.trustedProxies),
-): CompiledListenerConfig => ({
-  config,
-  routes: createRouteMap(config.listen.basePath),
-  isTrusted,
-  readForwarded: compileForwarded(config.listen.forwarded, isTrusted),
-  matchesAuthority: compileAuthorityMatcher(config.listen),
-  requestLimits: getRequestLimits(config.listen),
-  maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
-  maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-  // The wait for a request, the time that a head may take, and a margin.
-  idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
-  requestIdField: config.requestId.header?.toLowerCase() ?? null,
-})
+const compileListenerConfig = (config: Config): CompiledListenerConfig => {
+  const isTrusted = cidrMatcher(config.listen.trustedProxies)
+  return {
+    config,
+    routes: createRouteMap(config.listen.basePath),
+    isTrusted,
+    readForwarded: compileForwarded(config.listen.forwarded, isTrusted),
+    matchesAuthority: compileAuthorityMatcher(config.listen),
+    requestLimits: getRequestLimits(config.listen),
+    maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
+    maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
+    // The wait for a request, the time that a head may take, and a margin.
+    idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
+    requestIdField: config.requestId.header?.toLowerCase() ?? null,
+  }
+}
 
 /** Returns the listener's part of the current configuration. */
 export type GetListenerConfig = () => CompiledListenerConfig

@@ -42,8 +42,6 @@ const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
  * certificate and not by a name in it. Revocation is the proxy's task.
  */
 export const certificateFromHeader = (authorities: readonly X509Certificate[] | null): GetClientCertificate => {
-  const cache = new LRUCache<string, X509Certificate | CredentialRejected>({ max: maxCached })
-
   const validate = (value: string): X509Certificate | CredentialRejected => {
     const certificate = parseClientCert(value)
     if (!isForClients(certificate))
@@ -52,14 +50,12 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
       return new CredentialRejected('certificate-authority', 'its certificate is of an unknown authority')
     return certificate
   }
+  const cache = new LRUCache<string, X509Certificate | CredentialRejected>({ max: maxCached, memoMethod: validate })
 
   return (exchange) => {
     if (!exchange.peer.trusted) return null
     const value = singleFieldValue(exchange.fields, 'client-cert') // of two, one may come from the client
-    if (value === null) return null
-    const result = cache.get(value) ?? validate(value)
-    cache.set(value, result)
-    return result
+    return value === null ? null : cache.memo(value)
   }
 }
 

@@ -5,6 +5,7 @@ import { epochMs } from '../../clock.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { getFieldValues } from '../../header-fields.ts'
+import { privateJwkMembers } from '../../shared/jwk-set.ts'
 import { firstUseUnknown, isFirstUse, type ReplayCache } from '../../shared/replay-cache.ts'
 import { createAuthChallenge } from './auth-challenge.ts'
 import { identityUnavailable, unauthenticated } from './authenticator.ts'
@@ -136,7 +137,7 @@ const maxCachedKeys = 1000
 
 /** Takes the public key out of a proof; null: there is none, or a private one (RFC 9449 §4.3, 7). */
 export const publicJwk = (jwk: unknown): JWK | null => {
-  if (typeof jwk !== 'object' || jwk === null || privateMembers.some((name) => Object.hasOwn(jwk, name))) return null
+  if (typeof jwk !== 'object' || jwk === null || privateJwkMembers.some((name) => Object.hasOwn(jwk, name))) return null
   const { kty, crv, x, y, n, e } = jwk as Record<string, unknown>
   // Only the members that make the key: `use` and `x5u` do not matter here.
   if (kty === 'EC' && isText(crv) && isText(x) && isText(y)) return { kty, crv, x, y }
@@ -144,9 +145,6 @@ export const publicJwk = (jwk: unknown): JWK | null => {
   if (kty === 'RSA' && isText(n) && isText(e) && e.length <= maxExponent) return { kty, n, e }
   return null
 }
-
-// RFC 7518 §6.2.2, §6.3.2, §6.4.1.
-const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= maxMemberLength
 

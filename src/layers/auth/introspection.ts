@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { epochMs } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
-import { isPlainObject } from '../../plain-object.ts'
+import { isPlainObject, parseJson } from '../../plain-object.ts'
 import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'
@@ -53,12 +53,8 @@ const createRequest = ({ clientId, clientSecret }: IntrospectionCredentials, tok
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
 const parseObject = (text: string): Claims | null => {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return isPlainObject(parsed) ? parsed : null
-  } catch {
-    return null
-  }
+  const parsed = parseJson(text)
+  return isPlainObject(parsed) ? parsed : null
 }
 
 // A wrong token that comes again and again is introspected once in that time: one that has just been issued may be

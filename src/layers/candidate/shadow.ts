@@ -31,8 +31,19 @@ export interface CopyDestination {
   readonly afterMs: number | null
 }
 
+/** Where the copies of one group's requests go, and what becomes of the answers. */
+export interface ShadowDestination {
+  /** Sends to the candidate, on connections that carry nothing but copies. */
+  readonly send: Handler
+  readonly copies: ShadowCopies
+  /** Null: answers are counted, and not compared. */
+  readonly onPair: OnShadowPair | null
+  /** Null: no request goes to the primary twice. */
+  readonly repeats: ShadowRepeats | null
+}
+
 /** What the layer is made from. */
-export interface ShadowOptions extends ShadowFieldsOptions {
+export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination {
   /** The share of requests that is copied, from 0 to 1. */
   readonly sample: number
   /** The longest that a copy may take, to the end of its answer. */
@@ -41,13 +52,6 @@ export interface ShadowOptions extends ShadowFieldsOptions {
   readonly maxBody: number
   /** The field that carries the request id, in lower case; null: there is none. */
   readonly requestIdField: string | null
-  /** Sends to the candidate, on connections that carry nothing but copies. */
-  readonly send: Handler
-  readonly copies: ShadowCopies
-  /** Null: answers are counted, and not compared. */
-  readonly onPair: OnShadowPair | null
-  /** Null: no request goes to the primary twice. */
-  readonly repeats: ShadowRepeats | null
 }
 
 /**

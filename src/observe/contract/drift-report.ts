@@ -1,5 +1,5 @@
 import type { UncheckedReason } from '../../contract/check-message.ts'
-import type { Violation, ViolationPlace } from '../../contract/compiled-contract.ts'
+import type { Violation } from '../../contract/compiled-contract.ts'
 import type { OperationId } from '../../operations.ts'
 import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../row-counts.ts'
 import { pluck, sum, sumReports } from '../sum-reports.ts'
@@ -21,14 +21,9 @@ export interface DriftExample {
 }
 
 /** One way in which messages broke the contract. */
-export interface BrokenRule {
+export interface BrokenRule extends Violation {
   readonly operation: OperationId
   readonly direction: MessageDirection
-  /** As in {@link Violation}, with `*` for each index: the same for every item of an array. */
-  readonly pointer: string
-  readonly in: ViolationPlace
-  readonly rule: string
-  readonly detail: string
 }
 
 /** One way in which messages broke the contract, and how often. */

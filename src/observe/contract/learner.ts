@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
 import { bodyShapes, createLearnedContent, learnContent, type ObservedContent } from './learn-content.ts'
@@ -19,9 +18,6 @@ export interface LearnerOptions {
   /** Names of header fields by which clients authenticate, beyond the usual: none of them is learnt. */
   readonly credentialFields: readonly string[]
 }
-
-/** Makes the key of a gateway. It is in memory only, so that what was learnt says nothing of names it has not kept. */
-export const createDigestKey = (): string => randomBytes(32).toString('base64url')
 
 /** A request as a learner meets it. */
 export interface ObservedRequest extends ObservedContent {

@@ -7,7 +7,7 @@ import { authLayer } from '../../layers/auth/auth.ts'
 import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
 import { type GuardOptions, guardLayer } from '../../layers/candidate/guard.ts'
-import { markerLayer } from '../../layers/candidate/shadow.ts'
+import { markerLayer, type ShadowDestination } from '../../layers/candidate/shadow.ts'
 import { deadlineLayer } from '../../layers/resilience/deadline.ts'
 import { type RetryAllowance, retryLayer } from '../../layers/resilience/retry.ts'
 import { RetryBudget } from '../../layers/resilience/retry-budget.ts'
@@ -52,7 +52,7 @@ import {
   formatRetry,
   limitedClients,
 } from './layer-settings.ts'
-import { copiesOf, createShadowLayer, formatShadow, type ShadowDestination } from './shadow-layer.ts'
+import { copiesOf, createShadowLayer, formatShadow } from './shadow-layer.ts'
 
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
 export interface LayerRow {

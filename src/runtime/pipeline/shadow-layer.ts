@@ -1,23 +1,11 @@
 import type { CandidateShadowConfig, Config } from '../../config/config.ts'
-import type { Handler, Layer } from '../../exchange.ts'
-import { type ShadowRepeats, shadowLayer } from '../../layers/candidate/shadow.ts'
+import type { Layer } from '../../exchange.ts'
+import { type ShadowDestination, shadowLayer } from '../../layers/candidate/shadow.ts'
 import { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
-import type { OnShadowPair } from '../../observe/candidate/shadow-pair.ts'
 import type { Operation } from '../../operations.ts'
 import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 import { formatPercent } from '../../units.ts'
 import { listCredentialFields } from '../credential-fields.ts'
-
-/** Where the copies of one group's requests go, and what becomes of the answers. */
-export interface ShadowDestination {
-  /** Sends to the candidate, on connections that carry nothing but copies. */
-  readonly send: Handler
-  readonly copies: ShadowCopies
-  /** Null: answers are not compared. */
-  readonly onPair: OnShadowPair | null
-  /** Null: no request goes to the primary twice. */
-  readonly repeats: ShadowRepeats | null
-}
 
 /** A destination that gets nothing, where no traffic is served. */
 export const nullShadow: ShadowDestination = {

@@ -1,16 +1,9 @@
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem.ts'
 import { errorMessage } from '../../failures/error-message.ts'
-import type { Group, Side } from '../../operations.ts'
 import { describeSide, sideKey } from '../../sides.ts'
+import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
 import { notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
-
-/** An upstream of which no new endpoint was reached. The reasons may be shown to operators. */
-interface UnreachedEndpoints {
-  readonly group: Group
-  readonly side: Side
-  readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
-}
 
 // Of a group with hundreds the first ones say enough.
 const maxNamedEndpoints = 5
@@ -21,7 +14,7 @@ const hint = 'reload --force takes it all the same'
  * Points at the endpoints of each upstream of which none was reached. `provenance` and `file` are those of the edit.
  */
 export const unreachableProblems = (
-  unreached: readonly UnreachedEndpoints[],
+  unreached: readonly UnreachableUpstream[],
   provenance: ProvenanceMap,
   file: string,
 ): readonly ConfigProblem[] =>

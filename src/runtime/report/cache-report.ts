@@ -1,5 +1,5 @@
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
-import { pluck, sum, sumReports, worstWorker } from '../../observe/sum-reports.ts'
+import { pluck, sum, sumReports, type WithWhere, worstWorker } from '../../observe/sum-reports.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../../shared/redis/redis-settings.ts'
 import type { SharedCacheState } from '../resources/shared-cache-registry.ts'
@@ -17,11 +17,9 @@ export interface CacheReport {
 }
 
 /** The shared tier in Redis, as a process sees it. */
-export interface SharedCacheReport extends SharedCacheState {
+export interface SharedCacheReport extends WithWhere<SharedCacheState> {
   /** The Redis, without a secret. */
   readonly server: string
-  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
-  readonly where: string | null
 }
 
 /** What is stored of one operation, and the outcomes of its requests. */

@@ -1,12 +1,9 @@
-import { pluck, sum, worstWorker } from '../../observe/sum-reports.ts'
+import { pluck, sum, type WithWhere, worstWorker } from '../../observe/sum-reports.ts'
 import type { IdempotencyState } from '../resources/idempotency-registry.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
 /** What a process remembers of requests with a key of idempotency, as plain data. */
-export interface IdempotencyReport extends IdempotencyState {
-  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
-  readonly where: string | null
-}
+export type IdempotencyReport = WithWhere<IdempotencyState>
 
 /**
  * Collects the report on what is remembered for a snapshot. Null: no operation has idempotency, or another process

@@ -1,6 +1,6 @@
 import type { DependencyHealthState } from '../../layers/auth/dependency-health.ts'
 import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
-import { pluck, worstWorker } from '../../observe/sum-reports.ts'
+import { pluck, type WithWhere, worstWorker } from '../../observe/sum-reports.ts'
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
@@ -10,12 +10,6 @@ export interface TokensReport {
   readonly introspection: WithWhere<DependencyHealthState> | null
   /** How full the replay window of DPoP proofs is. Null also where another process keeps it. */
   readonly proofs: ReplayWindowState | null
-}
-
-/** An issuer's server, as one process sees it, or several. */
-type WithWhere<State extends DependencyHealthState> = State & {
-  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
-  readonly where: string | null
 }
 
 /** Collects the report on what the tokens of a snapshot are checked by. */

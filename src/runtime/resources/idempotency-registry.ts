@@ -1,12 +1,13 @@
 import { epochMs, unrefTimeout } from '../../clock.ts'
 import type { Config, IdempotencyConfig, RedisConfig } from '../../config/config.ts'
 import { AbandonedAttempts } from '../../layers/idempotency/forward-once.ts'
+import type { IdempotencyDeps } from '../../layers/idempotency/idempotency.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import { BodyRoom } from '../../shared/bodies/body-room.ts'
-import type { IdempotencyCall, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyCall, IdempotencyReply, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../shared/idempotency/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from '../../shared/idempotency/redis-idempotency-store.ts'
-import { type IdempotencyReply, remoteIdempotencyStore } from '../../shared/idempotency/remote-idempotency-store.ts'
+import { remoteIdempotencyStore } from '../../shared/idempotency/remote-idempotency-store.ts'
 import { createResponseSealer } from '../../shared/idempotency/response-sealer.ts'
 import type { LimiterRole } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
@@ -43,10 +44,7 @@ export interface IdempotencyState {
 }
 
 /** What requests with a key are remembered with, as long as a snapshot needs it. */
-export interface IdempotencyLease {
-  readonly store: IdempotencyStore
-  readonly rooms: { readonly requests: BodyRoom; readonly responses: BodyRoom }
-  readonly abandoned: AbandonedAttempts
+export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms' | 'abandoned'> {
   /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
   state(): IdempotencyState | null
   release(): void

@@ -1,5 +1,5 @@
 import type { ShiftPlan } from './shift-plan.ts'
-import { resumed, type ShiftRecord, withOrder, withPause, withStop } from './shift-record.ts'
+import { resumed, type ShiftNote, type ShiftRecord, withOrder, withPause, withStop } from './shift-record.ts'
 
 /** What an operator orders of a shift. */
 export type ShiftOrder =
@@ -12,10 +12,7 @@ export type ShiftOrder =
   | { readonly kind: 'abort' }
 
 /** What is said of an order: by whom, and why. */
-export interface ShiftWords {
-  readonly by: string | null
-  readonly reason: string | null
-}
+export type ShiftWords = Omit<ShiftNote, 'since'>
 
 /** Carries an order out. `epoch` is the wall clock's time. */
 export const applyOrder = (

@@ -1,8 +1,8 @@
 import type { ShiftPlan } from './shift-plan.ts'
-import { isStepping, plannedShare, type ShiftCause, type ShiftRecord } from './shift-record.ts'
+import { isStepping, plannedShare, type ShiftCause, type ShiftNote, type ShiftRecord } from './shift-record.ts'
 
 /** How much of a group goes to its candidate now, and why. Plain data: workers get it as it is. */
-export interface ShiftState {
+export interface ShiftState extends ShiftNote {
   /** The digest of the candidate's part of the file that it is about. */
   readonly digest: string
   /** From 0 to 1. */
@@ -13,12 +13,6 @@ export interface ShiftState {
    * the clients that the file names, and copies.
    */
   readonly isStopped: boolean
-  /** The name of the operator who said so, else the address. Null: no operator did. */
-  readonly by: string | null
-  /** Why, in words. Null: none were given. */
-  readonly reason: string | null
-  /** Since when, in milliseconds since the epoch. */
-  readonly since: number
   /** The end of an order, in milliseconds since the epoch. Null: it has none. */
   readonly until: number | null
   /** What holds after `until`. Null: it has no end. */
@@ -30,10 +24,7 @@ export interface ShiftState {
 }
 
 /** A pause of the steps. */
-export interface ShiftPauseState {
-  readonly by: string | null
-  readonly reason: string | null
-  readonly since: number
+export interface ShiftPauseState extends ShiftNote {
   /** Null: until an operator resumes. */
   readonly until: number | null
 }
@@ -94,4 +85,4 @@ const stopped = ({ cause }: NonNullable<ShiftRecord['stop']>): Holding => ({ sha
 const beneathOrder = (share: number, beneath: Holding): Holding =>
   beneath.cause === 'steps' ? { ...beneath, share: Math.max(share, beneath.share) } : beneath
 
-const toNote = ({ by, reason, since }: Pick<ShiftState, 'by' | 'reason' | 'since'>) => ({ by, reason, since })
+const toNote = ({ by, reason, since }: ShiftNote) => ({ by, reason, since })

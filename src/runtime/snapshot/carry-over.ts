@@ -1,6 +1,5 @@
 import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
 import { RetryBudget } from '../../layers/resilience/retry-budget.ts'
-import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import { byGroup, type Group, type Side } from '../../operations.ts'
@@ -8,16 +7,12 @@ import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import { receivesTraffic } from '../reload/new-endpoints.ts'
 import { continueComparison } from '../resources/candidate-comparison.ts'
-import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
+import { createProcessLoad } from '../resources/process-load.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** What goes on from the previous snapshot. */
-interface CarriedOver {
+interface CarriedOver extends Pick<Snapshot, 'retryBudgets' | 'processLoad' | 'driftCounts' | 'comparisons'> {
   readonly breakers: Readonly<Record<Side, Readonly<Record<Group, CircuitBreaker | null>>>>
-  readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  readonly processLoad: ProcessLoad
-  readonly driftCounts: DriftCounts | null
-  readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
 }
 
 /**

@@ -3,13 +3,12 @@ import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-sink.ts'
 import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
-import { createDigestKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
-import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
-import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
+import type { IdempotencyCall, IdempotencyReply } from '../../shared/idempotency/idempotency-store.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
+import { generateSecret } from '../../shared/secrets.ts'
 import {
   EndpointRegistry,
   type HealthVerdict,
@@ -77,7 +76,7 @@ export class DataPlane {
       limiterRole = { kind: 'alone' },
       log,
       auditSink = nullAuditSink,
-      digestKey = createDigestKey(),
+      digestKey = generateSecret(),
       onInvalidated,
       onGuardReports = () => {},
     }: DataPlaneDeps,

@@ -1,10 +1,10 @@
 import type { CandidateConfig, UpstreamConfig } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
+import type { ShadowDestination } from '../../layers/candidate/shadow.ts'
 import type { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
 import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import type { Side } from '../../operations.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
-import type { ShadowDestination } from '../pipeline/shadow-layer.ts'
 
 // One request in a hundred is sent to the primary twice: it is not to have more of them at once than this.
 const maxRepeats = 4

@@ -176,4 +176,5 @@ class PassingBody implements ResponseBody {
   }
 }
 
-const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }
+/** Takes a body that nothing reads. */
+export const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }

@@ -88,6 +88,3 @@ if not state then return {} end
 if state == 'p' and tonumber(found[4]) <= now then state = 'u' end
 return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), redis.call('HSTRLEN', KEYS[1], 'r') }
 `)
-
-/** Forgets a record. KEYS: the record. Returns how many there were. */
-export const forgetKeyScript = createScript(`return redis.call('DEL', KEYS[1])`)

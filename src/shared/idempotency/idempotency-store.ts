@@ -84,8 +84,11 @@ export interface IdempotencyReplies {
   readonly forget: boolean
 }
 
+/** The reply to any call. */
+export type IdempotencyReply = IdempotencyReplies[IdempotencyCall['type']]
+
 /** A call of one type. */
-type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCall, { readonly type: Type }>
+export type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCall, { readonly type: Type }>
 
 /**
  * Remembers what each key of a client led to. Resolves with null when it cannot be asked: then nothing may be

@@ -1,9 +1,11 @@
 import { epochMs, now } from '../../clock.ts'
 import type {
+  CallOf,
   Claim,
   ClaimResult,
   IdempotencyCall,
   IdempotencyReplies,
+  IdempotencyReply,
   IdempotencyStore,
   IdempotencyStoreState,
   KeyDigest,
@@ -47,14 +49,12 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#bounds = bounds
   }
 
-  call<Type extends IdempotencyCall['type']>(
-    call: Extract<IdempotencyCall, { readonly type: Type }>,
-  ): Promise<IdempotencyReplies[Type]> {
+  call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type]> {
     return Promise.resolve(this.reply(call) as IdempotencyReplies[Type])
   }
 
   /** Replies to a call. */
-  reply(call: IdempotencyCall): IdempotencyReplies[IdempotencyCall['type']] {
+  reply(call: IdempotencyCall): IdempotencyReply {
     switch (call.type) {
       case 'claim':
         return this.#claim(call.claim)

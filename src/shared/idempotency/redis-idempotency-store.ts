@@ -1,19 +1,15 @@
 import { epochMs, now, sleep } from '../../clock.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import type { ManagedRedis } from '../redis/managed-redis.ts'
-import type { ScriptArgs } from '../redis/redis-script.ts'
-import {
-  claimKeyScript,
-  findKeyScript,
-  forgetKeyScript,
-  renewKeyScript,
-  settleKeyScript,
-} from './idempotency-scripts.ts'
+import { removeScript, type ScriptArgs } from '../redis/redis-script.ts'
+import { claimKeyScript, findKeyScript, renewKeyScript, settleKeyScript } from './idempotency-scripts.ts'
 import type {
+  CallOf,
   Claim,
   ClaimResult,
   IdempotencyCall,
   IdempotencyReplies,
+  IdempotencyReply,
   IdempotencyStore,
   KeyDigest,
   RecordSummary,
@@ -55,9 +51,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     this.#options = options
   }
 
-  call<Type extends IdempotencyCall['type']>(
-    call: Extract<IdempotencyCall, { readonly type: Type }>,
-  ): Promise<IdempotencyReplies[Type] | null> {
+  call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null> {
     return this.#reply(call) as Promise<IdempotencyReplies[Type] | null>
   }
 
@@ -73,7 +67,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return this.#heldUntil.size === 0
   }
 
-  #reply(call: IdempotencyCall): Promise<IdempotencyReplies[IdempotencyCall['type']] | null> {
+  #reply(call: IdempotencyCall): Promise<IdempotencyReply | null> {
     switch (call.type) {
       case 'claim':
         return this.#claim(call.claim)
@@ -159,7 +153,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   async #forget(key: KeyDigest): Promise<boolean | null> {
-    return toBoolean(await this.#options.link.run(forgetKeyScript, { keys: [this.#recordKey(key)], args: [] }))
+    return toBoolean(await this.#options.link.run(removeScript, { keys: [this.#recordKey(key)], args: [] }))
   }
 
   /**

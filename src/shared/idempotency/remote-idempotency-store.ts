@@ -1,8 +1,11 @@
 import { type BatchCall, batchCalls } from '../rate-limiter/batched-calls.ts'
-import type { IdempotencyCall, IdempotencyReplies, IdempotencyStore } from './idempotency-store.ts'
-
-/** The reply to any call. */
-export type IdempotencyReply = IdempotencyReplies[IdempotencyCall['type']]
+import type {
+  CallOf,
+  IdempotencyCall,
+  IdempotencyReplies,
+  IdempotencyReply,
+  IdempotencyStore,
+} from './idempotency-store.ts'
 
 // How long a worker waits for the primary. Nothing can stand in for its reply.
 const replyTimeoutMs = 1000
@@ -11,7 +14,7 @@ const replyTimeoutMs = 1000
 export const remoteIdempotencyStore = (callAll: BatchCall<IdempotencyCall, IdempotencyReply>): IdempotencyStore => {
   const call = batchCalls(callAll, replyTimeoutMs)
   return {
-    call: <Type extends IdempotencyCall['type']>(query: Extract<IdempotencyCall, { readonly type: Type }>) =>
+    call: <Type extends IdempotencyCall['type']>(query: CallOf<Type>) =>
       call(query) as Promise<IdempotencyReplies[Type] | null>,
   }
 }

@@ -1,6 +1,5 @@
 import { epochMs } from '../../clock.ts'
-import type { IdempotencyCall } from '../idempotency/idempotency-store.ts'
-import type { IdempotencyReply } from '../idempotency/remote-idempotency-store.ts'
+import type { IdempotencyCall, IdempotencyReply } from '../idempotency/idempotency-store.ts'
 import { type OnSharedChange, RedisRegistry } from '../redis/redis-registry.ts'
 import type { RedisSettings } from '../redis/redis-settings.ts'
 import { RefCountedMap } from '../ref-counted-map.ts'

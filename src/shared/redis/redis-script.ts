@@ -25,6 +25,9 @@ export const createScript = (text: string): RedisScript => ({
   sha: hash('sha1', text, 'hex'),
 })
 
+/** Removes an entry. KEYS: it. Returns how many there were. */
+export const removeScript = createScript(`return redis.call('DEL', KEYS[1])`)
+
 /**
  * Does in Redis what `consumeToken` in rate-limiter/token-bucket.ts does in memory: the same steps on the same kind of
  * numbers, which are stored and returned with all their digits. The clock is Redis's own, so that gateways need not

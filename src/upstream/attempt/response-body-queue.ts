@@ -1,5 +1,6 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
+import { discardSink } from '../../shared/bodies/buffered-response-body.ts'
 import { concatAndFree } from '../../shared/buffers.ts'
 
 /** Stops, restarts and ends the source that feeds the queue. */
@@ -75,5 +76,3 @@ export class ResponseBodyQueue implements ResponseBody {
     this.#source.cancel()
   }
 }
-
-const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }

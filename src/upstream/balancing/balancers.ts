@@ -1,5 +1,6 @@
 import type { UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 
 /** What a balancer knows of a member that it may select. */
 export interface BalancerCandidate {
@@ -51,14 +52,7 @@ const tieTolerance = 1e-9
  * + 1 selections.
  */
 export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectEndpoint<T> => {
-  const accounts = new WeakMap<T, CreditAccount>()
-  const accountOf = (candidate: T): CreditAccount => {
-    const known = accounts.get(candidate)
-    if (known !== undefined) return known
-    const opened = { credit: 0, weight: 0 }
-    accounts.set(candidate, opened)
-    return opened
-  }
+  const accountOf = weakMemo((_: T): CreditAccount => ({ credit: 0, weight: 0 }))
 
   return (candidates, now) => {
     let total = 0

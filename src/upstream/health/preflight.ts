@@ -15,7 +15,7 @@ export interface PreflightTarget {
 }
 
 /** An endpoint as it is configured, behind its upstream. */
-interface ConfiguredEndpoint {
+export interface ConfiguredEndpoint {
   readonly group: Group
   readonly side: Side
   readonly endpoint: EndpointConfig

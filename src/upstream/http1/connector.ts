@@ -1,9 +1,10 @@
 import { connect as connectTcp, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
-import { connect as connectTls, createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import { connect as connectTls, createSecureContext, TLSSocket } from 'node:tls'
 import { CoalescedTimer, epochMs } from '../../clock.ts'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 import { connectFailedError, tlsFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns-lookup.ts'
 import { getEndpointCertificates } from '../endpoints/endpoint-certificates.ts'
@@ -105,22 +106,14 @@ export const createConnector = (
 const timeoutReason = (isResolving: boolean, isConnected: boolean): ReasonFor<'connect-timeout'> =>
   isConnected ? 'no-tls-in-time' : isResolving ? 'name-server-silent' : 'not-connected-in-time'
 
-// By the TLS settings: a group has hundreds of endpoints, each opened and checked with the same ones.
-const secureContexts = new WeakMap<UpstreamTlsConfig, SecureContext>()
-
 /**
  * Reads the authorities and certificates once, not for each connection or endpoint: the public authorities alone take
- * about a millisecond.
+ * about a millisecond. A group has hundreds of endpoints, each opened and checked with the same settings.
  */
-const getSecureContext = (tls: UpstreamTlsConfig): SecureContext => {
-  const known = secureContexts.get(tls)
-  if (known !== undefined) return known
-  const { ca, certificate, key, minVersion } = tls
-  const context = createSecureContext({
+const getSecureContext = weakMemo(({ ca, certificate, key, minVersion }: UpstreamTlsConfig) =>
+  createSecureContext({
     minVersion,
     ...(ca !== null && { ca }),
     ...(certificate !== null && key !== null && { cert: certificate, key }),
-  })
-  secureContexts.set(tls, context)
-  return context
-}
+  }),
+)

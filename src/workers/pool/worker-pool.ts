@@ -7,7 +7,6 @@ import {
 } from '../../downstream/listener/rejected-connections.ts'
 import { createTicketSecret } from '../../downstream/tls/session-tickets.ts'
 import type { AuditLog } from '../../observe/audit/audit-log.ts'
-import { createDigestKey } from '../../observe/contract/learner.ts'
 import type { Log } from '../../observe/log.ts'
 import type { CandidateGuard } from '../../runtime/candidate-guard.ts'
 import {
@@ -20,6 +19,7 @@ import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
 import { DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { type RunInAllProcesses, runInProcess, runsOnce } from '../../runtime/snapshot/data-plane-commands.ts'
 import type { BindTarget } from '../../shared/bind-target.ts'
+import { generateSecret } from '../../shared/secrets.ts'
 import { Acceptor } from '../accept/acceptor.ts'
 import { type SerializedSnapshotInput, serializeInput, type WorkerNotification } from '../ipc/messages.ts'
 import { PeerGoneError } from '../ipc/rpc.ts'
@@ -106,7 +106,7 @@ class WorkerPool implements ProxyServer {
     guard,
   }: WorkerPoolOptions) {
     const ticketSecret = createTicketSecret()
-    const digestKey = createDigestKey()
+    const digestKey = generateSecret()
     this.#size = size
     this.#timeouts = timeouts
     const state = this.#divide(initial)

@@ -8,8 +8,7 @@ import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
 import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-commands.ts'
-import type { IdempotencyCall } from '../../shared/idempotency/idempotency-store.ts'
-import type { IdempotencyReply } from '../../shared/idempotency/remote-idempotency-store.ts'
+import type { IdempotencyCall, IdempotencyReply } from '../../shared/idempotency/idempotency-store.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import type {
   MessageToPrimary,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { OpenApiNode } from '../../../src/admin/openapi/openapi-node.ts'
 import { allOperations } from '../../../src/operations.ts'
+import type { PlainObject } from '../../../src/plain-object.ts'
 import { at, documentOf, operationsOf, problemsOf } from './document.ts'
 
 const ok = {
@@ -212,8 +212,8 @@ test('a key that the gateway requires is required, though the contract leaves it
   const key = { name: 'idempotency-KEY', in: 'header', description: 'A UUID.', schema: { type: 'string' } }
   const post = { parameters: [key], responses: { 200: ok } }
   const settings = { operations: { 'valuation.score': { idempotency: { required: true } } } }
-  const named = (document: OpenApiNode) =>
-    (at(document, '/paths/~1valuation~1score/post/parameters') as readonly OpenApiNode[]).filter(
+  const named = (document: PlainObject) =>
+    (at(document, '/paths/~1valuation~1score/post/parameters') as readonly PlainObject[]).filter(
       ({ name }) => name === key.name,
     )
   const own = documentOf(settings, { ...contract, paths: { '/valuation/score': { post } } })

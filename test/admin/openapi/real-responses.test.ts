@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, onTestFinished, test } from 'vitest'
-import type { OpenApiNode } from '../../../src/admin/openapi/openapi-node.ts'
 import { allOperations, type Operation } from '../../../src/operations.ts'
+import type { PlainObject } from '../../../src/plain-object.ts'
 import { bootGateway, type Settings } from '../../helpers/gateway.ts'
 import { exchangeRaw } from '../../helpers/raw-client.ts'
 import { headerValues, parseResponse, type RawResponse } from '../../helpers/raw-response.ts'
@@ -137,9 +137,9 @@ const plain = [
 ]
 
 /** Lists what is wrong with a response by the document. */
-const deviations = (response: RawResponse, document: OpenApiNode, { method, path }: Operation): readonly string[] => {
+const deviations = (response: RawResponse, document: PlainObject, { method, path }: Operation): readonly string[] => {
   const responses = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}/responses`
-  const resolve = (node: unknown): OpenApiNode => {
+  const resolve = (node: unknown): PlainObject => {
     const { $ref, ...inline } = Object(node)
     return $ref === undefined ? inline : resolve(at(document, $ref))
   }

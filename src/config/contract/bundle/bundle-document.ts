@@ -1,16 +1,8 @@
 import { escapeSegment } from '../../../contract/json-pointer.ts'
-import { isPlainObject } from '../../../plain-object.ts'
+import { asPlainObject, isPlainObject, ownMember } from '../../../plain-object.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
-import {
-  asTree,
-  type ContractFindings,
-  type ContractNode,
-  childOf,
-  describeValue,
-  ownEntry,
-  type Tree,
-} from '../contract-node.ts'
+import { type ContractFindings, type ContractNode, childOf, describeValue, type Tree } from '../contract-node.ts'
 import { knownDialects, schemaKeywords } from '../schema-keywords.ts'
 import * as issues from './bundle-issues.ts'
 import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
@@ -111,7 +103,7 @@ class Bundler {
     }
     this.#register(node, shape, pointer, copy)
     for (const key of Object.keys(node.value)) {
-      const member = ownEntry(shape.members, key)
+      const member = ownMember(shape.members, key)
       if (member?.kind === 'dropped') continue
       if (member?.kind === 'ignored') this.#ignore(childOf(node, key), key, member.why)
       else if (member !== undefined)
@@ -128,7 +120,7 @@ class Bundler {
 
   /** Follows a chain of references to one that is an object. */
   #reference(node: ContractNode, reference: string, shape: ObjectShape, pointer: string, copy: TreeCopy): TreeCopy {
-    for (const key of Object.keys(asTree(node.value)))
+    for (const key of Object.keys(asPlainObject(node.value)))
       if (!['$ref', 'summary', 'description'].includes(key) && !key.startsWith('x-'))
         this.#findings.warn(childOf(node, key), issues.besideReference(key))
     const seen = new Set([nodeKey(node)])
@@ -217,7 +209,7 @@ class Bundler {
         this.#faulty.add(copy)
         continue
       }
-      const kind = ownEntry(schemaKeywords, key)
+      const kind = ownMember(schemaKeywords, key)
       if (kind !== undefined)
         copy[key] = this.#keyword(
           { ...childOf(node, key), value: schema[key] },

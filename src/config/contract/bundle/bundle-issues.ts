@@ -1,5 +1,6 @@
 /** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
 import { allOperations, type Operation } from '../../../operations.ts'
+import { ownMember } from '../../../plain-object.ts'
 import { explainPathMismatch } from '../../path-mismatch.ts'
 import { quote } from '../../problem.ts'
 import { suggestNearest } from '../../suggest.ts'
@@ -107,7 +108,7 @@ export const unknownName = (name: string, known: readonly string[], message: str
 
 /** Describes a keyword that schemas do not have, or that is refused. */
 export const unknownKeyword = (name: string): NodeIssue => {
-  const remedy = Object.hasOwn(refusedKeywords, name) ? refusedKeywords[name] : undefined
+  const remedy = ownMember(refusedKeywords, name)
   const issue = unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')
   if (remedy === undefined) return issue
   const expected = 'a known name, or one that begins with x-'

@@ -1,7 +1,6 @@
 import type { OperationCacheConfig } from '../../../config/config.ts'
-import { fieldNameEquals, foldUnderscores, type HeaderFields, omitFields } from '../../../header-fields.ts'
+import { fieldNameEquals, foldUnderscores, type HeaderFields, joinValues, omitFields } from '../../../header-fields.ts'
 import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './cache-control.ts'
-import { appendFieldLine } from './header-list.ts'
 import { isIdentityHeader, targetOverride } from './target-overrides.ts'
 
 /** The configuration of one operation's cache. */
@@ -86,30 +85,30 @@ export const parseCacheRequest = (
     // By length first: most fields are none of these, and lengths cost nothing to compare.
     switch (name.length) {
       case 5:
-        if (fieldNameEquals(name, 'range')) range = appendFieldLine(range, value)
+        if (fieldNameEquals(name, 'range')) range = joinValues(range, value)
         break
       case 6:
         if (fieldNameEquals(name, 'cookie')) hasOtherCredentials = true
-        else if (fieldNameEquals(name, 'pragma')) pragma = appendFieldLine(pragma, value)
+        else if (fieldNameEquals(name, 'pragma')) pragma = joinValues(pragma, value)
         break
       case 8:
         if (fieldNameEquals(name, 'if-match')) hasUpstreamCondition = true
-        else if (fieldNameEquals(name, 'if-range')) ifRange = appendFieldLine(ifRange, value)
+        else if (fieldNameEquals(name, 'if-range')) ifRange = joinValues(ifRange, value)
         break
       case 11:
         // RFC 9440: a certificate that was presented to the proxy in front.
         if (foldUnderscores(name) === 'client-cert') hasOtherCredentials = true
         break
       case 13:
-        if (fieldNameEquals(name, 'cache-control')) cacheControl = appendFieldLine(cacheControl, value)
-        else if (fieldNameEquals(name, 'if-none-match')) ifNoneMatch = appendFieldLine(ifNoneMatch, value)
+        if (fieldNameEquals(name, 'cache-control')) cacheControl = joinValues(cacheControl, value)
+        else if (fieldNameEquals(name, 'if-none-match')) ifNoneMatch = joinValues(ifNoneMatch, value)
         else if (fieldNameEquals(name, 'authorization')) hasAuthorization = true
         break
       case 16:
         if (fieldNameEquals(name, 'x-forwarded-host')) host = value
         break
       case 17:
-        if (fieldNameEquals(name, 'if-modified-since')) ifModifiedSince = appendFieldLine(ifModifiedSince, value)
+        if (fieldNameEquals(name, 'if-modified-since')) ifModifiedSince = joinValues(ifModifiedSince, value)
         else if (fieldNameEquals(name, 'x-forwarded-proto')) scheme = value
         break
       case 19:

@@ -1,4 +1,4 @@
-import { fieldNameEquals, getFieldValues, type HeaderFields } from '../../../header-fields.ts'
+import { fieldNameEquals, getFieldValues, type HeaderFields, joinValues } from '../../../header-fields.ts'
 
 /**
  * Joins the lines of a field with a comma, as RFC 9110 §5.3 allows; null: there is none. `lower` is the name in lower
@@ -7,14 +7,10 @@ import { fieldNameEquals, getFieldValues, type HeaderFields } from '../../../hea
 export const joinFieldLines = (fields: HeaderFields, lower: string): string | null => {
   let value: string | null = null
   for (let i = 0; i < fields.length; i += 2) {
-    if (fieldNameEquals(fields[i] as string, lower)) value = appendFieldLine(value, fields[i + 1] as string)
+    if (fieldNameEquals(fields[i] as string, lower)) value = joinValues(value, fields[i + 1] as string)
   }
   return value
 }
-
-/** Appends a line to those before it. */
-export const appendFieldLine = (before: string | null, line: string): string =>
-  before === null ? line : `${before}, ${line}`
 
 /** Lists the lines of a field. */
 export const fieldLines = (fields: HeaderFields, lower: string): string[] =>

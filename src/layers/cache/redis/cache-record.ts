@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { type HeaderFields, isHopByHop } from '../../../header-fields.ts'
+import { parseJson } from '../../../plain-object.ts'
 import type { CacheKey } from '../cache-store.ts'
 import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
 import { assessStorability } from '../policy/storability.ts'
@@ -76,14 +77,6 @@ const checksumLength = 8
 /** Detects damage on the way or in storage. It does not keep a client of Redis from writing what it likes. */
 const checksum = (text: string, body: Buffer): string =>
   crc32(text, crc32(body)).toString(16).padStart(checksumLength, '0')
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
 
 const isRecord = (record: unknown): record is CacheRecord & { readonly of: unknown } => {
   if (typeof record !== 'object' || record === null) return false

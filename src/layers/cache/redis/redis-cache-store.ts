@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { keySlot } from '../../../shared/redis/key-slot.ts'
 import type { ManagedRedis } from '../../../shared/redis/managed-redis.ts'
 import type { ScriptArgs } from '../../../shared/redis/redis-script.ts'
+import { removeScript } from '../../../shared/redis/redis-script.ts'
 import { PendingPurges } from './pending-purges.ts'
 import { type CacheKeySpace, generationCount, purgedGenerationKeys } from './redis-keys.ts'
-import { findScript, removeScript, renewScript, storeScript } from './scripts.ts'
+import { findScript, renewScript, storeScript } from './scripts.ts'
 
 /** What was found in Redis. */
 export interface RedisEntry {

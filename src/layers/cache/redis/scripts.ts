@@ -71,6 +71,3 @@ export const renewScript = createScript(`
 for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
 return 1
 `)
-
-/** Removes an entry. KEYS: its base key. */
-export const removeScript = createScript(`return redis.call('DEL', KEYS[1])`)

@@ -1,5 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { getFieldValues, type HeaderFields } from '../../../header-fields.ts'
+import { ownMember } from '../../../plain-object.ts'
 
 type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Buffer
 
@@ -21,7 +22,7 @@ export const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: num
     .map((each) => each.trim().toLowerCase())
     .filter((each) => each !== '' && each !== 'identity')
   if (coding === undefined) return bytes
-  const decode = Object.hasOwn(decoders, coding) ? decoders[coding] : undefined
+  const decode = ownMember(decoders, coding)
   if (decode === undefined || more.length > 0) return 'coded'
   try {
     return decode(bytes, { maxOutputLength: maxBytes })

@@ -22,16 +22,11 @@ export interface GuardRules {
 }
 
 /** Why a candidate is to be taken back. */
-export interface GuardVerdict {
+export interface GuardVerdict extends Stratum {
   readonly fault: GuardFault
   readonly reference: GuardReference
   /** The places of the operations in the interface that were judged together. */
   readonly operations: readonly number[]
-  readonly requests: number
-  readonly bad: number
-  /** The same of the primary; 0 without a reference. */
-  readonly otherRequests: number
-  readonly otherBad: number
   /** The longest wait that was not too long, in milliseconds. Null: waits of one operation were not what was judged. */
   readonly boundMs: number | null
 }

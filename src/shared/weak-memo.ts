@@ -1,0 +1,13 @@
+/** Creates a function that computes once for each object, and keeps the result as long as the object lives. */
+export const weakMemo = <Key extends object, Value extends object>(
+  compute: (key: Key) => Value,
+): ((key: Key) => Value) => {
+  const known = new WeakMap<Key, Value>()
+  return (key) => {
+    const before = known.get(key)
+    if (before !== undefined) return before
+    const value = compute(key)
+    known.set(key, value)
+    return value
+  }
+}
