@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load/load.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
@@ -69,7 +70,7 @@ export const explainRequest = (
     refused:
       config.operations[operation.id].state === 'refuse'
         ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
-        : null,
+        : forbidsClient(client, operation, config, locateKey),
     details: collectOperationDetails(operation, config, provenance),
     side: client === null ? null : explainClientSide(client, operation, config, locateKey),
   }
@@ -110,6 +111,30 @@ const refusedByOperator = (key: string): Explanation['refused'] => ({
   meant: null,
   hint: 'write "state: serve" there, or remove the line',
 })
+
+/** Explains why a client may not call an operation, however good its credentials; null: it may, or none is meant. */
+const forbidsClient = (
+  client: string | null,
+  { id }: Operation,
+  { clients }: Config,
+  locateKey: (key: string) => string,
+): Explanation['refused'] => {
+  const entry = clients.find((each) => each.id === client)
+  if (entry === undefined) return null
+  const refused = { kind: 'forbidden', status: failureTable.forbidden.status, allow: null, meant: null } as const
+  if (entry.disabled)
+    return {
+      ...refused,
+      differs: [`the client ${entry.id} is disabled: ${locateKey('clients')}`],
+      hint: `remove its "disabled", or send as another client`,
+    }
+  if (entry.operations === null || entry.operations.includes(id)) return null
+  return {
+    ...refused,
+    differs: [`the client ${entry.id} may call ${entry.operations.join(', ')} alone: ${locateKey('clients')}`],
+    hint: `add ${id} to its operations, or send as another client`,
+  }
+}
 
 /** Tells whether a request would be forwarded. An operator's command on the running gateway overrides the file. */
 export const isForwarded = ({ refused }: Explanation, live: LiveState | null): boolean => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { runCommand } from '../scripted-admin.ts'
@@ -48,3 +49,25 @@ test('with --live it says which side the client is on after the orders of operat
   expect(aborted).toMatch(/^primary, for 203\.0\.113\.5: just now the candidate gets nothing: aborted by /)
   expect(await explainSide(file)).toMatch(/ is 30%$/)
 })
+
+test.each([
+  ['bank-a', '/market/insights', 'forwarded', 0],
+  ['bank-b', '/market/insights', 'refused with 403 forbidden', 1],
+  ['bank-b', '/leads/pipeline', 'forwarded', 0],
+  ['bank-c', '/leads/pipeline', 'refused with 403 forbidden', 1],
+])('explain --client %s on %s: %s, as the gateway does it', async (id, target, result, code) => {
+  const { file } = await bootLiveGateway({
+    auth: { methods: ['apiKey'] },
+    clients: [
+      { id: 'bank-a', ...entryOf('bank-a') },
+      { id: 'bank-b', ...entryOf('bank-b'), operations: ['leads.pipeline'] },
+      { id: 'bank-c', ...entryOf('bank-c'), disabled: true },
+    ],
+  })
+
+  const explained = await runCommand(['explain', 'GET', target, '--client', id, '--config', file])
+
+  expect([explained.code, explained.out]).toEqual([code, expect.stringContaining(`GET ${target}: ${result}`)])
+})
+
+const entryOf = (id: string) => ({ operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id, 'hex') }] }) as const
