@@ -193,6 +193,11 @@ export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pi
  */
 export const tryCommandLine = (group: Group, { config, file }: Pick<FindingInputs, 'config' | 'file'>): string => {
   if (file.differing.length === 0) return `lender-gateway check --online ${file.name}`
+  return liveCommandLine(group, config)
+}
+
+/** Formats the command that shows how the endpoints of a group stand in the running gateway. */
+export const liveCommandLine = (group: Group, config: Pick<Config, 'listen'>): string => {
   const { id } = allOperations.find((each) => each.group === group) as (typeof allOperations)[number]
   return explainCommandLine(id, config)
 }
@@ -200,8 +205,10 @@ export const tryCommandLine = (group: Group, { config, file }: Pick<FindingInput
 /** Completes the command of a finding, so that it runs in any folder of this machine. */
 export type ResolveCommand = (found: Finding) => Finding
 
-// These commands read the file that they name, and find the gateway by it.
-const readsFile = /^lender-gateway (check|diff) /
+// This command asks no gateway.
+const readsFileAlone = /^lender-gateway check /
+// This one finds the gateway by the file that it names.
+const namesFile = /^lender-gateway diff /
 
 /**
  * Creates a resolver that makes commands run where an operator reads them: with the program that runs here, the
@@ -218,10 +225,12 @@ export const createCommandResolver = (
   const place = shellQuote(path)
   const host = /^(0\.0\.0\.0|::)$/.test(address) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
   const url = `${tls === null ? 'http' : 'https'}://${host}:${port}`
-  const asking = statedAdminPort === port ? `--config ${place}` : `--config ${place} --admin ${url}`
+  const toGateway = statedAdminPort === port ? '' : ` --admin ${url}`
   return (found) => {
     if (found.command === null || !found.command.startsWith('lender-gateway ')) return found // a shell has it anyway
     const command = found.command.replace(/^lender-gateway/, () => program).replace(path, () => place)
-    return { ...found, command: readsFile.test(found.command) ? command : `${command} ${asking}` }
+    if (readsFileAlone.test(found.command)) return { ...found, command }
+    const fromFile = namesFile.test(found.command) ? command : `${command} --config ${place}`
+    return { ...found, command: fromFile + toGateway }
   }
 }

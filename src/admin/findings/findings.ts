@@ -4,7 +4,7 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { shellQuote } from '../../shared/program-command.ts'
-import { formatDuration, formatSize } from '../../units.ts'
+import { formatSize } from '../../units.ts'
 import { candidateFindings } from './candidate-findings.ts'
 import { comparisonFindings } from './comparison-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
@@ -140,21 +140,20 @@ const diskCommand = (file: string, reason: string): string | null => {
 const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
 
 /** Finds why the file differs from the running configuration. */
-const configFindings = ({ at, file }: FindingInputs): readonly Finding[] => {
+const configFindings = ({ file }: FindingInputs): readonly Finding[] => {
   const { name, differing, rolledBack, refusal, nextTryAt } = file
   const edit = `an edit of ${differing.length === 0 ? name : joinWithAnd(differing)}`
   if (refusal !== null) {
     const [first, ...others] = refusal.problems
     const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
-    const next = nextTryAt === null ? '' : `; next try in ${formatDuration(Math.max(0, nextTryAt - at))}`
-    const cause = `${refusalPhrase(edit, file)}${why}${more}${next}`
+    const cause = `${refusalPhrase(edit, file)}${why}${more}`
     // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
     const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
     const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
     return [
       createFinding('warning', 'config', cause, {
-        since: refusal.at,
+        since: refusal.since,
         command: nextTryAt === null ? command : `lender-gateway check --online ${name}`,
         details: refusal.isFileSound || file.rolledBack ? [] : ['until the file is corrected, a restart fails'],
       }),

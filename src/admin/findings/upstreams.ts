@@ -17,6 +17,7 @@ import {
   groupOfOperation,
   lastFailurePhrase,
   limitPhrase,
+  liveCommandLine,
   mergeByGroup,
   rejectedPhrase,
   tallyFailures,
@@ -106,7 +107,7 @@ export const endpointFindings = (
   const stale = staleAddressFindings(group, each, inputs)
   if (own.length > 0) return [failingEndpointFinding(group, each, own, out, inputs), ...stale]
   return out === null
-    ? [...stale, ...recoveredFailureFindings(group, each, inputs.at), ...slowFindings(group, each, inputs)]
+    ? [...stale, ...recoveredFailureFindings(group, each, inputs), ...slowFindings(group, each, inputs)]
     : [endpointOutageFinding(group, each, out, stale, inputs)]
 }
 
@@ -185,12 +186,14 @@ const staleAddressFindings = (
 const recoveredFailureFindings = (
   group: Group,
   { url, lastFailure }: EndpointReport,
-  at: number,
+  { at, config }: FindingInputs,
 ): readonly Finding[] => {
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
   const other = lastFailure.kind === null ? 'which is passed on' : 'and another attempt was made'
   const cause = `${lastFailurePhrase(lastFailure, url)}, ${other}`
-  return [createFinding('notice', aboutOf(group), cause, { since: lastFailure.at, command: statusCommand })]
+  return [
+    createFinding('notice', aboutOf(group), cause, { since: lastFailure.at, command: liveCommandLine(group, config) }),
+  ]
 }
 
 /** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is up. */
@@ -212,7 +215,7 @@ const slowFindings = (
   const limitMs = config.upstreams[group].timeouts.headers
   if (latencyMs === null || limitMs === null || latencyMs < limitMs * slowShare) return []
   const cause = `${url} takes ${formatDuration(Math.round(latencyMs))} to answer of late, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`
-  return [createFinding('warning', aboutOf(group), cause, { command: statusCommand })]
+  return [createFinding('warning', aboutOf(group), cause, { command: liveCommandLine(group, config) })]
 }
 
 const noEndpointFindings = (
@@ -225,7 +228,9 @@ const noEndpointFindings = (
   const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
   const cause = `every endpoint of ${group} drains, or has weight 0, ${consequences[clients]}${rejectedPhrase(refused)}`
   const severity = clients === 'none' ? 'warning' : 'critical'
-  return [createFinding(severity, aboutOf(group), cause, { since: refused.firstAt, command: statusCommand })]
+  return [
+    createFinding(severity, aboutOf(group), cause, { since: refused.firstAt, command: liveCommandLine(group, config) }),
+  ]
 }
 
 const consequences: Readonly<Record<PrimaryClients, string>> = {
@@ -243,5 +248,3 @@ const retryBudgetFindings = (group: Group, { report }: FindingInputs): readonly 
 }
 
 const aboutOf = (group: Group): string => `upstreams.${group}`
-
-const statusCommand = 'lender-gateway status'

@@ -10,6 +10,8 @@ export interface DeferredEdit {
   /** The hash of the file, to tell a further edit by. */
   readonly hash: string
   readonly problems: readonly ConfigProblem[]
+  /** When it was held back first, in milliseconds since the epoch. */
+  readonly since: number
   /** How often it has been held back, the first time included. */
   readonly tries: number
   /** When it is tried again, in milliseconds since the epoch. */
@@ -55,7 +57,8 @@ export class DeferredReload {
     const known = JSON.stringify(before?.problems) === JSON.stringify(problems)
     this.#due = false
     this.#timer.set(waitMs)
-    this.#edit = { hash, problems, tries, nextTryAt: epochMs() + waitMs, known }
+    const at = epochMs()
+    this.#edit = { hash, problems, since: before?.since ?? at, tries, nextTryAt: at + waitMs, known }
     return this.#edit
   }
 

@@ -282,7 +282,8 @@ export class Reloader {
     unanswered: string | null = null,
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
-    this.#lastRejection = { at: epochMs(), trigger, problems, isFileSound: this.#fileHash !== null }
+    const at = epochMs()
+    this.#lastRejection = { at, since: held?.since ?? at, trigger, problems, isFileSound: this.#fileHash !== null }
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }
 

@@ -25,7 +25,7 @@ test('the worst comes first, whatever it is of', () => {
       differing: ['gateway.yaml'],
       rolledBack: false,
       nextTryAt: null,
-      refusal: { at, trigger: 'file', problems: [], isFileSound: false },
+      refusal: { at, since: at, trigger: 'file', problems: [], isFileSound: false },
     },
   })
 
@@ -713,7 +713,13 @@ test('an edit that was rejected is named with the place and the problem', () => 
     expected: 'a URL',
     found: '"market-b"',
   }
-  const refusal = { at, trigger: 'file', problems: [problem, problem], isFileSound: false } as const
+  const refusal = {
+    at: at + 5000,
+    since: at,
+    trigger: 'file',
+    problems: [problem, problem],
+    isFileSound: false,
+  } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal }
 
   expect(found({ file: { ...file, nextTryAt: null } })).toEqual([
@@ -731,11 +737,13 @@ test('an edit that was rejected is named with the place and the problem', () => 
   expect(causes({ file: { ...file, differing: ['contract.yaml', 'parts.yaml'], nextTryAt: null } })[0]).toMatch(
     /^an edit of contract.yaml and parts.yaml was refused/,
   )
-  expect(causes({ file: { ...file, nextTryAt: at + 20_000 } })[0]).toMatch(/held back.*; next try in 20s$/)
+  expect(causes({ file: { ...file, nextTryAt: at + 20_000 } })[0]).toMatch(
+    / is held back, and what ran before runs on: /,
+  )
 })
 
 test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
-  const refusal = { at, trigger: 'file', problems: [], isFileSound: true } as const
+  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
@@ -743,7 +751,7 @@ test('an edit that was refused though its file is sound leads to a reload: a che
 
 test('a rollback that was refused is not taken for an edit', () => {
   const problem = { file: 'gateway.yaml', line: 1, column: 1, path: '', message: 'no disk', expected: '', found: '' }
-  const refusal = { at, trigger: 'rollback', problems: [problem], isFileSound: true } as const
+  const refusal = { at, since: at, trigger: 'rollback', problems: [problem], isFileSound: true } as const
   const file = { name: 'gateway.yaml', differing: [], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([

@@ -13,7 +13,7 @@ const rollback: ReloadOutcome = {
   neverRan: null,
 }
 const deferred = (known: boolean): ReloadOutcome => {
-  const held = { hash: 'b', problems: [], tries: 1, nextTryAt: 0, known }
+  const held = { hash: 'b', problems: [], since: 0, tries: 1, nextTryAt: 0, known }
   return { result: 'refused', hash: 'a', problems: [], held, unanswered: null }
 }
 

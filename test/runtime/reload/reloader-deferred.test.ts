@@ -6,6 +6,16 @@ import { createReloader, later, loaded, old, one, two } from './reloader-fixture
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => vi.useRealTimers())
 
+test('an edit that is held back is rejected since its first try, however often it is tried', async () => {
+  const { reloader } = createReloader()
+  await reloader.reload('file')
+
+  await later(20)
+
+  expect(reloader.state.refusal?.since).toBe(1_000_000)
+  expect(reloader.state.refusal?.at).toBeGreaterThan(1_010_000)
+})
+
 describe('the wait ends', () => {
   test('with a rollback: the file is not read until it changes or on request', async () => {
     const { reloader, file } = createReloader()
