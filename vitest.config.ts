@@ -8,11 +8,14 @@ const tests = 'test/**/*.test.ts'
 const filesWith = (pattern: RegExp): readonly string[] =>
   globSync(tests).filter((file) => pattern.test(readFileSync(file, 'utf8')))
 
-/** The tests that replace a module: in a process of their own, so that no other test meets what is in its place. */
-const mocking = filesWith(/\bvi\.(mock|doMock)\(/)
+/**
+ * The tests that replace a module, or count all timers: in a process of their own, so that no other test meets what is
+ * in its place, and that they count none of another's.
+ */
+const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount)\(/)
 
 /** The tests that replace timers: each loads src anew, so that none waits in a queue for a timer that never fires. */
-const fakingTimers = filesWith(/\bvi\.useFakeTimers\(/).filter((file) => !mocking.includes(file))
+const fakingTimers = filesWith(/\bvi\.useFakeTimers\(/).filter((file) => !alone.includes(file))
 
 /**
  * `npm test` runs the projects `shared`, `anew` and `alone`, which prove each behaviour once; `npm run test:drills`
@@ -33,7 +36,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'shared', include: [tests], exclude: [...mocking, ...fakingTimers], isolate: false },
+        test: { name: 'shared', include: [tests], exclude: [...alone, ...fakingTimers], isolate: false },
       },
       {
         extends: true,
@@ -44,7 +47,7 @@ export default defineConfig({
           setupFiles: 'test/helpers/load-modules-anew.ts',
         },
       },
-      { extends: true, test: { name: 'alone', include: [...mocking] } },
+      { extends: true, test: { name: 'alone', include: [...alone] } },
       {
         extends: true,
         test: {
