@@ -58,7 +58,7 @@ export const failureTable = {
   'idempotency-key-invalid': clientFailure(
     400,
     'the key of idempotency is malformed, too long, or there are several',
-    'send one key of visible characters, such as a UUID',
+    'send one key of visible characters and blanks between them, such as a UUID',
   ),
   'request-in-progress': clientFailure(
     409,

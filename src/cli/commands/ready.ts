@@ -10,24 +10,30 @@ import { printJson } from '../render/output.ts'
  * request holds no secret, and an expired certificate of the admin listener must not take down a gateway that serves.
  */
 export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
-  const ready = await isReady(targetOptions)
-  if (format === 'json') printJson({ ready })
-  else process.stdout.write(ready ? 'ready\n' : 'not ready\n')
+  const { ready, reason } = await askReady(targetOptions)
+  if (format === 'json') printJson({ ready, reason })
+  else process.stdout.write(ready ? 'ready\n' : `not ready${reason === null ? '' : `: ${reason}`}\n`)
   return ready ? 0 : 1
 }
 
-const isReady = async (targetOptions: TargetOptions): Promise<boolean> => {
+/** What `/ready` says. `reason` null: it is ready, or does not say why not. */
+interface Readiness {
+  readonly ready: boolean
+  readonly reason: string | null
+}
+
+const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {
   try {
     return await probe(await locateProbeTarget(targetOptions))
   } catch (error) {
     if (!(error instanceof CliError)) throw error
     process.stderr.write(`lender-gateway: ${error.message}\n`)
-    return false
+    return { ready: false, reason: null }
   }
 }
 
 /** Asks over http, then over https when the file is broken: the gateway may run with an `admin.tls` unreadable now. */
-const probe = async (target: AdminTarget): Promise<boolean> => {
+const probe = async (target: AdminTarget): Promise<Readiness> => {
   try {
     return await callReady(target)
   } catch (error) {
@@ -38,12 +44,15 @@ const probe = async (target: AdminTarget): Promise<boolean> => {
   }
 }
 
-const callReady = async (target: AdminTarget): Promise<boolean> => {
+const callReady = async (target: AdminTarget): Promise<Readiness> => {
   const request = { method: 'GET', path: '/ready', timeoutMs: 2000, maxBytes: 1024, unauthenticated: true } as const
   const { status, body } = await callAdmin(target, request)
   const ready = getMember(body, 'ready')
-  if (status === 200 && ready === true) return true
-  if (status === 503 && ready === false) return false
+  if (status === 200 && ready === true) return { ready, reason: null }
+  const reason = getMember(body, 'reason')
+  // A word of the gateway's own: whatever else answers has no say on a terminal.
+  if (status === 503 && ready === false)
+    return { ready, reason: typeof reason === 'string' && /^[a-z-]{1,64}$/.test(reason) ? reason : null }
   throw cliError(
     `${targetUrl(target)} does not say whether it is ready (${status}): is that the admin listener of a lender gateway?`,
   )

@@ -211,7 +211,9 @@ describe('status --ready', () => {
 
   test.each([
     ['a gateway that is', { ready: true }, 200, { code: 0, out: 'ready\n', err: '' }],
-    ['one that stops', { ready: false }, 503, { code: 1, out: 'not ready\n', err: '' }],
+    ['one that stops', { ready: false, reason: 'draining' }, 503, { code: 1, out: 'not ready: draining\n', err: '' }],
+    ['one that does not say why', { ready: false }, 503, { code: 1, out: 'not ready\n', err: '' }],
+    ['one that draws on the terminal', { ready: false, reason: '\u001b[2J' }, 503, { code: 1, out: 'not ready\n' }],
     [
       'one that says both',
       { ready: false },
@@ -247,7 +249,7 @@ describe('status --ready', () => {
   test('a gateway that cannot be reached is not ready: 1, not 2', async () => {
     const { code, out, err } = await ask(`http://127.0.0.1:${await freePort()}`, '--format', 'json')
 
-    expect({ code, out: JSON.parse(out) }).toEqual({ code: 1, out: { ready: false } })
+    expect({ code, out: JSON.parse(out) }).toEqual({ code: 1, out: { ready: false, reason: null } })
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
   })
 
@@ -293,7 +295,7 @@ test('a real gateway shows its state, before and while it stops', async () => {
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
   expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY: draining\n/)
   expect(stopping.out).toMatch(/^warning {3}process: the gateway stops/m)
-  expect(late).toMatchObject({ code: 1, out: 'not ready\n' })
+  expect(late).toMatchObject({ code: 1, out: 'not ready: draining\n' })
 })
 
 test.each([
