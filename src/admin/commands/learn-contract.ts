@@ -43,7 +43,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
     if (overrides.learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
     const detail = isByFile
       ? 'the file has it learn: write contract.learn: false there'
-      : 'it does not learn just now; what was learnt before is still there'
+      : 'it does not learn just now; a draft of what was learnt before, if any, stays'
     return { status: 409, code: 'not-learning', detail }
   },
   confirmation: (_, { ttlMs, enums, isByFile }) =>

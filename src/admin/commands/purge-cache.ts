@@ -66,7 +66,7 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
     `The cache${operation === null ? '' : ` of ${operation}`} is cleared: ${pluralize(removed, 'answer')} removed.`,
   cliText({ operation, client }, { removed }) {
     const of = operation === undefined ? '' : ` of ${operation}`
-    const whose = client === undefined ? '' : client === '' ? ' for no client' : ` for ${client}`
+    const whose = client === undefined ? '' : client === '' ? ' for requests without a client' : ` for ${client}`
     return `the cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`
   },
   responseShape: asObject({ removed: asNumber }),

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
+import { pluralize } from '../../admin/commands/phrases.ts'
 import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from '../../observe/audit/chain.ts'
@@ -75,13 +76,17 @@ const printResult = (
 ): number => {
   for (const note of notes.slice(0, maxFindings)) output.error(`note: ${formatFinding(note)}\n`)
   for (const finding of findings.slice(0, maxFindings)) output.error(`${formatFinding(finding)}\n`)
-  const more = findings.length + omittedFindings - maxFindings
-  if (more > 0) output.error(`and ${more} more\n`)
+  const faults = findings.length + omittedFindings
+  if (faults > maxFindings) output.error(`and ${faults - maxFindings} more\n`)
   for (const { first, lines, last } of chains) {
     const which = `chain ${last.chain}: ${lines} lines, number ${first} to ${last.count}`
-    output.out(`${which}, checkpoint ${last.count}:${last.mac}\n`)
+    // A checkpoint of a chain with faults would vouch for them.
+    output.out(faults > 0 ? `${which}\n` : `${which}, checkpoint ${last.count}:${last.mac}\n`)
   }
-  if (findings.length > 0) return 1
+  if (faults > 0) {
+    output.out(`NOT as it was written: ${pluralize(faults, 'fault')}\n`)
+    return 1
+  }
   // An operator may drop the oldest lines, up to a start or a whole file. The rest verifies from there.
   const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
   const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`

@@ -59,9 +59,12 @@ test('a log that does not start at its beginning is reported so', async () => {
 })
 
 test('junk without a line end is one finding, however long it is', async () => {
-  const { code, errors } = await verifies({ 'audit.log': Buffer.concat([Buffer.from(first.text), Buffer.alloc(32e6)]) })
+  const { code, errors, out } = await verifies({
+    'audit.log': Buffer.concat([Buffer.from(first.text), Buffer.alloc(32e6)]),
+  })
 
   expect([code, errors]).toEqual([1, 'audit.log:5: this is no line of an audit log; expected line number 5\n'])
+  expect(out).toMatch(/^chain [0-9a-f]{16}: 4 lines, number 1 to 4\nNOT as it was written: 1 fault\n$/)
 })
 
 test('a malformed checkpoint is not taken for one', async () => {

@@ -36,7 +36,11 @@ describe('cache clear', () => {
 
   test.each([
     [['--client', 'bank-a'], 'DELETE /cache?client=bank-a', 'the cache is cleared for bank-a: 1 answer removed\n'],
-    [['--client', ''], 'DELETE /cache?client=', 'the cache is cleared for no client: 1 answer removed\n'],
+    [
+      ['--client', ''],
+      'DELETE /cache?client=',
+      'the cache is cleared for requests without a client: 1 answer removed\n',
+    ],
     [
       ['market.insights', '--client', 'a&b'],
       'DELETE /cache?operation=market.insights&client=a%26b',
