@@ -122,7 +122,7 @@ export const formatTitle = (title: string, instance: ShownInstance | null): stri
 
 /** Renders which gateway it is, in the colour that the file sets. */
 export const instanceHtml = (instance: ShownInstance | null): Html =>
-  html`<span id="instance" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
+  html`<span id="which-gateway" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
 
 /** Renders which gateway a question is about. */
 export const instanceParagraph = (instance: ShownInstance | null): Html | null => {

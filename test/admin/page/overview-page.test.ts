@@ -88,9 +88,9 @@ test('the title and the head say which gateway it is, in the colour that the fil
   const other = render({ ...fixture, status: { ...fixture.status, instance: unnamed } })
 
   expect(page).toContain('<title>2 wrong · production · gateway-eu-1 · lender gateway</title>')
-  expect(page).toContain('<span id="instance" class="instance red">production · gateway-eu-1</span>')
+  expect(page).toContain('<span id="which-gateway" class="instance red">production · gateway-eu-1</span>')
   expect(other).toContain('<title>2 wrong · lender gateway</title>')
-  expect(other).toContain('<span id="instance" class="instance grey"></span>')
+  expect(other).toContain('<span id="which-gateway" class="instance grey"></span>')
 })
 
 test('findings are grouped by what is broken, the worst first, and how many there are of each severity stands above', () => {
