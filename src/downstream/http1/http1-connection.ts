@@ -219,6 +219,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!request.complete && !isStopped) request.onComplete = () => socket.destroy()
     destroyAfterLinger(socket, mode)
     socket.end()
+    socket.resume() // also where too much has waited for a response that was cut
   }
 
   /** Handles that the client has ended its side. */

@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Http1Connection } from '../../../src/downstream/http1/http1-connection.ts'
+import type { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
 import { createListenerConfigGetter } from '../../../src/downstream/listener/listener-config.ts'
 import type { GatewayError } from '../../../src/failures/errors.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -10,32 +11,40 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers())
 })
 
-/** Opens a connection whose client takes nothing before `take` is called. Each request gets a long response. */
-const openConnection = () => {
+const respond = (response: Http1Response): void => {
+  response.writeFields(200, '', ['Content-Length', '1000'])
+  response.end(Buffer.alloc(1000))
+}
+
+/** Opens a connection whose client takes nothing before `take` is called. */
+const openConnection = (onRequest = respond) => {
   const untaken: (() => void)[] = []
   const write = (_chunk: unknown, _encoding: unknown, callback: () => void): void => void untaken.push(callback)
-  const duplex = new Duplex({ read: () => {}, write, writableHighWaterMark: 100 })
+  const duplex = new Duplex({ read: () => {}, write, writableHighWaterMark: 1000 })
   const socket = Object.assign(duplex, {
     remoteAddress: '127.0.0.1',
     bytesRead: 1,
     destroySoon: () => duplex.destroy(),
   })
   const failures: (string | null)[] = []
+  const responses: Http1Response[] = []
   const config = testConfig({ listen: { timeouts: { headers: '1s' } } })
   new Http1Connection(socket as never, {
     getListenerConfig: createListenerConfigGetter({ value: { config } } as never),
     clientErrors: {
       onMalformed: (_connection: unknown, _socket: unknown, { reason }: GatewayError) => void failures.push(reason),
     } as never,
-    onRequest: (_request, response) => {
-      response.writeFields(200, '', ['Content-Length', '1000'])
-      response.end(Buffer.alloc(1000))
+    onRequest: (_, response) => {
+      responses.push(response)
+      onRequest(response)
     },
     isClosing: () => false,
   })
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
   return {
     failures,
+    socket,
+    responses,
     async receive(text: string) {
       socket.push(text)
       await settled()
@@ -63,4 +72,23 @@ test('a client has its time for a head while it is read from, and not while its 
   expect(failures).toEqual([])
   vi.advanceTimersByTime(20)
   expect(failures).toEqual(['head-too-slow'])
+})
+
+test('a client is read from again once a response is cut that has waited for it, so that its end is noticed', async () => {
+  const { receive, take, socket, responses } = openConnection(() => {})
+  await receive(get)
+  const [first] = responses
+  await receive(`${get}GET /mar`)
+  const [, second] = responses
+  second?.writeFields(200, '', ['Content-Length', '2000'])
+  second?.write(Buffer.alloc(1000))
+  await receive(`ket/insights HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const before = socket.isPaused()
+
+  second?.reset(false)
+  first?.writeFields(204, '', [])
+  first?.end()
+  await take()
+
+  expect([before, socket.isPaused(), socket.writableEnded]).toEqual([true, false, true])
 })
