@@ -70,7 +70,7 @@ export const explainRequest = (
     refused:
       config.operations[operation.id].state === 'refuse'
         ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
-        : forbidsClient(client, operation, config, locateKey),
+        : refusedToClient(client, operation, config, locateKey),
     details: collectOperationDetails(operation, config, provenance),
     side: client === null ? null : explainClientSide(client, operation, config, locateKey),
   }
@@ -113,7 +113,7 @@ const refusedByOperator = (key: string): Explanation['refused'] => ({
 })
 
 /** Explains why a client may not call an operation, however good its credentials; null: it may, or none is meant. */
-const forbidsClient = (
+const refusedToClient = (
   client: string | null,
   { id }: Operation,
   { clients }: Config,
@@ -126,7 +126,7 @@ const forbidsClient = (
     return {
       ...refused,
       differs: [`the client ${entry.id} is disabled: ${locateKey('clients')}`],
-      hint: `remove its "disabled", or send as another client`,
+      hint: 'remove its "disabled", or send as another client',
     }
   if (entry.operations === null || entry.operations.includes(id)) return null
   return {
