@@ -162,8 +162,12 @@ const toOperationView = (
   { id, group, method, path }: Operation,
   { operations }: Status,
   report: StatusReport,
-  { history, reloader: { config }, overrides }: AdminContext,
+  { history, reloader, overrides }: AdminContext,
 ): OperationView => {
+  const {
+    config,
+    state: { loadedAt },
+  } = reloader
   const { requestMetrics } = report
   const { state, until, orderedBy, orderedAt } = operations[id] ?? notOrdered
   const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
@@ -172,7 +176,7 @@ const toOperationView = (
     failing:
       pace !== null && pace.perSecond > 0
         ? everyRequestFails(pace)
-        : groupOutage(group, { report, config }) !== null &&
+        : groupOutage(group, { report, config, loadedAt }) !== null &&
           findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group)) !== 'none',
     pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
     history: requestMetrics && toHistoryView(history, id),

@@ -142,9 +142,13 @@ export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): rea
  * Describes in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections
  * (ECONNREFUSED)`.
  */
-export const causePhrase = ({ kind, reason, operation }: ErrorCount, endpoint: string, config: Config): string =>
+export const causePhrase = (
+  { kind, reason, operation, lastAt }: ErrorCount,
+  endpoint: string,
+  inputs: Pick<FindingInputs, 'config' | 'loadedAt'>,
+): string =>
   lastFailurePhrase({ kind, reason, status: null }, endpoint) +
-  (operation === null ? '' : limitPhrase(kind, groupOfOperation(operation), config, operation))
+  (operation === null ? '' : limitPhrase({ kind, at: lastAt }, groupOfOperation(operation), inputs, operation))
 
 /** Describes in words why a request last failed at an endpoint. */
 export const lastFailurePhrase = (
@@ -158,13 +162,14 @@ export const lastFailurePhrase = (
 const withEndpointName = (words: string, endpoint: string): string =>
   words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
-/** Formats the limit that was exceeded. */
+/** Formats the limit that was exceeded; empty for a failure of before the last edit, whose limit may be another. */
 export const limitPhrase = (
-  kind: FailureKind | null,
+  { kind, at }: Pick<AttemptReport, 'kind' | 'at'>,
   group: Group,
-  config: Config,
+  { config, loadedAt }: Pick<FindingInputs, 'config' | 'loadedAt'>,
   id: OperationId | null = null,
 ): string => {
+  if (at < loadedAt) return ''
   const { connect, headers } = config.upstreams[group].timeouts
   const deadlineMs = id === null ? null : config.operations[id].deadline
   const limitMs = {

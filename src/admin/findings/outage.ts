@@ -1,4 +1,3 @@
-import type { Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
 import { mayBeUpstreamFault } from '../../failures/kinds.ts'
 import { reasonTable } from '../../failures/reasons.ts'
@@ -56,9 +55,9 @@ export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
 /** Describes the outage of a group; null: an endpoint serves, or every endpoint drains. */
 export const groupOutage = (
   group: Group,
-  { report, config }: Pick<FindingInputs, 'report' | 'config'>,
+  inputs: Pick<FindingInputs, 'report' | 'config' | 'loadedAt'>,
 ): Outage | null => {
-  const { endpoints, breaker } = report.upstreams[group]
+  const { endpoints, breaker } = inputs.report.upstreams[group]
   const takers = endpoints.filter(({ state }) => state.name !== 'draining')
   const opened = breaker?.outageSince ?? null
   const { succeededAt, failingSince } = mergeOutageWindows(takers)
@@ -73,7 +72,7 @@ export const groupOutage = (
     group,
     since,
     fact:
-      failed.length > 0 ? describeFailures(failed, group, config) : joinFirst(takers.map(stateText), maxNamed, '; '),
+      failed.length > 0 ? describeFailures(failed, group, inputs) : joinFirst(takers.map(stateText), maxNamed, '; '),
   }
 }
 
@@ -94,7 +93,11 @@ const latestOutageStart = (takers: readonly EndpointReport[]): number | null => 
  * Describes why a group fails, naming once what several endpoints have in common: `ECONNREFUSED at http://risk-a:8080
  * and http://risk-b:8080`.
  */
-const describeFailures = (failed: readonly AttemptReport[], group: Group, config: Config): string => {
+const describeFailures = (
+  failed: readonly AttemptReport[],
+  group: Group,
+  inputs: Pick<FindingInputs, 'config' | 'loadedAt'>,
+): string => {
   const byCode = groupByKey([...new Map(failed.map((each) => [each.endpoint, each])).values()], (each) =>
     each.reason === null ? '' : (reasonTable[each.reason].code ?? ''),
   )
@@ -108,7 +111,7 @@ const describeFailures = (failed: readonly AttemptReport[], group: Group, config
           maxNamed,
         )}`
       return joinFirst(
-        same.map((each) => lastFailurePhrase(each, each.endpoint) + limitPhrase(each.kind, group, config)),
+        same.map((each) => lastFailurePhrase(each, each.endpoint) + limitPhrase(each, group, inputs)),
         maxNamed,
         '; ',
       )

@@ -76,15 +76,15 @@ export const getUpstreamErrors = (group: Group, { report }: FindingInputs): read
  * yet.
  */
 const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: FindingInputs): readonly Finding[] => {
-  const { report, config } = inputs
+  const { report } = inputs
   const { breaker: state } = report.upstreams[group]
   if (state === null || state.state === 'closed') return []
   const { lastFailure: last } = state
   const [first] = causes
   const why =
     last !== null
-      ? lastFailurePhrase(last, last.endpoint) + limitPhrase(last.kind, group, config)
-      : first && causePhrase(first, first.endpoint ?? '', config)
+      ? lastFailurePhrase(last, last.endpoint) + limitPhrase(last, group, inputs)
+      : first && causePhrase(first, first.endpoint ?? '', inputs)
   const does =
     state.state === 'open'
       ? 'so nothing is sent to it'
@@ -126,10 +126,7 @@ const failingEndpointFinding = (
     errors,
     // By its text: a connection may be closed before the response head and after it.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
-  ).map(
-    (same) =>
-      `${causePhrase(same[0] as ErrorCount, url, inputs.config)}: ${countPhrase(tallyFailures(same), 'failed')}`,
-  )
+  ).map((same) => `${causePhrase(same[0] as ErrorCount, url, inputs)}: ${countPhrase(tallyFailures(same), 'failed')}`)
   const severity =
     tally.lastMinute >= minFailures && quietSince === null && !isOutOfRotation(state)
       ? 'critical'

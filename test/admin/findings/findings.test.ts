@@ -306,6 +306,14 @@ describe('an endpoint', () => {
     ])
   })
 
+  test('that did not answer before the last edit is named without the limit of today', () => {
+    const late = cause({ kind: 'headers-timeout', reason: null, lastAt: at - 10_000 })
+
+    expect(found({ causes: [late], loadedAt: at - 5_000 })).toMatchObject([
+      { cause: `${risk} did not answer within timeouts.headers: 12 requests failed in the last minute` },
+    ])
+  })
+
   test('that answers slowly is named before it is given up', () => {
     expect(causes({ upstreams: { risk: { endpoints: [endpoint({ latencyMs: 9000 })] } } })).toEqual([
       `${risk} takes 9s to answer of late, and is given up after 15s (timeouts.headers)`,
