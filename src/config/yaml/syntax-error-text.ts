@@ -1,4 +1,4 @@
-import { type Document, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLError } from 'yaml'
+import { type Document, isCollection, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLError } from 'yaml'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
@@ -17,10 +17,12 @@ export function describeSyntaxError(
 ): LocatableIssue & { readonly offset: number } {
   const scalar = scalarAt(document, start)
   const isUnclosedQuote = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
-  // The parser reads on to the end of the file, and reports the missing quote there. It was opened here.
-  const offset = isUnclosedQuote ? (scalar.range?.[0] ?? start) : start
+  const bracketAt = code === 'BAD_INDENT' ? openBracketAt(document, start) : undefined
+  // The parser reads on, and reports what is missing further down. It was opened here.
+  const offset = bracketAt ?? (isUnclosedQuote ? (scalar.range?.[0] ?? start) : start)
   const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
-  const [message, hint] = messageFor(code, { isUnclosedQuote, isMultiline, isIndentationError }) ?? [
+  const context = { isUnclosedQuote, isUnclosedBracket: bracketAt !== undefined, isMultiline, isIndentationError }
+  const [message, hint] = messageFor(code, context) ?? [
     'not valid YAML',
     'check quotes, brackets and indentation near here',
   ]
@@ -36,20 +38,26 @@ export function describeSyntaxError(
 
 interface ErrorContext {
   readonly isUnclosedQuote: boolean
+  readonly isUnclosedBracket: boolean
   readonly isMultiline: boolean
   readonly isIndentationError: boolean
 }
 
 const messageFor = (
   code: YAMLError['code'],
-  { isUnclosedQuote, isMultiline, isIndentationError }: ErrorContext,
+  { isUnclosedQuote, isUnclosedBracket, isMultiline, isIndentationError }: ErrorContext,
 ): MessageAndHint | undefined => {
-  if (isUnclosedQuote) return unclosed
+  if (isUnclosedQuote) return unclosedQuote
+  if (isUnclosedBracket) return unclosedBracket
   if (code !== 'BLOCK_AS_IMPLICIT_KEY') return messages[code]
   return isMultiline ? tooDeep : isIndentationError ? messages.BAD_INDENT : messages[code]
 }
 
-const unclosed: MessageAndHint = ['a quote that is not closed', 'close it on the same line']
+const unclosedQuote: MessageAndHint = ['a quote that is not closed', 'close it on the same line']
+const unclosedBracket: MessageAndHint = [
+  'a bracket that is not closed',
+  'close it, and indent the lines up to its end further than its key',
+]
 const tooDeep: MessageAndHint = [
   'a line that is indented too far',
   'indent what follows this line like the line itself',
@@ -59,7 +67,7 @@ const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
   TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
   MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: a file is one document'],
   NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
-  BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike, and close every bracket above'],
+  BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike'],
   BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],
   BAD_SCALAR_START: ['a value that begins with a reserved character', 'put the value in quotes'],
   MISSING_CHAR: ['a character is missing', 'check for a missing quote, comma, colon or bracket'],
@@ -68,6 +76,15 @@ const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
   MULTILINE_IMPLICIT_KEY: ['a key over several lines', 'check for a missing colon on the line'],
   TAG_RESOLVE_FAILED: ['a tag', 'remove the word with !'],
   RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
+}
+
+/** Finds the innermost bracket whose content the parser gave up at an offset, as it does where one is not closed. */
+function openBracketAt(document: Document, offset: number): number | undefined {
+  let found: number | undefined
+  forEachNode(document, (node) => {
+    if (isCollection(node) && node.flow === true && node.range?.[1] === offset) found = node.range[0]
+  })
+  return found
 }
 
 /** Finds the scalar that an offset lies in or ends. */

@@ -128,10 +128,10 @@ const yaml: Readonly<Record<string, Mistake>> = {
   },
   'a bracket that is not closed': {
     text: withTopLines('listen:', '  trustedProxies: [10.0.0.0/8', '  port: 8080'),
-    line: 3,
-    key: 'listen',
-    message: 'wrong indentation',
-    remedy: 'close every bracket above',
+    line: 2,
+    key: 'listen.trustedProxies',
+    message: 'a bracket that is not closed',
+    remedy: 'close it, and indent the lines up to its end further than its key',
   },
   'a backslash in double quotes': {
     text: risk('endpoints: [http://risk]', 'request:', '  set:', '    X-Path: "C:\\data"'),
