@@ -1,4 +1,5 @@
 import { isIP, isIPv6 } from 'node:net'
+import { suggestNearest } from '../suggest.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 
 /** A token, as a regular expression (RFC 9110 §5.6.2). */
@@ -129,6 +130,7 @@ export const endpointUrl: ScalarKind<ParsedEndpoint> = {
 }
 
 const urlHint = (value: string): string => {
+  if (suggestNearest(value, ['sandbox']) !== undefined) return 'did you mean sandbox? Otherwise write http:// in front'
   if (/^[\w.-]+(:\d+)?(\/|$)/.test(value)) return 'put http:// or https:// in front'
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
   if (value.startsWith('file:')) return 'write the URL here, or ${NAME}: file: is for field values'

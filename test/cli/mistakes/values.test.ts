@@ -126,6 +126,13 @@ const addresses: Readonly<Record<string, Mistake>> = {
     message: 'not a URL',
     remedy: 'put http:// or https:// in front',
   },
+  'a mistake in sandbox': {
+    text: upstreams(' sandbx'),
+    line: 5,
+    key: 'upstreams.risk',
+    message: 'not a URL',
+    remedy: 'did you mean sandbox?',
+  },
   'one slash too few': {
     text: upstreams(' http:/risk.internal'),
     line: 5,
