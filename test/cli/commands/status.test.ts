@@ -303,6 +303,10 @@ test.each([
   [['status', '--format', 'xml'], 'Allowed choices are text, json'],
   [['status', '--redy'], 'Did you mean --ready?'],
   [['status', '--admin', 'gateway:9901'], '--admin: a URL of scheme, host and port is expected'],
-])('wrong usage exits with 2 and says so on stderr: %j', async (args, message) => {
-  expect(await runCommand(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) })
+])('wrong usage exits with 2, and the program says so on stderr: %j', async (args, message) => {
+  const { code, out, err } = await runCommand(args)
+
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toMatch(/^lender-gateway: /)
+  expect(err).toContain(message)
 })
