@@ -69,14 +69,26 @@ const rowTone = (text: string): Tone =>
     ? 'critical'
     : 'plain'
 
-/** Renders the findings in at most a third of the window: the rest needs the room below. */
+/**
+ * Renders the findings in at most a third of the window: the rest needs the room below. Each is named before one is
+ * detailed.
+ */
 const findingLines = (texts: readonly string[], { columns, rows }: TerminalCaps): readonly ScreenLine[] => {
-  const lines = texts.flatMap((text) => wrapLine(line(text, findingTone(text)), columns, 10))
+  const findings = texts.map((text) => wrapLine(line(text, findingTone(text)), columns, 10))
+  const count = findings.flat().length
   const room = Math.max(3, Math.floor(rows / 3))
-  if (lines.length <= room) return lines
-  const kept = lines.slice(0, room - 1)
-  return [...kept, line(`${lines.length - kept.length} lines more of what is wrong: status shows all`, 'title')]
+  if (count <= room) return findings.flat()
+  let left = room - 1
+  const kept: (readonly ScreenLine[])[] = []
+  for (const i of [...texts.keys()].sort((a, b) => rankOf(texts[a]) - rankOf(texts[b]))) {
+    kept[i] = findings[i]?.slice(0, left) ?? []
+    left -= kept[i].length
+  }
+  return [...kept.flat(), line(`${count - room + 1} lines more of what is wrong: status shows all`, 'title')]
 }
+
+/** Ranks the line that names a finding before its details, which are indented. */
+const rankOf = (text = ''): number => (text.startsWith(' ') ? 1 : 0)
 
 const findingTone = (text: string): Tone => {
   if (text.startsWith('CRITICAL')) return 'critical'

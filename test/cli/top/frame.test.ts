@@ -136,6 +136,24 @@ describe('a frame', () => {
     expect(lines.some((line) => line.startsWith('market.insights'))).toBe(true)
   })
 
+  test('names each finding before it details one', () => {
+    const finding = (about: string) => ({
+      ...{ severity: 'critical' as const, about, cause: 'no endpoint serves', alsoAbout: [] },
+      ...{ details: ['one', 'two', 'three', 'four'], since: null, command: 'lender-gateway tail' },
+    })
+    const findings = [finding('upstreams.risk'), finding('upstreams.market')]
+
+    const lines = screen(viewWith({ overview: overviewWith({ findings }) }), capsWith(80, 24))
+
+    expect(lines.slice(2, 10)).toEqual([
+      'CRITICAL  upstreams.risk: no endpoint serves',
+      '          more: lender-gateway tail',
+      ...['one', 'two', 'three', 'four'].map((detail) => `          - ${detail}`),
+      'CRITICAL  upstreams.market: no endpoint serves',
+      '5 lines more of what is wrong: status shows all',
+    ])
+  })
+
   test('shows at the top that it is stale, for how long and why', () => {
     const stale = { seconds: 75, why: 'nothing listens at http://127.0.0.1:9901' }
 
