@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
-import { diffConfigs, type ReportedConfig } from '../../config/diff/diff-configs.ts'
+import { diffConfigs } from '../../config/diff/diff-configs.ts'
 import { findRestartRequired } from '../../config/diff/restart-required.ts'
 import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
@@ -20,7 +20,7 @@ import {
   type UnforcedRollback,
 } from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
-import { withCurrentCredentials } from './rollback-credentials.ts'
+import { RollbackTarget } from './rollback-target.ts'
 
 /** How a configuration is put into effect. */
 export interface HowToApply {
@@ -60,7 +60,7 @@ export class Reloader {
   readonly applying = new ApplyQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
-  #previous: AppliedConfig | null = null
+  readonly #rollbackTarget = new RollbackTarget()
   #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
   #sources: LoadResult['sources']
   /** The hash of the file's configuration. Null: it cannot run. */
@@ -104,15 +104,12 @@ export class Reloader {
    * today. Null: there is none.
    */
   get previous(): AppliedConfig | null {
-    if (this.#previous === null) return null
-    if (this.#differsOnlyInCredentials(this.#previous)) return null
-    const { warnings, sources, provenance } = this.#previous
-    return { ...withCurrentCredentials(this.#running, this.#previous), warnings, sources, provenance }
+    return this.#rollbackTarget.resolve(this.#running)
   }
 
   /** Whether no other configuration has run since the start. */
   get isFirst(): boolean {
-    return this.#previous === null
+    return this.#rollbackTarget.isFirst
   }
 
   /** The files that were last read, whatever came of it. */
@@ -255,8 +252,7 @@ export class Reloader {
     this.#lastRejection = neverRan
     this.#running = { ...(same ? previous : { config, report }), warnings, sources, provenance }
     if (!same) {
-      // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
-      if (this.#previous === null || !this.#differsOnlyInCredentials(previous)) this.#previous = previous
+      this.#rollbackTarget.record(previous, this.#running)
       this.#loaded = this.history.toCause(trigger)
     }
     return this.#record(trigger, {
@@ -269,10 +265,6 @@ export class Reloader {
       switchedOff: findLostProtections(previous.config, config),
       neverRan: neverRan?.at ?? null,
     })
-  }
-
-  #differsOnlyInCredentials(earlier: ReportedConfig): boolean {
-    return withCurrentCredentials(this.#running, earlier).config.hash === this.config.hash
   }
 
   #reject(
