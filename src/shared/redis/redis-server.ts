@@ -64,17 +64,16 @@ export const connectServer = async (
   )
   return {
     run({ text, sha }, { keys, args }, { isReplicated = false, isAsking = false } = {}) {
-      const invocation = { keys: [...keys], arguments: [...args] }
-      const send = (command: () => Promise<unknown>): Promise<unknown> => {
+      const send = (command: 'EVALSHA' | 'EVAL', named: string): Promise<unknown> => {
         // It holds for the next command on the connection.
         if (isAsking) client.sendCommand(['ASKING']).catch(ignore)
-        const reply = command()
+        const reply = asBytes.sendCommand([command, named, `${keys.length}`, ...keys, ...args])
         return isReplicated && replicas > 0 ? Promise.all([reply, confirm()]).then(([first]) => first) : reply
       }
-      return send(() => asBytes.evalSha(sha, invocation)).catch((error) => {
+      return send('EVALSHA', sha).catch((error) => {
         if (!isUnknownScript(error)) throw error
         // The server has not loaded it yet, was restarted behind a proxy, or was told to forget its scripts.
-        return send(() => asBytes.eval(text, invocation))
+        return send('EVAL', text)
       })
     },
     destroy() {
