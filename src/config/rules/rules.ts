@@ -1,12 +1,12 @@
+import { allOperations, groups } from '../../operations.ts'
+import { formatSize } from '../../units.ts'
 import { configSchema } from '../config-schema.ts'
-import type { ConfigIssue } from '../problem.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { cacheSchema, operationCacheSchema } from '../sections/cache.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
-import { cacheRules } from './cache-rules.ts'
-import { candidateRules } from './candidate-rules.ts'
-import { contractRules } from './contract-rules.ts'
-import { idempotencyRules } from './idempotency-rules.ts'
 import { listenRules } from './listen-rules.ts'
+import { findOtherUse } from './own-field.ts'
 import { mtlsRule, senderConstraintRule } from './proof-of-possession-rules.ts'
 import { redisRules } from './redis-rules.ts'
 import { applyRules, type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
@@ -16,6 +16,78 @@ import { endpointRules, headerMutationRule } from './upstream-rules.ts'
 
 /** Checks the rules across several keys, on a tree that may be broken. */
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] => applyRules(rules, tree)
+
+/** Requires that the whole cache has room for the largest entry. */
+const entryFitsCache: ConfigRule = (tree) => {
+  const { data: cache } = cacheSchema.safeParse(valueAt(tree, ['cache']) ?? {})
+  if (cache === undefined) return null
+  return allOperations.map(({ id }) => {
+    const path = ['operations', id, 'cache']
+    const { data } = operationCacheSchema.safeParse(valueAt(tree, path) ?? false)
+    return (
+      data &&
+      data.maxEntry > cache.maxBytes && {
+        path: [...path, 'maxEntry'],
+        message: 'more than there is room for',
+        expected: `at most cache.maxBytes, ${formatSize(cache.maxBytes)}`,
+        found: formatSize(data.maxEntry),
+        hint: 'write less, or more for cache.maxBytes',
+      }
+    )
+  })
+}
+
+/** Requires something that a contract can be held to, or drawn up from. */
+const fileOrLearning: ConfigRule = (tree) => {
+  const learn = valueAt(tree, ['contract', 'learn'])
+  return (
+    isEnabledAt(tree, ['contract']) &&
+    valueAt(tree, ['contract', 'file']) === undefined &&
+    (learn === undefined || learn === false || learn === 'false') && {
+      path: ['contract'],
+      message: 'there is no contract to hold messages to',
+      expected: 'a file, or learn: true',
+      found: 'neither',
+      hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draw one up from what passes',
+    }
+  )
+}
+
+/** Requires a key where responses leave the process: what lenders are told must not lie open in Redis. */
+const encryptedInRedis: ConfigRule = (tree) => {
+  const path = ['idempotency', 'redis']
+  const keys = valueAt(tree, ['idempotency', 'encryptionKeys']) ?? []
+  if (!isEnabledAt(tree, path) || !Array.isArray(keys) || keys.length > 0) return null
+  return {
+    path,
+    message: 'answers would lie in Redis for all to read',
+    expected: 'idempotency.encryptionKeys',
+    found: 'no key',
+    hint: 'make one: openssl rand -base64 32 > KEY; then add encryptionKeys: [file:KEY]',
+  }
+}
+
+/** Rejects a field that is to name the side and is set to something else already. */
+const exposedTwice: ConfigRule = (tree) =>
+  groups.map((group) => {
+    const upstream: KeyPath = ['upstreams', group]
+    const path: KeyPath = [...upstream, 'candidate', 'expose']
+    const field = valueAt(tree, path)
+    if (typeof field !== 'string') return null
+    const found = findOtherUse(tree, field, [
+      [...upstream, 'response', 'set'],
+      [...upstream, 'candidate', 'response', 'set'],
+    ])
+    return (
+      found !== null && {
+        path,
+        message: 'this field says something else already',
+        expected: 'a field of its own',
+        found,
+        hint: 'rename one of the two',
+      }
+    )
+  })
 
 const rotatedStdout: ConfigRule = (tree) =>
   valueAt(tree, ['audit', 'file']) === 'stdout' &&
@@ -51,12 +123,12 @@ const rules: readonly ConfigRule[] = [
   ...authRules,
   mtlsRule,
   senderConstraintRule,
-  ...cacheRules,
-  ...contractRules,
-  ...idempotencyRules,
+  entryFitsCache,
+  fileOrLearning,
+  encryptedInRedis,
   ...redisRules,
   ...endpointRules,
-  ...candidateRules,
+  exposedTwice,
   upstreamPolicyRule,
   ...shadowRules,
   rotatedStdout,
