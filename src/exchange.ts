@@ -71,16 +71,10 @@ export interface AttemptTrace {
 type AbortListener = (reason: GatewayError) => void
 
 /** The parts that an exchange is made of. */
-export interface ExchangeInit {
-  readonly operation: Operation
-  readonly client: string
-  readonly peer: PeerInfo
-  readonly query: string
-  readonly fields: HeaderFields
-  readonly authority: string
-  readonly body: RequestBody
-  readonly onInterim: ((status: number, fields: HeaderFields) => void) | null
-}
+export type ExchangeInit = Pick<
+  Exchange,
+  'operation' | 'client' | 'peer' | 'query' | 'fields' | 'authority' | 'body' | 'onInterim'
+>
 
 /** One request and its response while they are in the gateway. */
 export class Exchange {

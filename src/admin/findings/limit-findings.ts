@@ -1,5 +1,6 @@
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
 import {
   countPhrase,
   createFinding,
@@ -112,11 +113,5 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
   ]
 }
 
-interface GoneRedis {
-  readonly server: string | null
-  readonly reason: string | null
-  readonly where: string | null
-}
-
-const redisGone = ({ server, reason, where }: GoneRedis): string =>
+const redisGone = ({ server, reason, where }: Pick<RateLimitReport, 'server' | 'reason' | 'where'>): string =>
   `Redis (${server}) cannot be asked${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}`

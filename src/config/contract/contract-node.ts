@@ -1,5 +1,5 @@
 import type { PlainObject } from '../../plain-object.ts'
-import { type ConfigProblem, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
+import { type ConfigIssue, type ConfigProblem, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
 import type { ContractFile } from './contract-file.ts'
 
 /** A map of a document. */
@@ -13,14 +13,7 @@ export interface ContractNode {
 }
 
 /** What is wrong with a node, or with what it lacks. */
-export interface NodeIssue {
-  readonly message: string
-  readonly expected: string
-  readonly found: string
-  readonly hint?: string | undefined
-  /** Whether its key is wrong, rather than its value. */
-  readonly atKey?: boolean
-}
+export type NodeIssue = Pick<ConfigIssue, 'message' | 'expected' | 'found' | 'hint' | 'atKey'>
 
 /** Returns a list; an empty one for any other value. */
 export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -1,4 +1,5 @@
 import type { ListenConfig } from '../../config/config.ts'
+import type { Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { trimBlanks } from '../../header-fields.ts'
 import { allOperations, type Operation } from '../../operations.ts'
@@ -15,13 +16,7 @@ export interface ParsedRequest {
 }
 
 /** A request that was accepted. */
-export interface MatchedRequest {
-  readonly operation: Operation
-  /** The raw query with its `?`, or empty. */
-  readonly query: string
-  /** The host that the client asked for. */
-  readonly authority: string
-}
+export type MatchedRequest = Pick<Exchange, 'operation' | 'query' | 'authority'>
 
 /** The operation at each path, byte for byte. */
 export type RouteMap = ReadonlyMap<string, Operation>

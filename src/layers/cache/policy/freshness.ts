@@ -1,3 +1,4 @@
+import type { ProxyResponse } from '../../../exchange.ts'
 import type { HeaderFields } from '../../../header-fields.ts'
 import { allows, type CacheDirective, directiveFields, parseDeltaMs, parseDeltaSeconds } from './cache-control.ts'
 import type { CacheRules } from './cache-request.ts'
@@ -7,11 +8,7 @@ import { isHeuristicallyCacheable } from './status-codes.ts'
 import { parseValidators } from './validators.ts'
 
 /** The head of a response as it came: end-to-end fields only. */
-export interface ReceivedHead {
-  readonly status: number
-  readonly reason: string
-  readonly fields: HeaderFields
-}
+export type ReceivedHead = Omit<ProxyResponse, 'body'>
 
 /** When a request went out and when the head of its response came: wall clock, in milliseconds. */
 export interface ResponseTimes {

@@ -14,11 +14,7 @@ export interface RecordKey extends CacheKey {
 }
 
 /** The record of a response in Redis. Its reader computes the rest of the head again, by its own configuration. */
-export interface CacheRecord {
-  readonly status: number
-  readonly reason: string
-  readonly fields: HeaderFields
-  readonly selecting: string
+export interface CacheRecord extends Pick<StoredHead, 'status' | 'reason' | 'fields' | 'selecting'> {
   /** When the response arrived and when it was written, by the writer's clock. */
   readonly receivedAt: number
   readonly writtenAt: number
