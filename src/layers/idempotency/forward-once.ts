@@ -6,7 +6,6 @@ import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodi
 import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
-import { classifyResponse, type ProcessedState } from './outcome.ts'
 
 // Attempts that go on without their client, of one process.
 const maxAbandoned = 1000
@@ -121,4 +120,17 @@ export const forwardAndSettle = async (
   const { whole, body } = buffered
   await settle('done', whole && encodeKeptResponse({ status, reason, fields }, whole))
   return { status, reason, fields, body }
+}
+
+/** What a response says of its request: it was processed, it was not, or that cannot be told. */
+type ProcessedState = 'done' | 'free' | 'unknown'
+
+// The upstream has not taken the request on: the credential, the rate, the time or the state of the resource was wrong,
+// and a repetition may find it right.
+const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
+
+/** Tells from the status of an upstream's response whether the request was processed. */
+const classifyResponse = (status: number): ProcessedState => {
+  if (status >= 500) return 'unknown'
+  return freeStatuses.has(status) ? 'free' : 'done'
 }

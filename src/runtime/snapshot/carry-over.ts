@@ -1,12 +1,13 @@
 import type { Config, RetryConfig, UpstreamConfig } from '../../config/config.ts'
+import { hashValue } from '../../config/config-hash.ts'
 import { RetryBudget } from '../../layers/resilience/retry-budget.ts'
+import { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import { byGroup, type Group, type Side } from '../../operations.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import { receivesTraffic } from '../reload/new-endpoints.ts'
-import { continueComparison } from '../resources/candidate-comparison.ts'
 import { createProcessLoad } from '../resources/process-load.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -83,6 +84,32 @@ const carryDriftCounts = (contract: Config['compiledContract'], previous: Snapsh
   const before = previous?.driftCounts
   return before?.digest === contract.digest ? before : new DriftCounts(contract.digest)
 }
+
+/**
+ * Returns the comparison of a group's candidate with its primary: that of the previous snapshot, as long as the same is
+ * compared in the same way. A share, a sample or a takeback makes no difference. Null: answers are not compared.
+ */
+const continueComparison = (
+  upstream: UpstreamConfig,
+  before: ComparisonCounts | null,
+  key: string,
+): ComparisonCounts | null => {
+  const { candidate } = upstream
+  const compare = candidate?.shadow?.compare
+  if (!candidate?.shadow || !compare) return null
+  const { arrays: unordered, minEqual: _, ...rules } = compare
+  const options = { ...rules, unordered, maxBody: candidate.shadow.maxBody }
+  const digest = hashValue([options, answeringSide(upstream), answeringSide(candidate.upstream)])
+  return before?.digest === digest ? before : new ComparisonCounts(digest, options, key)
+}
+
+/** Lists what decides how a side answers. */
+const answeringSide = ({ endpoints, host, request, response }: UpstreamConfig): unknown => ({
+  endpoints: endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix),
+  host,
+  request,
+  response,
+})
 
 const originsReceivingTraffic = ({ endpoints }: UpstreamConfig): readonly string[] =>
   endpoints.filter(receivesTraffic).map(({ origin, pathPrefix }) => origin + pathPrefix)

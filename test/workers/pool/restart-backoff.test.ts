@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RestartBackoff } from '../../../src/workers/pool/restart-backoff.ts'
+import { RestartBackoff } from '../../../src/workers/pool/worker-slot.ts'
 
 test('the first exit is followed by a start at once, the next ones after a delay that doubles up to 30 s', () => {
   const backoff = new RestartBackoff()

@@ -1,13 +1,12 @@
 import * as z from 'zod'
 import { annotate } from '../../schema/annotations.ts'
 import { optionalResponseField } from '../../schema/header-fields.ts'
-import { partialShape } from '../../schema/inheritance.ts'
+import { optionalPolicy, partialShape } from '../../schema/inheritance.ts'
 import { renderMap } from '../../schema/render.ts'
-import { boolean, percent } from '../../schema/scalar-types.ts'
+import { boolean, duration, integer, multiple, percent } from '../../schema/scalar-types.ts'
 import { clientName } from '../clients.ts'
 import { defaultsSchema } from '../upstream-defaults.ts'
 import { endpointUrlSchema, targetShape } from '../upstream-target.ts'
-import { candidateGuardSchema } from './candidate-guard.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 import { stepsSchema } from './candidate-steps.ts'
 
@@ -21,6 +20,24 @@ const { endpoints, ...inheritedTarget } = targetShape
 const inheritedShape = partialShape(inheritedTarget)
 
 const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
+
+/** The schema of the guard of a candidate: when it takes the candidate back by itself. Null: never. */
+const candidateGuardSchema = optionalPolicy(
+  z
+    .strictObject({
+      errors: multiple('How many times the part of the requests that the primary fails', { min: 1, max: 100 }).prefault(
+        '2x',
+      ),
+      latency: multiple('How many times the 95th percentile of the time until the head at the primary', {
+        min: 1.1,
+        max: 100,
+      }).prefault('1.5x'),
+      minRequests: integer('Fewest requests of the candidate to judge by', { min: 10, max: 1_000_000 }).prefault(50),
+      window: duration('How long a request counts', { min: 1000, max: 600_000 }).prefault('1m'),
+    })
+    .meta({ description: 'When the candidate is taken back by itself' }),
+  '{ errors: 2x, latency: 1.5x }',
+)
 
 /** The keys of a candidate that no upstream has. Each has a default, so that a URL alone is a candidate. */
 const ownForm = z.strictObject({
