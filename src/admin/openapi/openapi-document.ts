@@ -1,11 +1,10 @@
-import type { Config } from '../../config/config.ts'
+import type { Config, ListenConfig } from '../../config/config.ts'
 import { allOperations, groups } from '../../operations.ts'
 import type { PlainObject } from '../../plain-object.ts'
 import { version } from '../../version.ts'
 import { createComponentRegistry } from './component-registry.ts'
 import { openContract } from './contract-source.ts'
 import { describeOperation } from './describe-operation.ts'
-import { describeServers } from './servers.ts'
 
 /**
  * Creates the OpenAPI 3.1 document of the nine operations, as plain JSON: what the interface says, what the
@@ -45,3 +44,26 @@ const about = `The gateway lets exactly these nine operations through. It refuse
 method with 405 \`method-not-allowed\`. Its own errors are \`application/problem+json\` and have a \`code\`; every other
 response is the upstream's. What is not specified stands in \`x-gap\` of each operation.
 `
+
+/** The servers of a document, and the prefix of its paths: together they make the URLs that clients write. */
+interface DocumentServers {
+  readonly servers: readonly PlainObject[]
+  readonly pathPrefix: string
+}
+
+/**
+ * Describes where clients reach the gateway, as far as the listener tells: by `publicUrl`, or else by each of `hosts`,
+ * or else where the document came from. A `publicUrl` that does not end with `basePath` belongs to a proxy which
+ * rewrites paths: what clients write is `publicUrl` and the path of the operation.
+ */
+export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies }: ListenConfig): DocumentServers => {
+  if (publicUrl !== null) {
+    const pathPrefix = new URL(publicUrl).pathname.endsWith(basePath) ? basePath : ''
+    const url = publicUrl.slice(0, publicUrl.length - pathPrefix.length)
+    return { servers: [{ url }], pathPrefix }
+  }
+  // Behind a proxy that is trusted, TLS may end there: without a scheme, the one of the document holds.
+  const scheme = tls !== null ? 'https:' : trustedProxies.length === 0 ? 'http:' : ''
+  const servers = hosts.length === 0 ? [{ url: '/' }] : hosts.map((host) => ({ url: `${scheme}//${host}` }))
+  return { servers, pathPrefix: basePath }
+}

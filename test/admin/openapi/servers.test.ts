@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeServers } from '../../../src/admin/openapi/servers.ts'
+import { describeServers } from '../../../src/admin/openapi/openapi-document.ts'
 import type { ListenTlsConfig } from '../../../src/config/config.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { documentOf } from './document.ts'

@@ -1,15 +1,11 @@
 import { allOperations } from '../../../operations.ts'
-import { type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { type MetricDefinitions, metricsOf, seriesOfCounts } from '../metric.ts'
 
-const outcomes = seriesFor(['operation', 'outcome'], ({ config, requestMetrics }) =>
+const outcomes = seriesOfCounts('operation', ({ config, requestMetrics }) =>
   allOperations.flatMap(({ id }) =>
-    config.operations[id].idempotency === null
-      ? []
-      : Object.entries(requestMetrics.operations[id].idempotency).map(
-          ([outcome, count]) => [id, outcome, count] as const,
-        ),
+    config.operations[id].idempotency === null ? [] : [[id, requestMetrics.operations[id].idempotency] as const],
   ),
-)
+)('outcome', (counts) => counts)
 
 const store = metricsOf(({ report }) => report.idempotency)
 
