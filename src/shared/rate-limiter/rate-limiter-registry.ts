@@ -151,10 +151,7 @@ export class RateLimiterRegistry {
     return memory && keys.map((key) => memory.consume(key))
   }
 
-  #createReplayCache(
-    name: string,
-    windowMs: number,
-  ): { readonly replayCache: ReplayCache; readonly replayWindow: ReplayWindow | null } {
+  #createReplayCache(name: string, windowMs: number) {
     const role = this.#role
     if (role.kind === 'worker')
       return {
@@ -165,10 +162,7 @@ export class RateLimiterRegistry {
     return { replayCache: replayWindow, replayWindow }
   }
 
-  #createLimiter(
-    name: string,
-    limit: RateLimit,
-  ): { readonly limiter: RateLimiter; readonly memory: MemoryRateLimiter | null } {
+  #createLimiter(name: string, limit: RateLimit) {
     const role = this.#role
     if (role.kind === 'worker')
       return {
