@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { tryOrNull } from '../failures/try-or-null.ts'
 import type { Config } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
 
@@ -61,6 +62,7 @@ export function validateKeyPair(
   path: KeyPath,
   { certificate, key }: { readonly certificate: string; readonly key: string },
 ): readonly ConfigIssue[] {
+  // What was thrown quotes parts of the text.
   const leaf = tryOrNull(() => new X509Certificate(certificate))
   if (leaf === null) return [unreadableIssue([...path, 'certificate'], 'a certificate')]
   const privateKey = tryOrNull(() => createPrivateKey(key))
@@ -107,14 +109,6 @@ function validateByTls(path: KeyPath, certificate: string, key: string): readonl
         hint: 'openssl x509 -text shows the key of the first certificate; check that the last one is not cut short',
       },
     ]
-  }
-}
-
-const tryOrNull = <T>(make: () => T): T | null => {
-  try {
-    return make()
-  } catch {
-    return null // the cause quotes parts of the text
   }
 }
 

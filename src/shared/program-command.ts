@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { tryOrNull } from '../failures/try-or-null.ts'
 
 /** The paths of this program, to find out how to run it again. */
 export interface ProgramPaths {
@@ -40,10 +41,4 @@ export const isMutatingCommand = (command: string): boolean =>
 export const shellQuote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
-const realPath = (file: string): string | null => {
-  try {
-    return realpathSync(file)
-  } catch {
-    return null
-  }
-}
+const realPath = (file: string): string | null => tryOrNull(() => realpathSync(file))

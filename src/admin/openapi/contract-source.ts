@@ -1,4 +1,5 @@
 import { escapeSegment, unescapeSegment } from '../../contract/json-pointer.ts'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import type { Operation } from '../../operations.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../plain-object.ts'
 import { memberOf, withoutMembers } from './openapi-node.ts'
@@ -111,12 +112,4 @@ const resolveReference = (document: PlainObject, value: unknown): PlainObject | 
 }
 
 // In a fragment, a pointer is percent-encoded as well (RFC 6901 §6).
-const unescapePointer = (name: string): string => unescapeSegment(decodePercent(name))
-
-const decodePercent = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text // it leads nowhere
-  }
-}
+const unescapePointer = (name: string): string => unescapeSegment(tryOrNull(() => decodeURIComponent(name)) ?? name)

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:https'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { getMember } from '../../shared/decode.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
@@ -98,10 +99,5 @@ export const pinCertificate = (target: AdminTarget, certificate: string): Reques
   }
 }
 
-const fingerprint = (certificate: string): string | null => {
-  try {
-    return new X509Certificate(certificate).fingerprint256
-  } catch {
-    return null
-  }
-}
+const fingerprint = (certificate: string): string | null =>
+  tryOrNull(() => new X509Certificate(certificate).fingerprint256)

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { unescapeSegment } from '../../contract/json-pointer.ts'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { asPlainObject } from '../../plain-object.ts'
 import { type SourceFile, toSourceFile } from '../load/source-files.ts'
 import { quote } from '../problem.ts'
@@ -29,7 +30,7 @@ export class ContractFiles {
   constructor(main: string, findings: ContractFindings) {
     this.#findings = findings
     this.#folder = dirname(main)
-    this.#realFolder = realpath(this.#folder) ?? this.#folder
+    this.#realFolder = tryOrNull(() => realpathSync(this.#folder)) ?? this.#folder
   }
 
   /** Every file, whether it could be read or not. */
@@ -105,7 +106,7 @@ export class ContractFiles {
     if (decoded === null) return refuse('the percent-encoding of the reference is broken', inFolder)
     const file = resolve(dirname(from.file), decoded)
     // Symbolic links are followed as far as they stay in the folder, as those of a mounted ConfigMap do.
-    const real = realpath(file)
+    const real = tryOrNull(() => realpathSync(file))
     if (real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real))
       return refuse(
         'the reference leads out of the folder of the contract',
@@ -125,27 +126,12 @@ export class ContractFiles {
 
 const inFolder = 'a file in the folder of the contract, or below it'
 
-/** Resolves links; null: the file is not there. */
-const realpath = (file: string): string | null => {
-  try {
-    return realpathSync(file)
-  } catch {
-    return null
-  }
-}
-
 const isOutside = (folder: string, file: string): boolean => {
   const path = relative(folder, file)
   return path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)
 }
 
-const decode = (text: string): string | null => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
-}
+const decode = (text: string): string | null => tryOrNull(() => decodeURIComponent(text))
 
 /** Reads a fragment as a JSON pointer (RFC 6901 §6); null: it is none. */
 const readPointer = (fragment: string): readonly string[] | null => {

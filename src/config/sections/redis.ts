@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
@@ -38,14 +39,8 @@ const url = annotate(
 )
 
 /** Tells whether user name and password can be decoded. */
-const isDecodable = ({ username, password }: URL): boolean => {
-  try {
-    decodeURIComponent(username + password)
-    return true
-  } catch {
-    return false
-  }
-}
+const isDecodable = ({ username, password }: URL): boolean =>
+  tryOrNull(() => decodeURIComponent(username + password)) !== null
 
 const clusterNode = scalar<string>(
   {

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { parseIdempotencyKey } from '../../layers/idempotency/idempotency-key.ts'
 import { findKeyOwner, toKeyDigest } from '../../layers/idempotency/key-digest.ts'
 import type { OperationId } from '../../operations.ts'
@@ -50,17 +51,11 @@ const locate = (
 ): { readonly lease: IdempotencyLease; readonly digest: KeyDigest } | LookupFailure => {
   const policy = config.operations[operation].idempotency
   if (idempotency === null || policy === null) return 'off'
-  const parsed = parseKey(key, policy.header, policy.maxKey)
+  const { header, maxKey } = policy
+  // What is wrong with it is for the client of a request.
+  const parsed = tryOrNull(() => parseIdempotencyKey([header, key], header, maxKey))
   if (parsed === null) return 'malformed'
   // An address is named as in a request that has no credentials.
   const named = 'client' in owner ? owner : findKeyOwner(null, [], owner.address, [])
   return { lease: idempotency, digest: toKeyDigest(named, operation, parsed) }
-}
-
-const parseKey = (key: string, header: string, maxKey: number): string | null => {
-  try {
-    return parseIdempotencyKey([header, key], header, maxKey)
-  } catch {
-    return null // its reason is for the client of a request
-  }
 }

@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { type BindAddress, type BindTarget, type InheritedSocket, notListeningText } from '../../shared/bind-target.ts'
 
 /** The names of the two listeners, here and in `FileDescriptorName` of systemd. */
@@ -48,13 +49,7 @@ export const takeInheritedSockets = (): InheritedSockets => {
   return found
 }
 
-const isSocket = (fd: number): boolean => {
-  try {
-    return fstatSync(fd).isSocket()
-  } catch {
-    return false
-  }
-}
+const isSocket = (fd: number): boolean => tryOrNull(() => fstatSync(fd))?.isSocket() ?? false
 
 /** Returns the bind target of a listener. An inherited socket must have the port of the file; 0: any. */
 export const resolveBindTarget = (socket: InheritedSocket | null, { host, port }: BindAddress): BindTarget =>
