@@ -1,5 +1,4 @@
-import type { HtmlValue } from '../page/html.ts'
-import { html } from '../page/html.ts'
+import { type HtmlValue, html } from '../page/html.ts'
 
 const units = [
   ['hour', 3_600_000],

@@ -1,6 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { Operation } from '../../operations.ts'
-import { allOperations } from '../../operations.ts'
+import { allOperations, type Operation } from '../../operations.ts'
 import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../options.ts'
 import { printMadeDocument } from '../render/print-made-document.ts'
 

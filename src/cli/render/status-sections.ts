@@ -4,8 +4,7 @@ import type { Status } from '../../admin/api/status.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
 import { formatRoundedSize, formatShare } from '../../units.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
-import type { TableRow } from './table.ts'
-import { renderCounts } from './table.ts'
+import { renderCounts, type TableRow } from './table.ts'
 
 /** Renders the findings, the worst first, each with a command that shows more, or a line that there are none. */
 export const renderFindings = (findings: Status['findings'], at: number): string =>

@@ -61,9 +61,8 @@ const defaults: AdminConfig = deepFreeze(schema.parse({}))
 
 /** Takes the sound keys. `unfilled` are the paths of values that could not be filled in. */
 function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: string): AdminLoadResult {
-  if (typeof section !== 'object' || section === null || Array.isArray(section)) {
+  if (typeof section !== 'object' || section === null || Array.isArray(section))
     return builtInAdmin(`admin in ${file} is no map`)
-  }
   const stated = new Map(Object.entries(section))
   const isFilledIn = (path: string): boolean =>
     ![...unfilled].some((each) => each === path || each.startsWith(`${path}.`) || each.startsWith(`${path}[`))

@@ -96,9 +96,8 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   if (!isUtf8(bytes)) return reject([notUtf8Problem(bytes, file)], [ownSource])
   const text = new TextDecoder().decode(bytes)
   const source = parseYamlSource(text)
-  if (source.usable && source.document.contents === null) {
+  if (source.usable && source.document.contents === null)
     return reject([fileProblem(file, 'the file is empty', 'a map with the key upstreams', 'nothing')], [ownSource])
-  }
 
   const { tree, issues: yamlIssues } = toPlainTree(source, environment)
   if (tree === undefined) return reject(locateIssues(yamlIssues, source, file), [ownSource])

@@ -37,9 +37,8 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     const base: KeyPath = ['upstreams', group]
     record([...base, 'endpoints'], ['upstream', [...base, 'endpoints']], ['upstream', base])
     for (const key of ['host', 'request', 'response']) record([...base, key], ['upstream', [...base, key]])
-    for (const key of upstreamPolicyPaths) {
+    for (const key of upstreamPolicyPaths)
       record([...base, ...key], ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
-    }
     const candidate: KeyPath = [...base, 'candidate']
     if (locateStated(candidate) === undefined) continue
     record([...candidate, 'endpoints'], ['candidate', [...candidate, 'endpoints']], ['candidate', candidate])

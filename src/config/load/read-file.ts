@@ -18,9 +18,8 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
     // One byte more than allowed: the size of `stat` may be stale by now.
     const buffer = Buffer.alloc(limit + 1)
     let length = 0
-    for (let read = -1; read !== 0 && length <= limit; length += read) {
+    for (let read = -1; read !== 0 && length <= limit; length += read)
       read = readSync(descriptor, buffer, length, buffer.length - length, null)
-    }
     return length > limit ? { reason: 'it is too large', readable: true } : buffer.subarray(0, length)
   } catch (error) {
     return { reason: describeError(error), readable: false }

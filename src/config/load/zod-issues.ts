@@ -43,9 +43,8 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
     const isWhole = expected.includes(', or a map such as ')
     return [wrongTypeIssue(path, isWhole ? expected : `${expected}, or a ${isList ? 'list' : 'map'}`, value)]
   }
-  if (zodIssue.code === 'invalid_union') {
+  if (zodIssue.code === 'invalid_union')
     return matchingBranch(zodIssue.errors, value).flatMap((inner) => translateIssue(inner, path, tree))
-  }
   if (value === undefined || zodIssue.code === 'invalid_type')
     return [wrongTypeIssue(path, describeExpected(zodIssue), value)]
   const found = describeFound(value, path)
@@ -53,9 +52,8 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
     const hint = path.at(-1) === 'endpoints' ? 'add a URL or sandbox' : 'add one, or remove the key'
     return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint }]
   }
-  if (zodIssue.code === 'too_big') {
+  if (zodIssue.code === 'too_big')
     return [{ path, message: 'too many entries', expected: `at most ${zodIssue.maximum}`, found }]
-  }
   if (isWrongKind(zodIssue)) {
     const issue = wrongTypeIssue(path, describeExpected(zodIssue), value)
     return [{ ...issue, hint: getHint(zodIssue) ?? issue.hint }]

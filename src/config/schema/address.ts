@@ -65,9 +65,8 @@ export const cidrOrAddress = (description: string) =>
         if (family === 0 || more.length > 0 || address.includes('%')) return new InvalidScalar('not an address')
         if (bits === undefined) return value
         const maxBits = family === 4 ? 32 : 128
-        if (!/^\d{1,3}$/.test(bits) || Number(bits) > maxBits) {
+        if (!/^\d{1,3}$/.test(bits) || Number(bits) > maxBits)
           return new InvalidScalar('wrong prefix length', `write /0 to /${maxBits} after the address`)
-        }
         return value
       }),
       json: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$' },
@@ -104,9 +103,7 @@ export const endpointUrl: ScalarKind<ParsedEndpoint> = {
   parse: textParser((value) => {
     if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false }
     const [, scheme, authority, path] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]*)([^?#]*)/i.exec(value) ?? []
-    if (scheme === undefined || authority === undefined) {
-      return new InvalidScalar('not a URL', urlHint(value))
-    }
+    if (scheme === undefined || authority === undefined) return new InvalidScalar('not a URL', urlHint(value))
     if (!/^https?$/i.test(scheme)) return new InvalidScalar('unknown scheme', 'write http:// or https://')
     if (authority.includes('@')) {
       return new InvalidScalar(
@@ -170,17 +167,14 @@ export const serverName: ScalarKind<string> = {
 
 function parseOrigin(scheme: string, authority: string): string | InvalidScalar {
   // YAML reads a line that is indented further than the one before as the rest of the value.
-  if (/\s-\s/.test(authority)) {
+  if (/\s-\s/.test(authority))
     return new InvalidScalar('an item of the list inside the one before it', 'indent each - of the list alike')
-  }
-  if (!/^[\x21-\x7e]*$/.test(authority)) {
+  if (!/^[\x21-\x7e]*$/.test(authority))
     return new InvalidScalar('not a plain host name', 'write an international name in its xn-- form')
-  }
   const [, name, port] = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::(\d+))?$/.exec(authority) ?? []
   if (name === undefined) return new InvalidScalar('not a host and port', 'write host or host:port, IPv6 in brackets')
-  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) {
+  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))
     return new InvalidScalar('wrong port', 'write a port from 1 to 65535')
-  }
   const url = URL.parse(`${scheme}://${authority}`)
   return url?.origin ?? new InvalidScalar('not a host name or an address')
 }
@@ -190,9 +184,8 @@ function parsePath(path: string): string | InvalidScalar {
   if (path === '' || path === '/') return ''
   if (!path.startsWith('/'))
     return new InvalidScalar('not an absolute path', `write /${/^[\w./-]+$/.test(path) ? path : '…'}`)
-  if (!/^(?:[0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
+  if (!/^(?:[0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path))
     return new InvalidScalar('a path with a character that must be encoded', 'percent-encode it, e.g. a space as %20')
-  }
   const trimmed = path.replace(/\/$/, '')
   const segments = trimmed.slice(1).split('/')
   if (segments.includes('')) return new InvalidScalar('a path with an empty segment', 'write single slashes')

@@ -31,14 +31,12 @@ function rejectField(name: string, direction: 'request' | 'response'): InvalidSc
   const field = name.toLowerCase()
   if (!isHttpToken(name) || field === '__proto__')
     return new InvalidScalar('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
-  if (field === 'host' && direction === 'request') {
+  if (field === 'host' && direction === 'request')
     return new InvalidScalar('Host is set by the gateway', 'use the host key of this group: endpoint, client or a name')
-  }
   if (perHopFields.includes(field))
     return new InvalidScalar(`${name} is set by the gateway for each connection`, 'remove this line')
-  if (direction === 'request' && forwarded.includes(field)) {
+  if (direction === 'request' && forwarded.includes(field))
     return new InvalidScalar(`${name} is set by the gateway`, 'remove this line; see listen.trustedProxies')
-  }
   return undefined
 }
 
@@ -117,9 +115,8 @@ const fieldValue = annotate(
 
 /** Rejects control characters but tab, and characters beyond one byte (RFC 9110 §5.5). */
 function rejectValue(value: string): InvalidScalar | undefined {
-  if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
     return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
-  }
   if (/^[ \t]|[ \t]$/.test(value)) return new InvalidScalar('a value with blanks around it', 'remove them')
   return undefined
 }

@@ -72,9 +72,8 @@ const findMediaType = (
   const table = { max: maxMediaTypes, create: createMediaType }
   const known = knownTypes.find((type) => type === essence)
   if (known !== undefined) return findOrAddKnownName(content.mediaTypes, known, table)
-  if (mediaTypeName.test(essence) && !essence.split(/[/+]/).some(looksLikeData)) {
+  if (mediaTypeName.test(essence) && !essence.split(/[/+]/).some(looksLikeData))
     return findOrAddName(content.mediaTypes, essence, context, table)
-  }
   content.untyped++
   return undefined
 }

@@ -120,9 +120,8 @@ const shapeOfMember = (context: LearningContext, facts: ObjectFacts, name: strin
     changeKind(context, facts, forgetMembers)
     return null
   }
-  if (!isData && tableSize(facts.members) < maxMembers) {
+  if (!isData && tableSize(facts.members) < maxMembers)
     return addName(facts.members, name, countedShape(context), context)
-  }
   if (!isData) changeKind(context, facts, becomeMap)
   facts.others ??= countedShape(context)
   return facts.others

@@ -1,7 +1,6 @@
 import { type HeaderFields, omitFields } from '../../../header-fields.ts'
 import type { CacheRequest, CacheRules } from './cache-request.ts'
-import type { ReceivedHead, ResponseTimes } from './freshness.ts'
-import { readDate } from './freshness.ts'
+import { type ReceivedHead, type ResponseTimes, readDate } from './freshness.ts'
 import { assessStorability, type Storability } from './storability.ts'
 import type { StoredHead } from './stored-head.ts'
 import { isWeak, matchesStrongly, matchesWeakly, parseValidators, type Validators } from './validators.ts'
