@@ -3,11 +3,9 @@ import { isCoded } from '../../../contract/media-type.ts'
 import { getFieldValues, type HeaderFields } from '../../../header-fields.ts'
 import { compareJson, type JsonRules } from './compare-json.ts'
 import type { ComparedAnswer, Comparison, ComparisonRules } from './comparison.ts'
-import { type CodingFault, decodeContent } from './decode-content.ts'
 import { Differences } from './differences.ts'
 import { compilePointerRules } from './pointer-rules.ts'
-import { readDocument } from './read-document.ts'
-import { type ComparedType, readComparedType } from './read-type.ts'
+import { type CodingFault, type ComparedType, decodeContent, readComparedType, readDocument } from './read-answer.ts'
 
 /**
  * Compares the candidate's answer with the primary's. `isNoise` tells what is no difference: {@link differenceKey}. So
