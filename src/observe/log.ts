@@ -7,9 +7,6 @@ import { LogQueue, openStdout } from './log-queue.ts'
 /** The log: events with their fields. */
 export type Log = Logger
 
-/** A log, and what callers need to know of its queue. */
-export type LogSink = Awaited<ReturnType<typeof openLog>>
-
 const closeTimeoutMs = 1000
 
 /**

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createServeCommand } from '../../src/cli/commands/serve.ts'
 import type { Gateway } from '../../src/gateway.ts'
-import type { LogSink } from '../../src/observe/log.ts'
+import type { openLog } from '../../src/observe/log.ts'
 import { configText, logInMemory } from '../helpers/gateway.ts'
 
 // The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit,
@@ -13,7 +13,7 @@ const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
 vi.mock('../../src/gateway.ts', () => ({ startGateway }))
 vi.mock('../../src/observe/log.ts', async (original) => ({
   ...(await original<object>()),
-  openLog: async (): Promise<LogSink> => ({
+  openLog: async (): ReturnType<typeof openLog> => ({
     log: logInMemory().log,
     dropped: () => 0,
     forwardLines: () => {},

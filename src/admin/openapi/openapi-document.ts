@@ -45,18 +45,12 @@ method with 405 \`method-not-allowed\`. Its own errors are \`application/problem
 response is the upstream's. What is not specified stands in \`x-gap\` of each operation.
 `
 
-/** The servers of a document, and the prefix of its paths: together they make the URLs that clients write. */
-interface DocumentServers {
-  readonly servers: readonly PlainObject[]
-  readonly pathPrefix: string
-}
-
 /**
  * Describes where clients reach the gateway, as far as the listener tells: by `publicUrl`, or else by each of `hosts`,
  * or else where the document came from. A `publicUrl` that does not end with `basePath` belongs to a proxy which
- * rewrites paths: what clients write is `publicUrl` and the path of the operation.
+ * rewrites paths: what clients write is `publicUrl` and the path of the operation. `pathPrefix` begins each path.
  */
-export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies }: ListenConfig): DocumentServers => {
+export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies }: ListenConfig) => {
   if (publicUrl !== null) {
     const pathPrefix = new URL(publicUrl).pathname.endsWith(basePath) ? basePath : ''
     const url = publicUrl.slice(0, publicUrl.length - pathPrefix.length)

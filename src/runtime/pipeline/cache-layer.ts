@@ -1,19 +1,12 @@
-import type { Config, OperationCacheConfig } from '../../config/config.ts'
+import type { OperationCacheConfig } from '../../config/config.ts'
 import type { Layer } from '../../exchange.ts'
 import { cacheLayer } from '../../layers/cache/cache.ts'
-import type { Operation, Side } from '../../operations.ts'
-import type { CacheLease } from '../resources/cache-registry.ts'
-
-/** What the layer of one operation is made from. */
-interface CacheLayerOptions {
-  readonly operation: Operation
-  readonly config: Config
-  readonly caches: CacheLease
-}
+import type { Side } from '../../operations.ts'
+import type { LayerStackOptions } from './layer-stack.ts'
 
 /** Creates the cache of an operation: one for each side of its group. Null: nothing is stored here. */
 export const createCacheLayer = (
-  { operation: { id }, config, caches }: CacheLayerOptions,
+  { operation: { id }, config, caches }: Pick<LayerStackOptions, 'operation' | 'config' | 'caches'>,
   rules: OperationCacheConfig,
 ): Layer | null => {
   const { credentials } = config.cache

@@ -110,9 +110,7 @@ export class ManagedRedis {
     )
   }
 
-  /**
-   * Watches a late reply. Where it does not come at all, the connection is probed again: the reply may have no end.
-   */
+  /** Watches a late reply. Where it does not come at all, the connection is probed again: the reply may have no end. */
   #watchLateReply(outcome: Promise<unknown>): void {
     if (this.#lateReply !== null || !this.isShared) return
     this.#lateReply = outcome

@@ -111,9 +111,7 @@ export class WorkerProcess {
     this.#send(message)
   }
 
-  /**
-   * Calls it. Rejects with the error that it replies, with {@link PeerGoneError} or with {@link ReplyTimeoutError}.
-   */
+  /** Calls it. Rejects with the error that it replies, with {@link PeerGoneError} or with {@link ReplyTimeoutError}. */
   async call<Type extends keyof WorkerCallParams>(
     type: Type,
     params: WorkerCallParams[Type],
