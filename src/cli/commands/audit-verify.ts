@@ -50,14 +50,16 @@ export const verifyAuditLog = async (
   }
 }
 
-/** Sorts files by the number of their first record. Their names sort otherwise: audit.log is the last. */
+/**
+ * Sorts files by the number of their first record, those of one chain together. Their names sort otherwise: audit.log is
+ * the last.
+ */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
   const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
-  const chains = new Set(firsts.flatMap(({ first }) => first?.chain ?? []))
-  if (chains.size > 1) return files // findings keep the order of the command line
   const firstNumber = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
     first?.number ?? Number.MAX_SAFE_INTEGER
-  return firsts.sort((a, b) => firstNumber(a) - firstNumber(b)).map(({ file }) => file)
+  firsts.sort((a, b) => firstNumber(a) - firstNumber(b))
+  return [...Map.groupBy(firsts, ({ first }) => first?.chain).values()].flat().map(({ file }) => file)
 }
 
 /** Reads the first whole record of a file; null: it has none. A crash may have left a piece of another before it. */

@@ -41,8 +41,8 @@ interface ChainProgress {
 
 /**
  * Follows the lines of an audit log and finds what is not as it was written: a line that was edited, dropped, inserted
- * or moved, and, by checkpoints, an end that was cut off. Each file continues the chain of the one before; the first
- * begins where it says.
+ * or moved, and, by checkpoints, an end that was cut off. Each file continues the chain of the one before, or begins
+ * another one; the first begins where it says.
  */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
@@ -79,6 +79,7 @@ export class ChainVerifier {
     const read = parseAuditLine(bytes)
     if (read === null) return this.#onMalformedLine(bytes, place, isEnded)
     const fields = parseChainFields(read)
+    if (beginsChain(read, place)) this.#acceptTornEnd()
     this.#checkTorn(fields?.torn ?? null, place)
     const chain = this.#findChain(read, fields, place)
     if (chain === null) return
@@ -89,13 +90,7 @@ export class ChainVerifier {
 
   /** Checks what only the end can show. */
   finish(): void {
-    const torn = this.#torn
-    if (torn !== null) {
-      const message = 'the end is a torn line: a crash cut it off, or it is just being written'
-      const due = this.#last === null ? linePrefix : nextLinePrefix(this.#last.link)
-      if (torn.mayBegin(due)) this.#addNote(torn.place, message)
-      else this.#checkTorn(null, torn.place)
-    }
+    this.#acceptTornEnd()
     if (this.#chains.size === 0 && this.findings.length === 0)
       this.#addFinding({ file: '', line: 0 }, 'there is no line of an audit log; expected at least the first')
     for (const checkpoint of this.#checkpoints) if (!this.#matched.has(checkpoint)) this.#reportUnmatched(checkpoint)
@@ -116,6 +111,17 @@ export class ChainVerifier {
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
     this.#torn ??= new TornPieces(place, bytes)
     this.#torn.add(bytes, isEnded)
+  }
+
+  /** Accepts a torn piece at the end of a chain, if it may be the beginning of its next line. */
+  #acceptTornEnd(): void {
+    const torn = this.#torn
+    if (torn === null) return
+    const due = this.#last === null ? linePrefix : nextLinePrefix(this.#last.link)
+    if (!torn.mayBegin(due)) return this.#checkTorn(null, torn.place)
+    this.#torn = null
+    const message = 'the end is a torn line: a crash or a full disk cut it off, or it is just being written'
+    this.#addNote(torn.place, message)
   }
 
   /** Accepts a torn piece where the next line, written after the crash, reports exactly that. */
@@ -139,7 +145,7 @@ export class ChainVerifier {
 
   /** Finds the chain that a line belongs to; null: unknown. */
   #findChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
-    const known = this.#isMixed ? this.#chains.get(read.chain) : this.#last
+    const known = this.#isMixed || beginsChain(read, place) ? this.#chains.get(read.chain) : this.#last
     if (known != null) {
       this.#last = known
       return known
@@ -221,3 +227,6 @@ export class ChainVerifier {
       )
   }
 }
+
+/** Tells whether a line is the first of its chain, and of a file: `audit.file` was edited to another one. */
+const beginsChain = ({ number }: ParsedAuditLine, { line }: AuditLinePosition): boolean => number === 1 && line === 1

@@ -103,5 +103,5 @@ test.each([
   const { code, out, err } = await runCommand(['audit', 'verify', ...args])
 
   expect({ code, out }).toEqual({ code: 2, out: '' })
-  expect(err.trim()).toBe(`error: ${words}`)
+  expect(err.trim()).toBe(`lender-gateway: ${words}`)
 })

@@ -137,6 +137,28 @@ describe('several files', () => {
     expect(places(verified([second.text, whole.text]).findings)).toEqual(['b:1'])
   })
 
+  test('may begin another chain, where audit.file was edited to another disk', () => {
+    const other = sample(3)
+    const torn = `${nextLinePrefix(whole.link)}"time":`
+
+    for (const last of ['', torn]) {
+      const { findings, chains } = verified([whole.text + last, other.text], { checkpoints: [at] })
+
+      expect(findings).toEqual([])
+      expect(chains).toEqual([
+        { first: 1, last: whole.link, lines: 5 },
+        { first: 1, last: other.link, lines: 4 },
+      ])
+    }
+  })
+
+  test('begin no chain in their midst, nor the same one twice', () => {
+    const other = sample(3)
+
+    expect(places(verified([whole.text + other.text]).findings)).toContain('a:6')
+    expect(places(verified([whole.text, whole.text]).findings)).toContain('b:1')
+  })
+
   test('with one missing between them are not', () => {
     const third = sample(2, second.link)
 
