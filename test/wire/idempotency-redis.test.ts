@@ -179,7 +179,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     const upstream = await numbered()
     const own = await startRedis(program.path ?? '', ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'])
     onTestFinished(() => own.kill())
-    const { port } = await boot(upstream.url, [oldKey], own)
+    const { port, line } = await boot(upstream.url, [oldKey], own)
     const client = await createClient({ url: own.url, RESP: 2 }).connect()
     onTestFinished(() => client.destroy())
 
@@ -187,6 +187,9 @@ describe.skipIf(program.missing)('with Redis', () => {
     const without = await post(port, 'k')
     await client.configSet('maxmemory', '0')
 
+    expect(await line(({ failure }) => failure === 'idempotency-unavailable')).toMatchObject({
+      cause: expect.stringContaining('OOM'),
+    })
     expect(without.slice(0, 2)).toEqual([503, 'idempotency-unavailable'])
     expect(upstream.requests).toHaveLength(0)
   })

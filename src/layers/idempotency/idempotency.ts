@@ -3,7 +3,7 @@ import { now } from '../../clock.ts'
 import type { OperationIdempotencyConfig } from '../../config/config.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import type { IdempotencyOutcome } from '../../exchange-outcomes.ts'
-import { GatewayError } from '../../failures/errors.ts'
+import { GatewayError, StacklessError } from '../../failures/errors.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import type { BodyRoom } from '../../shared/bodies/body-room.ts'
 import { clientShare } from '../../shared/bodies/client-share.ts'
@@ -69,7 +69,11 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
         : forwardDetachable(exchange, next, options)
     }
     if (result === null || (result.state === 'full' && result.of === 'store')) {
-      if (rules.onStoreFailure === 'refuse') throw refuse(exchange, body, 'refused', null, unavailableError())
+      if (rules.onStoreFailure === 'refuse') {
+        // Of a store that is full, what failed earlier is no cause.
+        const cause = result === null ? deps.store.failure : null
+        throw refuse(exchange, body, 'refused', null, unavailableError(cause))
+      }
       exchange.idempotency = { outcome: 'unprotected', firstRequestId: null }
       return stopOnFailure(body, next(exchange))
     }
@@ -160,8 +164,11 @@ const stopOnFailure = async (body: DigestedBody, sent: Promise<ProxyResponse>): 
   }
 }
 
-const unavailableError = (): GatewayError =>
-  new GatewayError('idempotency-unavailable', { fields: ['Retry-After', '1'] })
+const unavailableError = (cause: string | null | undefined): GatewayError =>
+  new GatewayError('idempotency-unavailable', {
+    fields: ['Retry-After', '1'],
+    ...(cause != null && { cause: new StacklessError(cause) }),
+  })
 
 const inProgressError = (): GatewayError => new GatewayError('request-in-progress', { fields: ['Retry-After', '1'] })
 

@@ -95,6 +95,8 @@ export type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCa
  * forwarded that has to happen once. Never rejects.
  */
 export interface IdempotencyStore {
+  /** Why it could not be asked last, for operators; null: that is not known. */
+  readonly failure?: string | null
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null>
 }
 

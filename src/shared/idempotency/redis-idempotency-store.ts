@@ -19,7 +19,7 @@ import type { ResponseSealer } from './response-sealer.ts'
 
 /** The options of a store in Redis. */
 export interface RedisStoreOptions {
-  readonly link: Pick<ManagedRedis, 'run' | 'isShared'>
+  readonly link: Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
   /** The prefix of every key. */
   readonly prefix: string
   readonly sealer: ResponseSealer
@@ -49,6 +49,10 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   constructor(options: RedisStoreOptions) {
     this.#options = options
+  }
+
+  get failure(): string | null {
+    return this.#options.link.failure
   }
 
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null> {

@@ -41,6 +41,7 @@ export class ManagedRedis {
   readonly #options: ManagedRedisOptions
   #connection: RedisConnection | null = null
   #failures = 0
+  #lastFailure: string | null = null
   #isClosed = false
   /** Whether the state was reported yet: that Redis is down at the start is news. */
   #wasReported = false
@@ -56,6 +57,11 @@ export class ManagedRedis {
   constructor(options: ManagedRedisOptions) {
     this.#options = options
     void this.#maintain()
+  }
+
+  /** Why a command had no reply last; null: each had one. */
+  get failure(): string | null {
+    return this.isShared ? this.#lastFailure : this.reason
   }
 
   /** How long a command waits for a reply by default. */
@@ -134,6 +140,7 @@ export class ManagedRedis {
   }
 
   #recordFailure(reason: string): void {
+    this.#lastFailure = this.#redact(reason)
     if (this.isShared && ++this.#failures >= maxConsecutiveFailures) this.#interrupt(reason)
   }
 
@@ -191,15 +198,18 @@ export class ManagedRedis {
   }
 
   #setShared(isShared: boolean, reason: string | null): void {
-    const { redact = (each) => each, onChange } = this.#options
     if (this.#isClosed) return
     // Also after a retry: that a connection was lost says less than that it is refused.
-    this.reason = reason && redact(reason)
+    this.reason = reason && this.#redact(reason)
     if (this.isShared === isShared && this.#wasReported) return
     this.#wasReported = true
     this.isShared = isShared
     this.since = epochMs()
-    onChange(isShared, this.reason)
+    this.#options.onChange(isShared, this.reason)
+  }
+
+  #redact(reason: string): string {
+    return this.#options.redact?.(reason) ?? reason
   }
 
   #pauseBeforeRetry(briefly = false): Promise<void> {

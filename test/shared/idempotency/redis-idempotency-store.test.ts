@@ -16,7 +16,7 @@ type Link = Pick<ManagedRedis, 'run' | 'isShared'>
 
 const storeWith = (link: Link, logEvent = vi.fn()) =>
   new RedisIdempotencyStore({
-    link,
+    link: { isShared: link.isShared, run: (...args) => link.run(...args), failure: null },
     prefix: 'test',
     sealer: createResponseSealer([Buffer.alloc(32, 1)]),
     logEvent,
