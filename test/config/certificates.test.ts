@@ -27,6 +27,16 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
     locked = execFileSync(openssl.path ?? '', lock, { input: made.right.key, encoding: 'utf8' })
   })
 
+  test('of which one is no PEM are rejected with the name of its file, and nothing of what is in it', () => {
+    const loaded = load('rubbish', made.right.key)
+
+    const problems = loaded.ok ? [] : loaded.problems
+    expect(problems).toMatchObject([
+      { message: 'not a certificate in PEM', found: 'the contents of file:tls.crt', line: 3 },
+    ])
+    expect(formatProblems(problems)).not.toContain('rubbish')
+  })
+
   test('are loaded as they stand, lines, chain and all', () => {
     const chain = `${made.right.cert}${made.authority.cert}`
 

@@ -123,6 +123,8 @@ function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<Confi
  */
 function describeFound(value: unknown, path: KeyPath): string {
   const written = value instanceof ExternalValue ? value.asWritten : value
+  // Which file it is stands in the configuration. What is in it may be a secret.
+  if (value instanceof ExternalValue && value.asWritten.startsWith('file:')) return `the contents of ${value.asWritten}`
   if (written === null || written === undefined) return 'nothing'
   if (Array.isArray(written)) return 'a list'
   if (typeof written === 'object') return 'a map'
