@@ -140,14 +140,14 @@ const diskCommand = (file: string, reason: string): string | null => {
 const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
 
 /** Finds why the file differs from the running configuration. */
-const configFindings = ({ file }: FindingInputs): readonly Finding[] => {
+const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] => {
   const { name, differing, rolledBack, refusal, nextTryAt } = file
   const edit = `an edit of ${differing.length === 0 ? name : joinWithAnd(differing)}`
   if (refusal !== null) {
     const [first, ...others] = refusal.problems
     const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
-    const cause = `${refusalPhrase(edit, file)}${why}${more}`
+    const cause = `${refusalPhrase(edit, file, loadedAt)}${why}${more}`
     // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
     const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
     const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
@@ -155,7 +155,7 @@ const configFindings = ({ file }: FindingInputs): readonly Finding[] => {
       createFinding('warning', 'config', cause, {
         since: refusal.since,
         command: nextTryAt === null ? command : `lender-gateway check --online ${name}`,
-        details: refusal.isFileSound || file.rolledBack ? [] : ['until the file is corrected, a restart fails'],
+        details: refusal.isFileSound ? [] : ['until the file is corrected, a restart fails'],
       }),
     ]
   }
@@ -164,10 +164,15 @@ const configFindings = ({ file }: FindingInputs): readonly Finding[] => {
   return [createFinding('notice', 'config', cause, { command: `lender-gateway diff ${name}` })]
 }
 
-const refusalPhrase = (edit: string, { refusal, rolledBack, nextTryAt }: FindingInputs['file']): string => {
+const refusalPhrase = (
+  edit: string,
+  { refusal, rolledBack, nextTryAt }: FindingInputs['file'],
+  loadedAt: number,
+): string => {
   if (refusal?.trigger === 'rollback') return 'a rollback was refused, and what ran before runs on'
   if (nextTryAt !== null) return `${edit} is held back, and what ran before runs on`
-  return `${edit} was refused, and ${rolledBack ? 'never ran' : 'what ran before runs on'}`
+  const isOlderThanRollback = rolledBack && refusal !== null && refusal.at < loadedAt
+  return `${edit} was refused, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
 }
 
 /** Finds why traces have gaps. */

@@ -750,6 +750,19 @@ test('an edit that was rejected is named with the place and the problem', () => 
   )
 })
 
+test('an edit never ran where a rollback came after its refusal; in either case a restart fails', () => {
+  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: false } as const
+  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: true, refusal, nextTryAt: null }
+  const details = ['until the file is corrected, a restart fails']
+
+  expect(found({ file, loadedAt: at + 1 })).toMatchObject([
+    { cause: 'an edit of gateway.yaml was refused, and never ran', details },
+  ])
+  expect(found({ file, loadedAt: at - 1 })).toMatchObject([
+    { cause: 'an edit of gateway.yaml was refused, and what ran before runs on', details },
+  ])
+})
+
 test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
   const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
