@@ -1,4 +1,5 @@
 import { dirname, isAbsolute } from 'node:path'
+import { needsRestart } from '../../config/diff/restart-required.ts'
 import { formatPlace } from '../../config/problem.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
@@ -148,9 +149,10 @@ const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] =
     const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const cause = `${refusalPhrase(edit, file, loadedAt)}${why}${more}`
-    // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
+    // Of a sound file that needs a restart, or whose audit file cannot be opened, `check` would say that it is good.
     const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
-    const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
+    const read = refusal.problems.some(needsRestart) ? `lender-gateway diff ${name}` : again
+    const command = refusal.isFileSound || refusal.trigger === 'rollback' ? read : `lender-gateway check ${name}`
     return [
       createFinding('warning', 'config', cause, {
         since: refusal.since,

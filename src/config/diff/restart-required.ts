@@ -4,6 +4,11 @@ import type { RestartOnlySettings } from './report.ts'
 
 type NextConfig = Pick<LoadedConfig, 'restartOnly' | 'provenance'>
 
+const message = 'this cannot change while the gateway runs: it needs a restart'
+
+/** Tells whether a problem is that an edit needs a restart. */
+export const needsRestart = (problem: ConfigProblem): boolean => problem.message === message
+
 /** Lists what a new configuration changes that needs a restart. `file` names the new configuration. */
 export const findRestartRequired = (
   running: RestartOnlySettings,
@@ -21,7 +26,7 @@ export const findRestartRequired = (
         path,
         expected: `${current ?? `no ${path}`}, which the gateway was started with`,
         found: wanted ?? 'nothing',
-        message: 'this cannot change while the gateway runs: it needs a restart',
+        message,
         hint: `restart the gateway, or ${current === null ? `remove ${path}` : `put ${current} back`}`,
       },
     ]
