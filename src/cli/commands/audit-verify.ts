@@ -51,8 +51,8 @@ export const verifyAuditLog = async (
 }
 
 /**
- * Sorts files by the number of their first record, those of one chain together. Their names sort otherwise: audit.log is
- * the last.
+ * Sorts files by the number of their first record, those of one chain together. Their names sort otherwise: audit.log
+ * is the last.
  */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
   const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
