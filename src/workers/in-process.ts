@@ -9,7 +9,7 @@ import type { Log } from '../observe/log.ts'
 import { collectReport } from '../runtime/report/status-report.ts'
 import { preloadTracing } from '../runtime/resources/tracer-registry.ts'
 import type { SnapshotInput } from '../runtime/snapshot/build-snapshot.ts'
-import type { DataPlane } from '../runtime/snapshot/data-plane.ts'
+import { type DataPlane, settleStores } from '../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../runtime/snapshot/data-plane-commands.ts'
 import type { BindTarget } from '../shared/bind-target.ts'
 import type { PreparedSnapshot, ProxyServer } from './proxy-server.ts'
@@ -48,6 +48,7 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
     async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
       await preloadTracing(state.config)
       const next = dataPlane.buildNext(state)
+      await settleStores(next)
       return {
         async commit() {
           currentSnapshot.swap(next)

@@ -5,6 +5,7 @@ import { bootGateway, type LogLine } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
+import { slowLink } from '../helpers/slow-link.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues } from '../helpers/wire.ts'
 
@@ -43,7 +44,11 @@ describe.skipIf(program.missing)('with Redis', () => {
   afterAll(() => redis.kill())
 
   /** Has a Redis of its own prefix for each test; where time is not the subject, its replies are waited for. */
-  const settings = (upstream: string, encryptionKeys: readonly string[] = [oldKey], { url } = redis) => ({
+  const settings = (
+    upstream: string,
+    encryptionKeys: readonly string[] = [oldKey],
+    { url }: Pick<Redis, 'url'> = redis,
+  ) => ({
     upstream,
     operations,
     idempotency: { redis: { url, prefix: `test-${nth}`, timeout: '1s' }, encryptionKeys },
@@ -65,6 +70,16 @@ describe.skipIf(program.missing)('with Redis', () => {
     nth++
     return httpUpstream((_, response) => response.end('a response that only its client may read'))
   }
+
+  test('the first request finds Redis connected, however far it is', async () => {
+    const upstream = await numbered()
+    const link = await slowLink({ to: Number(new URL(redis.url).port), delayMs: 30 })
+    onTestFinished(() => link.close())
+
+    const { port } = await bootGateway(settings(upstream.url, [oldKey], { url: `redis://127.0.0.1:${link.port}` }))
+
+    expect((await post(port, 'k'))[0]).toBe(200)
+  })
 
   test('what one gateway has forwarded, another replays', async () => {
     const upstream = await numbered()

@@ -45,6 +45,8 @@ export interface IdempotencyState {
 
 /** What requests with a key are remembered with, as long as a snapshot needs it. */
 export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms' | 'abandoned'> {
+  /** Resolves when it is known whether the store can be asked. */
+  readonly settled: Promise<void>
   /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
   state(): IdempotencyState | null
   release(): void
@@ -97,6 +99,7 @@ export class IdempotencyRegistry {
       store: shared?.store ?? this.#store,
       rooms: this.#rooms,
       abandoned: this.#abandoned,
+      settled: shared?.settled ?? Promise.resolve(),
       state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
       release: () => shared?.release(),
     }
@@ -136,7 +139,7 @@ export class IdempotencyRegistry {
         ...nothingTold,
       }
     }
-    return { store, state, release: releaseWhenIdle }
+    return { store, state, settled: link.settled, release: releaseWhenIdle }
   }
 
   /** Replies to the calls of another process. Null: this process does not remember. */

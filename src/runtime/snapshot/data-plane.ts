@@ -55,7 +55,17 @@ export interface DataPlaneDeps {
 /** Opens a data plane, with everything that its first snapshot needs. Rejects as {@link buildSnapshot} throws. */
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
   await preloadTracing(first.config)
-  return new DataPlane(first, deps)
+  const dataPlane = new DataPlane(first, deps)
+  await settleStores(dataPlane.currentSnapshot.value)
+  return dataPlane
+}
+
+// To connect takes milliseconds. A Redis that is silent holds up neither a start nor an edit for longer.
+const maxSettleMs = 1000
+
+/** Waits for the store of keys, before a snapshot serves: its first requests with a key are not to be rejected. */
+export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'>): Promise<void> => {
+  if (idempotency !== null) await settlesWithin(maxSettleMs, idempotency.settled)
 }
 
 /** The data plane of one process: the current snapshot, and the resources that snapshots share. */

@@ -39,6 +39,7 @@ export class ManagedRedis {
   /** Why it is not shared. Null: it is, or that is not known yet. */
   reason: string | null = null
   readonly #options: ManagedRedisOptions
+  readonly #firstOutcome = Promise.withResolvers<void>()
   #connection: RedisConnection | null = null
   #failures = 0
   #lastFailure: string | null = null
@@ -57,6 +58,11 @@ export class ManagedRedis {
   constructor(options: ManagedRedisOptions) {
     this.#options = options
     void this.#maintain()
+  }
+
+  /** Resolves when it is known for the first time whether Redis can be asked. */
+  get settled(): Promise<void> {
+    return this.#firstOutcome.promise
   }
 
   /** Why a command had no reply last; null: each had one. */
@@ -133,6 +139,7 @@ export class ManagedRedis {
   close(): void {
     this.#isClosed = true
     this.isShared = false
+    this.#firstOutcome.resolve()
     this.#connection?.destroy()
     this.#connection = null
     this.#silenceTimer.clear()
@@ -205,6 +212,7 @@ export class ManagedRedis {
     this.#wasReported = true
     this.isShared = isShared
     this.since = epochMs()
+    this.#firstOutcome.resolve()
     this.#options.onChange(isShared, this.reason)
   }
 
