@@ -16,6 +16,7 @@ import {
   readStreamResponse,
   requestHttp2,
 } from '../helpers/http2.ts'
+import { FlowControlWindows } from '../helpers/http2-flow-control.ts'
 import { describeTests, drill, test } from '../helpers/speed.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually, fieldValues } from '../helpers/wire.ts'
@@ -434,6 +435,28 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     expect((await away)[0]).toBe(0)
   })
+})
+
+// nghttp2 asks for no more of a body while the window is shut: its end follows the client's WINDOW_UPDATE.
+test.skipIf(missing !== null)('a response that fills the window of its stream ends with END_STREAM', async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>()
+  const upstream = await rawUpstream((socket) => onRequest(socket, () => onAsked(socket)))
+  const { port } = await bootHttp2({ upstreams: { market: upstream.url } })
+  const client = await frameClient(port)
+
+  await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 10])), head(1))
+  const socket = await asked
+  socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n')
+  await client.frame(({ type, payload }) => type === 0 && payload.length === 10)
+  socket.write('0\r\n\r\n')
+  const windows = new FlowControlWindows(client)
+  for (let rounds = 0; rounds < 20; rounds++) await windows.round() // the gateway has read the end by then
+  await client.send(frame(8, 0, 1, Buffer.from([0, 0, 0, 10])))
+  await client.frame(({ type, flags, stream }) => stream === 1 && (type === 3 || (type === 0 && flags === 1)))
+
+  const ends = client.frames.filter(({ type, stream }) => stream === 1 && (type === 0 || type === 3))
+  expect(ends.map(({ type }) => type)).not.toContain(3)
+  expect(Buffer.concat(ends.map(({ payload }) => payload)).toString()).toBe('0123456789')
 })
 
 describeTests.skipIf(missing !== null)('what goes upstream', () => {

@@ -1,11 +1,15 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { Duplex } from 'node:stream'
+import { CoalescedTimer } from '../../clock.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
 import { validateHeaderValue } from '../../node-http.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
 import { getMaxBodyBytes } from '../listener/client-connection.ts'
 import { getLingerMode, type LingerMode, linger } from '../listener/linger.ts'
 import type { StreamRequest } from './stream-request.ts'
+
+// RST_STREAM cannot go out to a client that takes nothing, or has gone: then the stream ends without it.
+const resetFlushMs = 1000
 
 // Interim responses are hints: the excess is dropped, or an upstream that sends them for ever would fill the memory.
 const maxInterims = 16
@@ -27,6 +31,7 @@ export class StreamResponse implements DownstreamResponse {
     this.stream = request.stream
     this.#request = request
     this.stream.destroy = destroyOnceWritten
+    this.stream.close = closeOnceEnded
     this.stream.on('error', () => {}) // it closes too, and that is listened to
     this.stream.on('close', () => this.#notifyClosed())
   }
@@ -83,7 +88,7 @@ export class StreamResponse implements DownstreamResponse {
 
   writeInterim(status: number, fields: HeaderFields): void {
     if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
-    const named: Record<string, string | number | string[]> = { ':status': status }
+    const named: Record<string, string | number | string[]> = Object.assign(Object.create(null), { ':status': status })
     for (let i = 0; i < fields.length; i += 2) {
       const name = (fields[i] as string).toLowerCase()
       const value = fields[i + 1] as string
@@ -145,11 +150,20 @@ export class StreamResponse implements DownstreamResponse {
       received += chunk.length
     })
     this.#request.resume()
-    const end = () => stream.close(constants.NGHTTP2_NO_ERROR)
-    stream.once(
-      'close',
-      linger(this.#lingerMode, getMaxBodyBytes(this.#request.socket), () => received, end),
+    const flushTimer = new CoalescedTimer(() => void Duplex.prototype.destroy.call(stream))
+    const stopLinger = linger(
+      this.#lingerMode,
+      getMaxBodyBytes(this.#request.socket),
+      () => received,
+      () => {
+        stream.close(constants.NGHTTP2_NO_ERROR)
+        flushTimer.set(resetFlushMs)
+      },
     )
+    stream.once('close', () => {
+      stopLinger()
+      flushTimer.clear()
+    })
     this.#notifyClosed()
   }
 
@@ -174,4 +188,14 @@ function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2
   // Of a stream that the client has reset, with whatever code, the end may never go out.
   if (!writing || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
   return this
+}
+
+/**
+ * Closes a stream, but not before its END_STREAM has gone out. Node closes a stream of which nothing is to be read as
+ * soon as the last bytes are written. Where these fill the client's window, END_STREAM still waits then, and the client
+ * would get RST_STREAM in its place (RFC 9113 §8.1).
+ */
+function closeOnceEnded(this: ServerHttp2Stream, code?: number, callback?: () => void): void {
+  const isEnding = code === undefined && this.session?.destroyed === false && !this.destroyed
+  if (!isEnding || this.state.localClose === 1) Object.getPrototypeOf(this).close.call(this, code, callback)
 }

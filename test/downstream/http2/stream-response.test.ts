@@ -1,6 +1,7 @@
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { type AddressInfo, Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ReceiveWindows, WideConnections } from '../../../src/downstream/http2/receive-windows.ts'
 import { StreamRequest } from '../../../src/downstream/http2/stream-request.ts'
 import { StreamResponse } from '../../../src/downstream/http2/stream-response.ts'
@@ -45,4 +46,40 @@ test('a stream whose request had a body is destroyed when its response has been 
 
 test('so is one whose request had none, and Node reads nothing of it', async () => {
   expect(await serveOne('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
+})
+
+/** A stream whose client takes nothing: what is written is out, and RST_STREAM is never. */
+class DeafStream extends Duplex {
+  readonly session = { destroyed: false }
+  readonly state = { localClose: 1 }
+  readonly resets: (number | undefined)[] = []
+
+  override _read(): void {}
+
+  override _write(_chunk: Buffer, _encoding: string, done: () => void): void {
+    done()
+  }
+
+  respond(): void {}
+
+  close(code?: number): void {
+    this.resets.push(code)
+  }
+}
+
+test('a stream whose RST_STREAM cannot go out is destroyed a second later', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const stream = new DeafStream()
+  const request = { stream, complete: false, method: 'POST', socket: new Socket(), resume: () => {} }
+  const response = new StreamResponse(request as unknown as StreamRequest & { readonly stream: ServerHttp2Stream })
+
+  response.writeFields(404, '', [])
+  response.end()
+  await vi.advanceTimersByTimeAsync(5000)
+  const before = [stream.resets, stream.destroyed]
+  await vi.advanceTimersByTimeAsync(1000)
+
+  expect(before).toEqual([[0], false])
+  expect(stream.destroyed).toBe(true)
 })
