@@ -79,8 +79,10 @@ class WholeResponseBody implements ResponseBody {
     // The attempt is over, and does not listen any more.
     exchange.setAbortListener((reason) => {
       const sink = this.#sink
+      // Not asked for yet: it stays whole, or a part of it would be relayed as all of it.
+      if (sink === null) return copy.release()
       this.#close()
-      sink?.fail(reason)
+      sink.fail(reason)
     })
   }
 

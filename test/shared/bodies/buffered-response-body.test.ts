@@ -39,6 +39,18 @@ const deliver = (body: ResponseBody) => {
   return taken
 }
 
+test('a whole body stays whole where the exchange is aborted before the body is asked for', async () => {
+  const { body } = source()
+  const exchange = fakeExchange({ operation: 'market.insights' })
+  body.push(Buffer.from('abc'))
+  body.end()
+
+  const buffered = await bufferResponseBody(body, exchange, 10, new BodyRoom().shareOf('a'))
+  exchange.abort(new GatewayError('content-too-large', { reason: 'body-too-large-streamed' }))
+
+  expect(buffered.body.takeBuffered()?.toString()).toBe('abc')
+})
+
 describe('a body within the bound', () => {
   test('is read and delivered, and gives its room back', async () => {
     const { body } = source()
