@@ -1,4 +1,6 @@
-import { type Group, groups } from '../../operations.ts'
+import type { AttemptReport } from '../../failures/errors.ts'
+import { failureTable } from '../../failures/kinds.ts'
+import { allOperations, type Group, groups } from '../../operations.ts'
 import type { CandidateReport } from '../../runtime/report/status-report.ts'
 import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import { describeSide, sideKey } from '../../sides.ts'
@@ -21,10 +23,13 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     const { candidate } = inputs.report.upstreams[group]
     if (candidate === null) return []
     const stopped = stopFindings(group, inputs)
-    const clients = findClients(group, inputs)
+    const isPrimaryOut = primaryIsOut(group, inputs)
+    const clients = findClients(group, candidate, isPrimaryOut, inputs)
     const seen = viewAsPrimary(group, candidate, inputs)
+    const isHelpedByAbort = clients === 'exposed' && !isPrimaryOut
+    const command = isHelpedByAbort ? `lender-gateway shift ${group} --abort` : tryCommandLine(group, seen)
     const outages = [
-      ...outageFindings(group, candidate, clients, seen),
+      ...outageFindings(group, candidate, clients, seen, command),
       ...upstreamCertificateFindings(seen, [group]),
     ].map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
     // What clients were told is no less for what the others are told.
@@ -36,12 +41,44 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     ].map((finding) => ({ ...finding, about: sideKey(group, 'candidate') }))
   })
 
-/** Finds what becomes of clients when the candidate fails: a primary that serves nothing covers nothing. */
-const findClients = (group: Group, inputs: FindingInputs): CandidateClients => {
-  const clients = findCandidateClients(inputs.config.upstreams[group].candidate, inputs.overrides.shifts.get(group))
-  const { endpoints } = inputs.report.upstreams[group]
-  const isOut = endpoints.every(({ state }) => state.name === 'draining') || groupOutage(group, inputs) !== null
-  return clients === 'covered' && isOut ? 'exposed' : clients
+const primaryIsOut = (group: Group, inputs: FindingInputs): boolean =>
+  inputs.report.upstreams[group].endpoints.every(({ state }) => state.name === 'draining') ||
+  groupOutage(group, inputs) !== null
+
+/**
+ * Finds what becomes of clients when the candidate fails: a primary that serves nothing covers nothing, and one that
+ * serves covers only what goes on to it.
+ */
+const findClients = (
+  group: Group,
+  { breaker, endpoints }: CandidateReport,
+  isPrimaryOut: boolean,
+  { config, overrides }: FindingInputs,
+): CandidateClients => {
+  const clients = findCandidateClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+  if (clients !== 'covered') return clients
+  // Requests still go to an endpoint that fails. One that is down or ejected, or behind a breaker, gets none.
+  const isExposed =
+    (breaker === null || breaker.state === 'closed') &&
+    endpoints.some(
+      ({ state, lastFailure }) =>
+        state.name === 'failing' && lastFailure !== null && !goesToPrimary(group, lastFailure, config),
+    )
+  return isPrimaryOut || isExposed ? 'exposed' : 'covered'
+}
+
+/** Tells whether the primary serves a request that failed at the candidate: it was not sent, or a retry follows. */
+const goesToPrimary = (
+  group: Group,
+  { kind, status }: AttemptReport,
+  { upstreams }: FindingInputs['config'],
+): boolean => {
+  if (kind !== null && failureTable[kind].retry === 'always') return true
+  const { retry } = upstreams[group]
+  return (
+    retry?.on.some((each) => each === (kind ?? status)) === true &&
+    allOperations.every((each) => each.group !== group || each.method === 'GET')
+  )
 }
 
 /**
@@ -73,11 +110,13 @@ const outageFindings = (
   { endpoints, breaker }: CandidateReport,
   clients: CandidateClients,
   seen: FindingInputs,
+  command: string,
 ): readonly Finding[] => {
   const name = describeSide(group, 'candidate')
-  const consequence = clientConsequences[clients]
+  const isPassedOn =
+    clients === 'exposed' && endpoints.some((each) => each.state.name === 'failing' && each.lastFailure?.kind === null)
+  const consequence = isPassedOn ? ', so its clients get these responses' : clientConsequences[clients]
   const about = sideKey(group, 'candidate')
-  const command = tryCommandLine(group, seen)
   if (endpoints.every(({ state }) => state.name === 'draining')) {
     const cause = `every endpoint of ${name} drains, or has weight 0${consequence}`
     return [createFinding(clients === 'exposed' ? 'critical' : 'notice', about, cause)]

@@ -1,7 +1,9 @@
 /** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
 import { describe, expect, test } from 'vitest'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
-import { byOperation } from '../../../src/operations.ts'
+import type { AttemptReport } from '../../../src/failures/errors.ts'
+import type { FailureKind } from '../../../src/failures/kinds.ts'
+import { byOperation, type Group } from '../../../src/operations.ts'
 import type { CandidateReport, EndpointReport } from '../../../src/runtime/report/status-report.ts'
 import type { ShiftState } from '../../../src/runtime/shift/shift-state.ts'
 import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
@@ -147,6 +149,48 @@ describe('with clients on it', () => {
     expect(collectFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
       { severity: 'critical', cause: expect.stringContaining(', so requests of its clients fail: ') },
     ])
+  })
+
+  describe('and endpoints that still get requests', () => {
+    const failure = (kind: FailureKind | null, status: number | null) =>
+      ({ at, endpoint: next, kind, reason: null, status }) as const
+    const tellFailing = (group: Group, last: AttemptReport, own: object) => {
+      const state = { name: 'failing', since, reason: 'no success since 5 failures' } as const
+      const failing = endpoint({ url: next, state, failingSince: since, lastFailure: last, succeededAt: null })
+      const inputs = findingInputs({
+        settings: {
+          upstreams: { [group]: { endpoints: [risk], candidate: { endpoints: [next], share: '100%' }, ...own } },
+        },
+        upstreams: { [group]: { candidate: candidate({ endpoints: [failing] }) } },
+      })
+      return collectFindings(inputs).map(({ severity, cause, command }) => [severity, cause.split(': ')[0], command])
+    }
+
+    test('what they answer is critical, and an abort ends it', () => {
+      expect(tellFailing('market', failure(null, 500), { retry: {} })).toEqual([
+        [
+          'critical',
+          'no endpoint of the candidate of market serves since 02:03:00, so its clients get these responses',
+          'lender-gateway shift market --abort',
+        ],
+      ])
+    })
+
+    test.each([
+      ['a status that retry.on has', 'market', failure(null, 503), { retry: {} }, 'warning'],
+      ['the same without retry', 'market', failure(null, 503), {}, 'critical'],
+      ['the same of a POST, which may have been processed', 'risk', failure(null, 503), { retry: {} }, 'critical'],
+      [
+        'a timeout, which retry.on does not have by default',
+        'market',
+        failure('headers-timeout', null),
+        { retry: {} },
+        'critical',
+      ],
+      ['what was never sent, also without retry', 'risk', failure('connect-failed', null), {}, 'warning'],
+    ] as const)('the primary covers only what goes on to it: %s', (_, group, last, own, severity) => {
+      expect(tellFailing(group, last, own)).toMatchObject([[severity, expect.any(String), expect.any(String)]])
+    })
   })
 
   test('a share that is too small for one bucket of clients is none', () => {
