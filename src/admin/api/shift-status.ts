@@ -1,3 +1,4 @@
+import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import type { ShiftCause } from '../../runtime/shift/shift-record.ts'
 import type { ShiftState } from '../../runtime/shift/shift-state.ts'
 import { asBoolean, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
@@ -69,6 +70,10 @@ const noteStatus = ({ by, reason, since }: Pick<ShiftState, 'by' | 'reason' | 's
 /** Tells whether every client is on the candidate. */
 export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): boolean =>
   share === 1 && !stopped
+
+/** Tells whether an endpoint of a candidate is up, so that it can be made the upstream. */
+export const isCandidateUp = (endpoints: readonly { readonly state: EndpointReport['state']['name'] }[]): boolean =>
+  endpoints.some(({ state }) => state === 'up')
 
 /** Tells whether there is something that operators or the guard have said, which a resume ends. */
 export const isResumable = ({ stopped, paused, until }: Pick<ShiftStatus, 'stopped' | 'paused' | 'until'>): boolean =>

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { describeShift, isWholeShift } from '../../admin/api/shift-status.ts'
+import { describeShift, isCandidateUp, isWholeShift } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
 import { loadConfig } from '../../config/load/load.ts'
 import { formatProblems } from '../../config/problem.ts'
@@ -55,7 +55,7 @@ const findWarnings = async (group: string, hash: string, options: ClientCommandO
   try {
     const target = await locateGateway(options)
     const { decoded: status, at } = await getDecoded(target, '/status', statusShape)
-    const shift = status.upstreams[group]?.candidate?.shift ?? null
+    const { shift, endpoints } = status.upstreams[group]?.candidate ?? { shift: null, endpoints: [] }
     const url = targetUrl(target)
     if (shift === null) return [`${url} runs no candidate of ${group}`]
     const isOther = status.config.hash !== hash
@@ -64,6 +64,11 @@ const findWarnings = async (group: string, hash: string, options: ClientCommandO
       ...(isWholeShift(shift)
         ? []
         : [`at ${url} the candidate of ${group} gets ${describeShift(shift, timesBeside(at))}`]),
+      ...(isCandidateUp(endpoints)
+        ? []
+        : [
+            `at ${url} no endpoint of the candidate of ${group} is up (${endpoints.map(({ url: each, state }) => `${each} is ${state}`).join(', ')})`,
+          ]),
     ]
   } catch (error) {
     if (!(error instanceof CliError)) throw error

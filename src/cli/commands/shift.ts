@@ -1,5 +1,6 @@
-import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
+import { describeShift, isCandidateUp } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
+import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
@@ -21,14 +22,17 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   else {
     process.stdout.write(`the candidate of ${group} gets ${describeShift(candidate.shift, timesBeside(at))}\n\n`)
     process.stdout.write(`${formatTable(candidateRows(group, { ...candidate, shift: null }, at))}\n`)
-    const next = nextCommand(group, candidate.shift)
+    const next = nextCommand(group, candidate)
     if (next !== null) process.stdout.write(`\n${next}\n`)
   }
   return 0
 }
 
 /** Names the command that an operator needs where the candidate waits for one; null: it waits for none. */
-const nextCommand = (group: string, { share, stopped }: ShiftStatus): string | null => {
-  if (stopped) return `to let clients go there again: lender-gateway shift ${group} --resume`
-  return share === 1 ? `to make it the upstream: lender-gateway shift ${group} --promote prints the file` : null
+const nextCommand = (group: string, { shift, endpoints }: NonNullable<UpstreamStatus['candidate']>): string | null => {
+  if (shift === null) return null
+  if (shift.stopped) return `to let clients go there again: lender-gateway shift ${group} --resume`
+  if (shift.share > 0 && !isCandidateUp(endpoints))
+    return `no endpoint of it is up; to take its clients back: lender-gateway shift ${group} --abort`
+  return shift.share === 1 ? `to make it the upstream: lender-gateway shift ${group} --promote prints the file` : null
 }

@@ -464,12 +464,14 @@ test('the candidate of a group stands below it, and can be drained', () => {
 })
 
 test.each([
-  ['100 % says how it becomes the upstream', 1, false, true],
-  ['25 % does not', 0.25, false, false],
-  ['100 % that was taken back does not', 1, true, false],
-])('a candidate with %s', (_, share, stopped, isSaid) => {
+  ['100 % says how it becomes the upstream', 1, false, 'up', true],
+  ['25 % does not', 0.25, false, 'up', false],
+  ['100 % that was taken back does not', 1, true, 'up', false],
+  ['100 % that fails does not', 1, false, 'failing', false],
+] as const)('a candidate with %s', (_, share, stopped, state, isSaid) => {
   const { leads } = fixture.status.upstreams
-  const { inFlight, balance, breaker, endpoints } = leads as NonNullable<typeof leads>
+  const { inFlight, balance, breaker, endpoints: all } = leads as NonNullable<typeof leads>
+  const endpoints = all.map((each) => ({ ...each, state }))
   const note = { by: null, reason: null, since: '2026-11-21T01:59:00Z' }
   const held = { until: null, afterwards: null, paused: null, step: null }
   const shift = { share, cause: 'file' as const, stopped, ...note, ...held }

@@ -59,6 +59,31 @@ describe('shift --promote', () => {
     expect(aborted.err).toContain('the candidate of risk gets nothing: aborted by 127.0.0.1')
   })
 
+  test('warns of a candidate of which no endpoint is up, which `shift` does not recommend', async () => {
+    const [primary, candidate] = [
+      await httpUpstream(),
+      await httpUpstream((_, response) => response.writeHead(500).end()),
+    ]
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], share: '100%' } } },
+    })
+    const run = (...args: readonly string[]) =>
+      runCommand(['shift', 'market', ...args, '--config', live.file, '--admin', live.admin])
+    for (let i = 0; i < 5; i++) await (await fetch(`${live.url}/market/insights`)).text()
+
+    const shown = await run()
+    const promoted = await run('--promote')
+
+    expect(shown.out).toMatch(
+      /no endpoint of it is up; to take its clients back: lender-gateway shift market --abort\n$/,
+    )
+    expect(shown.out).not.toContain('--promote')
+    expect(promoted.code).toBe(0)
+    expect(promoted.err).toContain(
+      `warning: at ${live.admin} no endpoint of the candidate of market is up (${candidate.url} is failing)\n`,
+    )
+  })
+
   test('prints what a gateway takes: no client is without an answer, and all stay where they are', async () => {
     const [primary, candidate] = [
       await httpUpstream((_, response) => response.end('primary')),

@@ -1,7 +1,7 @@
 import { type Group, groups } from '../../../operations.ts'
 import { formatPercent } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
-import { describeShift, isWholeShift, type ShiftStatus } from '../../api/shift-status.ts'
+import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../api/shift-status.ts'
 import {
   type BadgeTone,
   badge,
@@ -16,14 +16,21 @@ import { type Html, html } from '../html.ts'
 interface CandidateRow {
   readonly group: Group
   readonly shift: ShiftStatus
+  readonly isUp: boolean
 }
 
 /** Renders how much of each group goes to its candidate, why, and what comes next. */
 export const candidateSection = ({ at, promoteCommands, status: { upstreams } }: Overview): Html => {
   const rows = groups.flatMap((group): readonly CandidateRow[] => {
-    const shift = upstreams[group]?.candidate?.shift
-    return shift == null ? [] : [{ group, shift }]
+    const { shift, endpoints } = upstreams[group]?.candidate ?? { shift: null, endpoints: [] }
+    return shift === null ? [] : [{ group, shift, isUp: isCandidateUp(endpoints) }]
   })
+  const promotionOf = ({ group, shift, isUp }: CandidateRow): Html | string => {
+    if (!isWholeShift(shift)) return ''
+    if (!isUp) return '; no endpoint of it is up'
+    const command = promoteCommands?.[group] ?? `lender-gateway shift ${group} --promote`
+    return html`; ${commandHtml(command)} prints the file with it as the upstream`
+  }
   const clock = (time: string): string => (time.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 19) : time)
   return rows.length === 0
     ? quietSection('candidates', 'Shift', 'No group has a candidate.')
@@ -42,8 +49,7 @@ export const candidateSection = ({ at, promoteCommands, status: { upstreams } }:
             {
               title: 'Gets',
               kind: 'wide',
-              cell: ({ group, shift }) =>
-                html`${describeShift(shift, { since: clock, until: clock })}${isWholeShift(shift) && html`; ${commandHtml(promoteCommands?.[group] ?? `lender-gateway shift ${group} --promote`)} prints the file with it as the upstream`}`,
+              cell: (row) => html`${describeShift(row.shift, { since: clock, until: clock })}${promotionOf(row)}`,
             },
             { title: 'Do', kind: 'act', cell: (row) => commandLinks('candidate', row) },
           ],
