@@ -20,6 +20,7 @@ export interface ShownWorker {
   readonly worker: number
   readonly pid: number | null
   readonly state: string
+  readonly startedAt: string | null
   readonly restarts: number
   readonly inFlight: number | null
   readonly config: string | null
@@ -32,6 +33,7 @@ export interface ShownStatus {
   readonly pid: number
   readonly config: { readonly hash: string }
   readonly workers: readonly ShownWorker[]
+  readonly findings: readonly { readonly about: string; readonly since: string | null }[]
   readonly operations: Readonly<Record<string, unknown>>
   readonly upstreams: Readonly<Record<string, { readonly endpoints: readonly { readonly state: string }[] }>>
   readonly tokens: {

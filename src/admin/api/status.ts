@@ -199,7 +199,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
   }
 }
 
-const workerStatus = (worker: WorkerStatus): Decoded<typeof workerShape> => ({
+const workerStatus = ({ heardAt: _, ...worker }: WorkerStatus): Decoded<typeof workerShape> => ({
   ...worker,
   startedAt: formatOptionalTime(worker.startedAt),
 })

@@ -32,10 +32,15 @@ const servingFindings = ({ notServing, draining }: FindingInputs): readonly Find
 const workerFindings = ({ workers: all, draining }: FindingInputs): readonly Finding[] =>
   draining
     ? []
-    : all.flatMap(({ worker, state, restarts, startedAt }): readonly Finding[] => {
+    : all.flatMap(({ worker, pid, state, restarts, startedAt, heardAt }): readonly Finding[] => {
         const again = restarts === 0 ? '' : `, after ${restarts} before it`
         if (state === 'not answering')
-          return [createFinding('warning', 'workers', `worker ${worker} gives no sign of life`, { since: startedAt })]
+          return [
+            createFinding('warning', 'workers', `worker ${worker} gives no sign of life`, {
+              since: heardAt ?? startedAt,
+              details: [`if it stays so, kill -9 ${pid} has it replaced`],
+            }),
+          ]
         if (state === 'waiting')
           return [createFinding('warning', 'workers', `worker ${worker} has ended${again}; another is started`)]
         return []

@@ -135,7 +135,8 @@ const failingEndpointFinding = (
         : 'notice'
   const quiet = quietSince === null ? '' : `, none since ${formatTimeOfDay(quietSince, inputs.at)}`
   return createFinding(severity, aboutOf(group), `${cause}${quiet}${out === null ? '' : `; ${out}`}`, {
-    since: each.failingSince ?? state.since ?? tally.firstAt,
+    // A drain is no failure.
+    since: each.failingSince ?? (state.name === 'draining' ? null : state.since) ?? tally.firstAt,
     command: tryCommandLine(group, inputs),
     details: [...details, ...ownerDetails([each], inputs)],
   })
@@ -193,12 +194,14 @@ const recoveredFailureFindings = (
   ]
 }
 
-/** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is up. */
+/** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is well. */
 const outagePhrase = (endpoint: EndpointReport, at: number): string | null => {
-  const { state, ejectedForMs } = endpoint
+  const { state, ejectedForMs, failingSince, onProbation } = endpoint
   const although = isServing(endpoint) ? ', and answers all the same' : ''
   if (state.name === 'down') return `it is down: ${state.reason}${although}`
   if (state.name === 'failing') return 'no request to it goes well any more'
+  if (state.name === 'up' && onProbation && failingSince !== null)
+    return 'no request to it has gone well since it was ejected'
   if (state.name !== 'ejected') return null
   const until = ejectedForMs === null ? '' : ` until ${formatTime(at + ejectedForMs)}`
   return `it is ejected${until}: ${state.reason}${although}`

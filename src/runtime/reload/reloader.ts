@@ -66,6 +66,8 @@ export class Reloader {
   /** The hash of the file's configuration. Null: it cannot run. */
   #fileHash: string | null
   #lastRejection: ReloadRejection | null = null
+  /** The files of the last rejection, with what was in them. */
+  #rejectedContents = ''
   #nextReload: Promise<ReloadOutcome> | null = null
   /** Whether one of the requests that share the next reload asked for it without a preflight. */
   #forced = false
@@ -275,7 +277,13 @@ export class Reloader {
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
     const at = epochMs()
-    this.#lastRejection = { at, since: held?.since ?? at, trigger, problems, isFileSound: this.#fileHash !== null }
+    const contents = this.#sources.map(({ file, digest }) => `${file} ${digest}`).join('\n')
+    const before = this.#lastRejection
+    const isSame =
+      before !== null && contents === this.#rejectedContents && ![before.trigger, trigger].includes('rollback')
+    const since = held?.since ?? (isSame ? before.since : at)
+    this.#rejectedContents = contents
+    this.#lastRejection = { at, since, trigger, problems, isFileSound: this.#fileHash !== null }
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }
 

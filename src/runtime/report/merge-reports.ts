@@ -83,6 +83,7 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
     state: mergeState(primary, workers, outcomes),
     lastProbe: primary.lastProbe,
     ...outcomes,
+    onProbation: workers.some(({ onProbation }) => onProbation),
     outdated: pluck(workers, 'outdated').toSorted((a, b) => a.since - b.since)[0] ?? null,
     certificates: latestPerAddress([primary, ...workers].flatMap(({ certificates }) => certificates)),
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),

@@ -67,6 +67,8 @@ export interface WorkerStatus {
   readonly state: 'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'
   /** When the process was started, in ms since the epoch. Null: there is no process. */
   readonly startedAt: number | null
+  /** When it last replied, in ms since the epoch. Null: it has not yet. */
+  readonly heardAt: number | null
   /** How often a process with its number ended and was replaced. */
   readonly restarts: number
   /** Requests on their way to upstreams. Null: it did not reply. */
@@ -126,6 +128,8 @@ export interface EndpointReport {
   readonly failingSince: number | null
   /** How many have failed since then. */
   readonly failuresInARow: number
+  /** Whether no request has succeeded since its last ejection; of several workers, in one of them. */
+  readonly onProbation: boolean
   /** Since when, and why, its name does not resolve any more. Null: it does, or it is an address, or it never did. */
   readonly outdated: EndpointOutage | null
   /** The last certificate at each of its addresses. Empty: none was seen yet, or the endpoint has no TLS. */
@@ -207,7 +211,7 @@ const endpointReport = ({
   state,
 }: GroupEndpoint): EndpointReport => {
   const at = now()
-  const { counts, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow } = health
+  const { counts, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow, onProbation } = health
   return {
     url: name,
     weight,
@@ -220,6 +224,7 @@ const endpointReport = ({
     succeededAt,
     failingSince,
     failuresInARow,
+    onProbation,
     outdated,
     certificates: health.certificates.list,
     ejectedForMs: ejection !== null && health.isEjected(at) ? ejection.until - at : null,

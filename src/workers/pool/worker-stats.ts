@@ -1,3 +1,4 @@
+import { epochMs } from '../../clock.ts'
 import { pluck } from '../../observe/sum-reports.ts'
 import { mergeReports } from '../../runtime/report/merge-reports.ts'
 import { countInFlight, type StatusReport, type WorkerStatus } from '../../runtime/report/status-report.ts'
@@ -12,6 +13,8 @@ export class WorkerStats {
   readonly #timeoutMs: number
   /** The last reply of each. Null: it did not reply. A worker that was never asked is missing. */
   readonly #lastReplies = new WeakMap<WorkerProcess, WorkerCallResults['report'] | null>()
+  /** When each last replied, in ms since the epoch. */
+  readonly #heardAt = new WeakMap<WorkerProcess, number>()
   #pending: Promise<readonly WorkerCallResults['report'][]> | null = null
   readonly #counters = new CumulativeCounters<WorkerProcess>()
 
@@ -40,6 +43,7 @@ export class WorkerStats {
         pid: worker?.pid ?? null,
         state: worker === null ? (isRetired ? 'ended' : 'waiting') : isServing ? liveState : 'starting',
         startedAt: worker?.startedAt ?? null,
+        heardAt: worker === null ? null : (this.#heardAt.get(worker) ?? null),
         restarts,
         inFlight: lastReply == null ? null : countInFlight(lastReply.report),
         config: lastReply?.config ?? null,
@@ -63,7 +67,10 @@ export class WorkerStats {
         if (worker === null || !isServing) return null
         const reply = await worker.call('report', {}, this.#timeoutMs).catch(() => null)
         this.#lastReplies.set(worker, reply)
-        if (reply !== null) this.#counters.update(worker, reply)
+        if (reply !== null) {
+          this.#heardAt.set(worker, epochMs())
+          this.#counters.update(worker, reply)
+        }
         return reply
       }),
     )

@@ -25,6 +25,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   succeededAt: at - 10_000,
   failingSince: null,
   failuresInARow: 0,
+  onProbation: false,
   certificates: [],
   ejectedForMs: null,
   latencyMs: 5,

@@ -6,6 +6,7 @@ import type { FailureReason } from '../../../src/failures/reasons.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations, type OperationId } from '../../../src/operations.ts'
+import type { EndpointReport } from '../../../src/runtime/report/status-report.ts'
 import { tokenBindingSettings } from '../../helpers/token-binding.ts'
 import { signingKey } from '../../helpers/tokens.ts'
 import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
@@ -58,6 +59,17 @@ test('spans that are lost are worth knowing, with why and since when, where ther
   ])
   expect(found({ report })).toEqual([])
   expect(found({ settings: { tracing } })).toEqual([])
+})
+
+test.each([
+  [at - 5000, '2026-11-21T02:03:55.000Z'],
+  [null, '2026-11-21T01:04:00.000Z'],
+])('a worker that hangs does so since it was last heard of, and is replaced when killed', (heardAt, since) => {
+  const worker = { worker: 2, pid: 4711, startedAt: at - 3_600_000, heardAt, restarts: 0, inFlight: null, config: null }
+
+  expect(found({ workers: [{ ...worker, state: 'not answering' }] })).toMatchObject([
+    { cause: 'worker 2 gives no sign of life', since, details: ['if it stays so, kill -9 4711 has it replaced'] },
+  ])
 })
 
 const other = endpoint({ url: 'http://risk-b:8080' })
@@ -170,6 +182,32 @@ describe('an endpoint', () => {
         since: '2026-11-21T01:53:59.600Z',
       },
     ])
+  })
+
+  test('that has failed all requests since it was ejected stays the same finding when the ejection ends', () => {
+    const lastFailure = { at: at - 2000, endpoint: risk, kind: null, reason: null, status: 500 } as const
+    const failed = { failingSince: at - 60_000, failuresInARow: 3, onProbation: true, lastFailure }
+    const ejected = { name: 'ejected', since: at - 2000, reason: '3 failures in a row' } as const
+    const tell = (more: Partial<EndpointReport>) =>
+      found({ upstreams: { risk: { endpoints: [endpoint({ ...failed, ...more }), other] } } })
+
+    expect([...tell({ state: ejected }), ...tell({})]).toMatchObject([
+      { severity: 'warning', since: '2026-11-21T02:03:00.000Z' },
+      {
+        severity: 'warning',
+        cause: `${risk} answered 500; no request to it has gone well since it was ejected`,
+        since: '2026-11-21T02:03:00.000Z',
+      },
+    ])
+    expect(tell({ failingSince: null })).toMatchObject([{ severity: 'notice' }])
+  })
+
+  test('that is drained has failed since it failed, not since the drain', () => {
+    const drained = endpoint({ state: { name: 'draining', since: at - 1000, reason: null } })
+
+    expect(
+      found({ causes: [cause({ lastMinute: 0 })], upstreams: { risk: { endpoints: [drained, other] } } }),
+    ).toMatchObject([{ severity: 'notice', since: '2026-11-21T02:03:00.000Z' }])
   })
 
   test('that is left alone is no worse than a warning, however many requests it failed before', () => {

@@ -1,5 +1,6 @@
 /** The preflight of a reload: what ends the wait of an edit that is held back. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { LoadResult } from '../../../src/config/load/load.ts'
 import { parse, sandbox, withRisk } from '../../config/helper.ts'
 import { createReloader, later, loaded, old, one, two } from './reloader-fixture.ts'
 
@@ -14,6 +15,27 @@ test('an edit that is held back is rejected since its first try, however often i
 
   expect(reloader.state.refusal?.since).toBe(1_000_000)
   expect(reloader.state.refusal?.at).toBeGreaterThan(1_010_000)
+})
+
+test('an edit that cannot run is rejected since it was first, until the file changes or takes effect', async () => {
+  const { reloader, file } = createReloader()
+  const broken = (digest: string): LoadResult => ({
+    ...{ ok: false, problems: [], unreadable: false },
+    sources: [{ file: 'gateway.yaml', digest, limit: 1 }],
+  })
+  const reject = async (content: LoadResult): Promise<number | undefined> => {
+    vi.advanceTimersByTime(1000)
+    file.content = content
+    await reloader.reload('request')
+    return reloader.state.refusal?.since
+  }
+
+  const first = [await reject(broken('a')), await reject(broken('a'))]
+  const other = await reject(broken('b'))
+  await reject(loaded(sandbox))
+  const again = await reject(broken('b'))
+
+  expect([first, other, again]).toEqual([[1_001_000, 1_001_000], 1_003_000, 1_005_000])
 })
 
 describe('the wait ends', () => {

@@ -21,6 +21,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   succeededAt: null,
   failingSince: null,
   failuresInARow: 0,
+  onProbation: false,
   outdated: null,
   certificates: [],
   ejectedForMs: null,

@@ -52,12 +52,14 @@ test('a worker that hangs costs one connection at most, and neither /status nor 
   for (const client of clients) client.send(request)
   const answered = (): number => clients.filter((client) => client.received().endsWith('first')).length
   await expect.poll(answered).toBe(5)
-  const shown = await states()
+  const { workers, findings } = await gateway.status()
+  const hung = findings.find(({ about }) => about === 'workers')
   const ready = await gateway.ask('GET', '/ready')
   kill(firstPid(), 'SIGCONT')
   await Promise.all(clients.map((client) => client.until((text) => text.endsWith('first'))))
 
-  expect(shown).toEqual(['not answering', 'serving'])
+  expect(workers.map(({ state }) => state)).toEqual(['not answering', 'serving'])
+  expect(Date.parse(hung?.since ?? '')).toBeGreaterThan(Date.parse(workers[0]?.startedAt ?? ''))
   expect(ready.status).toBe(200)
   for (const client of clients) client.close()
 })
