@@ -45,7 +45,8 @@ const rejectingLimitFindings = ({ config, report }: FindingInputs): readonly Fin
     const state = report.limits.concurrency.find((each) => each.key === key)
     const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
     const tally = tallyFailures(same)
-    const is = state === undefined || state.inFlight >= state.limit ? 'is' : 'was'
+    // A limit that the running configuration does not have refuses nothing any more.
+    const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
     const cause = `${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`
     const command = explainCommandLine((same[0] as LimitError).operation, config)
     return createFinding(tally.lastMinute > 0 ? 'warning' : 'notice', key, cause, { since: tally.firstAt, command })

@@ -638,6 +638,7 @@ describe('a limit', () => {
       },
     ])
     expect(causes({ report: report(1), causes: [refused] })[0]).toContain(`${key} was full`)
+    expect(causes({ causes: [refused] })).toEqual([`${key} was full: 12 requests were refused in the last minute`])
   })
 
   test('that is full and has rejected no request is a notice', () => {
