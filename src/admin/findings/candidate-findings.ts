@@ -8,7 +8,7 @@ import { type CandidateClients, clientConsequences, findCandidateClients, isTake
 import { formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { upstreamCertificateFindings } from './credentials.ts'
-import { createFinding, type Finding, lastFailurePhrase, tryCommandLine, wherePhrase } from './finding.ts'
+import { createFinding, type Finding, faultCommandLine, lastFailurePhrase, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage, nextTryDetails } from './outage.ts'
 import { ownerDetails } from './owner-details.ts'
@@ -26,8 +26,9 @@ export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
     const isPrimaryOut = primaryIsOut(group, inputs)
     const clients = findClients(group, candidate, isPrimaryOut, inputs)
     const seen = viewAsPrimary(group, candidate, inputs)
+    const kinds = groupOutage(group, seen)?.kinds ?? [candidate.breaker?.lastFailure?.kind ?? null]
     const isHelpedByAbort = clients === 'exposed' && !isPrimaryOut
-    const command = isHelpedByAbort ? `lender-gateway shift ${group} --abort` : tryCommandLine(group, seen)
+    const command = isHelpedByAbort ? `lender-gateway shift ${group} --abort` : faultCommandLine(group, kinds, seen)
     const outages = [
       ...outageFindings(group, candidate, clients, seen, command),
       ...upstreamCertificateFindings(seen, [group]),

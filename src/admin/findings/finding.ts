@@ -192,6 +192,24 @@ export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pi
   return `lender-gateway explain ${method} ${shellQuote(basePath + path)} --live`
 }
 
+// What a trial of the endpoints sees: it connects, and sends no request.
+const connectKinds: ReadonlySet<FailureKind | null> = new Set([
+  'connect-failed',
+  'connect-timeout',
+  'tls-failed',
+] as const)
+
+/**
+ * Formats the command that shows most of the failures of a group: where no connection was made, a trial; else how its
+ * endpoints stand. A kind is null where the endpoint responded.
+ */
+export const faultCommandLine = (
+  group: Group,
+  kinds: readonly (FailureKind | null)[],
+  inputs: Pick<FindingInputs, 'config' | 'file'>,
+): string =>
+  kinds.some((kind) => connectKinds.has(kind)) ? tryCommandLine(group, inputs) : liveCommandLine(group, inputs.config)
+
 /**
  * Formats the command that tries the endpoints of a group as the file has them. Where the file says something else than
  * what runs, that would try other endpoints, or none: then, the command that shows those that run.

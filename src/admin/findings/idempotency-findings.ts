@@ -27,8 +27,8 @@ export const idempotencyFindings = (inputs: FindingInputs): readonly Finding[] =
 
 /** Finds that nothing new can be remembered, or could not. */
 const storeFindings = (
-  { config, report }: FindingInputs,
-  { state, since, reason, where, entries, maxEntries }: IdempotencyReport,
+  { config, file, report }: FindingInputs,
+  { store, state, since, reason, where, entries, maxEntries }: IdempotencyReport,
 ): readonly Finding[] => {
   const rejected = tallyRejected(report, 'idempotency-unavailable')
   const [first, ...others] = allOperations.filter(({ id }) => config.operations[id].idempotency !== null)
@@ -41,7 +41,10 @@ const storeFindings = (
     : 'requests with a new key go on without a promise (onStoreFailure: pass)'
   if (state === 'unavailable') {
     const cause = `what keys led to cannot be looked up${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}: ${then}`
-    return [createFinding(severity, 'idempotency', cause, { since, command })]
+    // This names the Redis, as long as the file is what runs.
+    const tries = store === 'redis' && file.differing.length === 0
+    const shows = tries ? `lender-gateway check --online ${file.name}` : command
+    return [createFinding(severity, 'idempotency', cause, { since, command: shows })]
   }
   if (entries !== null && maxEntries !== null && entries >= maxEntries) {
     const cause = `${entries} keys are remembered, as many as idempotency.maxEntries allows: ${then}`

@@ -11,13 +11,13 @@ import { formatTimeOfDay } from '../format-time.ts'
 import {
   createFinding,
   type Finding,
+  faultCommandLine,
   groupByKey,
   joinWithAnd,
   lastFailurePhrase,
   limitPhrase,
   rejectedPhrase,
   tallyRejected,
-  tryCommandLine,
   wherePhrase,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -33,6 +33,8 @@ interface Outage {
   readonly since: number | null
   /** Why, in a few words. */
   readonly fact: string
+  /** The failures that it names; null: a response. */
+  readonly kinds: readonly AttemptReport['kind'][]
 }
 
 /** An outage of the primary of a group. */
@@ -71,6 +73,7 @@ export const groupOutage = (
   return {
     group,
     since,
+    kinds: failed.map(({ kind }) => kind),
     fact:
       failed.length > 0 ? describeFailures(failed, group, inputs) : joinFirst(takers.map(stateText), maxNamed, '; '),
   }
@@ -128,10 +131,10 @@ const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): F
   const since = earliest(same.flatMap((each) => each.since ?? []))
   const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`
   const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${consequences[clients](names, inputs)}: ${fact}`
-  const command = tryCommandLine(group, inputs)
+  const kinds = same.flatMap((each) => each.kinds)
   return createFinding(clients === 'none' ? 'warning' : 'critical', `upstreams.${group}`, cause, {
     since,
-    command,
+    command: faultCommandLine(group, kinds, inputs),
     details: outageDetails(names, inputs),
     alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
   })

@@ -13,6 +13,7 @@ import {
   createFinding,
   type FailureTally,
   type Finding,
+  faultCommandLine,
   groupByKey,
   groupOfOperation,
   lastFailurePhrase,
@@ -92,7 +93,8 @@ const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: Fi
   const cause = `the circuit breaker of ${group} is ${state.state}${wherePhrase(state)}, ${does}${why === undefined ? '' : `, because ${why}`}${rejectedPhrase(tallyRejected(report, 'circuit-open', group))}`
   const since = state.outageSince ?? state.since
   const details = nextTryDetails(state, inputs.at)
-  return [createFinding('critical', aboutOf(group), cause, { since, command: tryCommandLine(group, inputs), details })]
+  const command = faultCommandLine(group, [last === null ? (first?.kind ?? null) : last.kind], inputs)
+  return [createFinding('critical', aboutOf(group), cause, { since, command, details })]
 }
 
 /** Finds why an endpoint gets no requests, or fails, or is slow. `causes`: the recent errors of its group. */
@@ -137,7 +139,11 @@ const failingEndpointFinding = (
   return createFinding(severity, aboutOf(group), `${cause}${quiet}${out === null ? '' : `; ${out}`}`, {
     // A drain is no failure.
     since: each.failingSince ?? (state.name === 'draining' ? null : state.since) ?? tally.firstAt,
-    command: tryCommandLine(group, inputs),
+    command: faultCommandLine(
+      group,
+      errors.map(({ kind }) => kind),
+      inputs,
+    ),
     details: [...details, ...ownerDetails([each], inputs)],
   })
 }
@@ -154,7 +160,7 @@ const endpointOutageFinding = (
   const cause = state.name !== 'down' && last !== null ? `${lastFailurePhrase(last, url)}; ${out}` : `${url}: ${out}`
   return createFinding('warning', aboutOf(group), cause, {
     since: each.failingSince ?? state.since,
-    command: tryCommandLine(group, inputs),
+    command: faultCommandLine(group, each.failingSince === null ? [] : [last?.kind ?? null], inputs),
     details: [...others.map((one) => one.cause), ...ownerDetails([each], inputs)],
   })
 }

@@ -119,6 +119,31 @@ describe('an endpoint', () => {
     expect(edited?.command).toBe('lender-gateway explain POST /risk/asset-valuation --live')
   })
 
+  test.each([
+    ['connect-timeout', 'check --online gateway.yaml'],
+    ['tls-failed', 'check --online gateway.yaml'],
+    ['headers-timeout', 'explain POST /risk/asset-valuation --live'],
+    ['reset-before-headers', 'explain POST /risk/asset-valuation --live'],
+  ] as const)('is tried only where no connection was made, since a trial sends no request: %s', (kind, command) => {
+    const lastFailure = { ...refusedAt(at), kind, reason: null }
+    const dead = endpoint({ ...failing(at - 1000), lastFailure })
+    const findings = [
+      ...found({ causes: [cause({ kind, reason: null })] }),
+      ...found({ upstreams: { risk: { endpoints: [dead, other] } } }),
+      ...found({ upstreams: { risk: { endpoints: [dead] } } }),
+    ]
+
+    expect(findings.map((each) => each.command)).toEqual(Array(3).fill(`lender-gateway ${command}`))
+  })
+
+  test('that its health check finds down is not tried: a trial does not ask for the path', () => {
+    const down = endpoint({ state: { name: 'down', since: at, reason: 'answered 503, 200-299 is expected' } })
+
+    expect(found({ upstreams: { risk: { endpoints: [down, other] } } })).toMatchObject([
+      { command: 'lender-gateway explain POST /risk/asset-valuation --live' },
+    ])
+  })
+
   test('that its group names twice is named once, and as of that group', () => {
     const findings = found({ causes: [cause()], upstreams: { risk: { endpoints: [endpoint(), endpoint()] } } })
 

@@ -104,6 +104,7 @@ describe('a store', () => {
         cause:
           'what keys led to cannot be looked up in 1 of 2 workers (connect ECONNREFUSED): requests with a new key are refused (onStoreFailure: refuse)',
         since: '2026-11-21T02:03:19.000Z',
+        command: 'lender-gateway check --online gateway.yaml',
       },
     ])
   })
