@@ -130,14 +130,35 @@ const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): F
   const names = same.map((each) => each.group)
   const since = earliest(same.flatMap((each) => each.since ?? []))
   const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`
-  const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${consequences[clients](names, inputs)}: ${fact}`
+  const quiet = quietPhrase(names, inputs)
+  const then = quiet ?? consequences[clients](names, inputs)
+  const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${then}: ${fact}`
   const kinds = same.flatMap((each) => each.kinds)
-  return createFinding(clients === 'none' ? 'warning' : 'critical', `upstreams.${group}`, cause, {
+  return createFinding(clients === 'none' || quiet !== null ? 'warning' : 'critical', `upstreams.${group}`, cause, {
     since,
     command: faultCommandLine(group, kinds, inputs),
     details: outageDetails(names, inputs),
     alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
   })
+}
+
+// As long as failures count as of late.
+const recentMs = 60_000
+
+/**
+ * Says since when no request has come, where that alone keeps the gateway from finding out whether the endpoints are
+ * well again. Null: requests come, or it is not known, or a health check says that they are down.
+ */
+const quietPhrase = (names: readonly Group[], { report, recent, at }: FindingInputs): string | null => {
+  const came = allOperations.some(({ id, group }) => names.includes(group) && recent?.[id].requests !== 0)
+  const endpoints = names.flatMap((group) => report.upstreams[group].endpoints)
+  if (came || endpoints.some(({ state, inFlight }) => state.name === 'down' || inFlight > 0)) return null
+  const lastAt = Math.max(...endpoints.map(({ lastFailure }) => lastFailure?.at ?? 0))
+  if (lastAt === 0 || at - lastAt <= recentMs) return null
+  // Endpoints that several groups share are in the same state for each of them.
+  const failed = [...new Map(endpoints.map(({ url, failuresInARow }) => [url, failuresInARow])).values()]
+  const count = failed.reduce((sum, each) => sum + each, 0)
+  return `; no request has been sent there since ${formatTimeOfDay(lastAt, at)}, ${count < 2 ? 'the last one' : `the last ${count}`} failed`
 }
 
 type Consequence = (names: readonly Group[], inputs: FindingInputs) => string

@@ -5,7 +5,7 @@ import { findRestartRequired } from '../../../src/config/diff/restart-required.t
 import type { FailureReason } from '../../../src/failures/reasons.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
-import { allOperations, type OperationId } from '../../../src/operations.ts'
+import { allOperations, byOperation, type OperationId } from '../../../src/operations.ts'
 import type { EndpointReport } from '../../../src/runtime/report/status-report.ts'
 import { tokenBindingSettings } from '../../helpers/token-binding.ts'
 import { signingKey } from '../../helpers/tokens.ts'
@@ -445,6 +445,35 @@ describe('a group', () => {
       found({ upstreams, causes: [cause({ lastMinute })] }).map(({ details, ...all }) => all)
 
     expect(said(half, 0)).toEqual(said(shut, 40))
+  })
+
+  describe('to which no request has come for a minute', () => {
+    const lastFailure = refusedAt(at - 70_000)
+    const silent = endpoint({ ...failing(at - 90_000), failuresInARow: 9, lastFailure })
+    const traffic = (requests: number) => byOperation(() => ({ requests, passedOn: 0 }))
+    const tell = (more: Partial<EndpointReport>, requests = 0) =>
+      found({
+        upstreams: { risk: { endpoints: [{ ...silent, ...more }] } },
+        causes: [cause({ lastMinute: 0, lastAt: at - 70_000 })],
+        recent: traffic(requests),
+      }).map(({ severity, cause }) => [severity, cause])
+
+    test('is a warning that says so: the endpoint may be well again', () => {
+      expect(tell({})).toEqual([
+        [
+          'warning',
+          `no endpoint of risk serves since 02:02:30; no request has been sent there since 02:02:50, the last 9 failed: ECONNREFUSED at ${risk}`,
+        ],
+      ])
+    })
+
+    test.each([
+      ['one has come that was not sent, as a breaker has it', {}, 1],
+      ['one is under way', { inFlight: 1 }, 0],
+      ['probes find it down', { state: { name: 'down', since: at, reason: 'answered 503' } }, 0],
+    ] as const)('stays critical where %s', (_, more, requests) => {
+      expect(tell(more, requests)).toEqual([['critical', expect.not.stringContaining('no request')]])
+    })
   })
 
   test('whose breaker has let something through is named by its breaker, which is critical half-open as well', () => {
