@@ -120,7 +120,6 @@ describe('DELETE /cache', () => {
     ['', 2],
     ['?operation=market.insights', 1],
     ['?operation=leads.pipeline&client=', 1],
-    ['?client=bank-a', 0],
   ])('%s removes what it says, and reports how much', async (query, removed) => {
     const { admin, get, asked, lines } = await boot()
     await get('/market/insights')
@@ -135,19 +134,22 @@ describe('DELETE /cache', () => {
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'cache cleared', removed }))
   })
 
-  test.each(['?operation=valuation.score', '?operation=market', '?operations=market.insights', '?client=a&client=b'])(
-    '%s is rejected, and removes nothing',
-    async (query) => {
-      const { admin, get, asked } = await boot()
-      await get('/market/insights')
+  test.each([
+    '?operation=valuation.score',
+    '?operation=market',
+    '?operations=market.insights',
+    '?client=a&client=b',
+    '?client=bank-a',
+  ])('%s is rejected, and removes nothing', async (query) => {
+    const { admin, get, asked } = await boot()
+    await get('/market/insights')
 
-      const { status } = await fetchAdmin(`${admin}/cache${query}`, 'DELETE')
-      await get('/market/insights')
+    const { status } = await fetchAdmin(`${admin}/cache${query}`, 'DELETE')
+    await get('/market/insights')
 
-      expect(status).toBe(400)
-      expect(asked()).toBe(1)
-    },
-  )
+    expect(status).toBe(400)
+    expect(asked()).toBe(1)
+  })
 })
 
 test('the status and the access log say what the cache did', async () => {

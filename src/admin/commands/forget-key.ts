@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import type { Config } from '../../config/config.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import type { KeyReference, LookupFailure } from '../../runtime/resources/idempotency-lookup.ts'
 import { asNullable, asNumber, asObject, asText, asWord } from '../../shared/decode.ts'
@@ -16,6 +17,7 @@ import {
   type ValuesOf,
 } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
+import { rejectUnknownClient } from './unknown-client.ts'
 import { workersNotAnswering } from './workers-not-answering.ts'
 
 const addressArgument: Argument<string> = {
@@ -124,7 +126,7 @@ export const idempotencyCommands: CommandGroup = {
 is known by its credentials alone cannot be named: what is stored is their digest, and a secret does not belong on a command line.
 A request whose key was forgotten is processed again. Ask the upstream first, by the id of the first request.`,
   exitCodes:
-    '0 done, 1 the gateway does not do it (there is nothing to forget, or --yes is missing), 2 it could not be asked',
+    '0 done, 1 the gateway does not do it (no request has such an owner, there is nothing to forget, or --yes is missing), 2 it could not be asked',
   examples: [
     'idempotency show 8e03978e-40d5 --operation financing.pre-approval --client bank-a',
     'idempotency forget 8e03978e-40d5 --operation financing.pre-approval --client bank-a --yes',
@@ -142,7 +144,17 @@ const planLookup = async (
   const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
   const [record] = (await context.runEverywhere('findKey', reference)).results
   if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
-  return { reference, shown: { operation, client, address, ...summarize(record) } }
+  // What is found is shown: its client may have been removed since, or `auth` may have been changed.
+  const wrongOwner = record === false ? await rejectOwner(reference, context.reloader.config) : null
+  return wrongOwner ?? { reference, shown: { operation, client, address, ...summarize(record) } }
+}
+
+/** Rejects an owner that no request of the operation has; null: one may have it. */
+const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
+  const isAsked = config.operations[operation].auth !== null
+  if ('client' in owner && isAsked) return rejectUnknownClient(owner.client, config)
+  if ('client' in owner) return badRequest(`client: ${operation} asks no client who it is; write its --address`)
+  return isAsked ? badRequest(`address: ${operation} asks each client who it is; write its name with --client`) : null
 }
 
 const summarize = (record: RecordSummary | false): Omit<ShownKey, 'operation' | 'client' | 'address'> => {

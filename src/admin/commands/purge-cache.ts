@@ -6,6 +6,7 @@ import { html } from '../page/html.ts'
 import { choiceArgument, optionalArgument, parseFields, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, pluralize } from './phrases.ts'
+import { rejectUnknownClient } from './unknown-client.ts'
 import { workersNotAnswering } from './workers-not-answering.ts'
 
 const args = {
@@ -40,7 +41,10 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   query: (query) =>
     parseFields(Object.keys(args), new URLSearchParams(query), '; write ?operation=…&client=…, each once at most'),
   isSerialized: false,
-  plan: (_, { operation, client }) => ({ operation, client }),
+  async plan({ reloader }, { operation, client }) {
+    const isNamed = client !== null && client !== ''
+    return (isNamed ? await rejectUnknownClient(client, reloader.config) : null) ?? { operation, client }
+  },
   async confirmation(context, { operation }) {
     const { cache } = await context.report()
     return {
@@ -85,7 +89,7 @@ export const cacheCommands: CommandGroup = {
   args,
   help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
 gateways keeps what it has.`,
-  exitCodes: '0 done, 1 the gateway could not do all of it, 2 it could not be asked',
+  exitCodes: '0 done, 1 the gateway could not do all of it, or knows no such client, 2 it could not be asked',
   examples: ['cache clear market.insights', 'cache clear --client bank-a'],
   commands: [purgeCommand],
 }

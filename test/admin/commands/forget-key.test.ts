@@ -17,11 +17,8 @@ const boot = async (settings: Settings = {}) => {
   const upstream = await httpUpstream(
     (_, response) => void reply.held.then(() => response.writeHead(reply.status).end('done')),
   )
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    operations: { [operation]: { idempotency: true } },
-    ...settings,
-  })
+  const written = { upstream: upstream.url, operations: { [operation]: { idempotency: true } }, ...settings }
+  const live = await bootLiveGateway(written)
   const post = (key: string, fields: readonly string[] = []) =>
     call(live.gateway.address.port, {
       method: 'POST',
@@ -33,8 +30,20 @@ const boot = async (settings: Settings = {}) => {
     const response = await fetchAdmin(`${live.admin}/idempotency/${name}`, 'POST', { body: JSON.stringify(body) })
     return [response.status, response.body] as const
   }
-  return { live, upstream, reply, post, command }
+  return { live, written, upstream, reply, post, command }
 }
+
+const secret = 'A'.repeat(43)
+const credential = ['X-Api-Key', `key.${secret}`]
+const client = (id: string, key: string, value: string) => ({
+  ...{ id, operations: 'all' },
+  apiKeys: [{ id: key, sha256: hash('sha256', value) }],
+})
+const lender = client('lender', 'other', 'B'.repeat(43))
+
+/** Boots a gateway that asks its clients who they are: bank-a, whose credential is above, and lender. */
+const bootWithClients = () =>
+  boot({ auth: { methods: ['apiKey'] }, clients: [client('bank-a', 'key', secret), lender] })
 
 describe('show', () => {
   test('says of a done request which it was, when, and how much is stored, and nothing of its content', async () => {
@@ -75,20 +84,46 @@ describe('show', () => {
     ])
   })
 
-  test('finds the key of a client by its id, and none by the address that it comes from', async () => {
-    const secret = 'A'.repeat(43)
-    const apiKeys = [{ id: 'key', sha256: hash('sha256', secret) }]
-    const { post, command } = await boot({
-      auth: { methods: ['apiKey'] },
-      clients: [{ id: 'bank-a', operations: 'all', apiKeys }],
-    })
-    await post('k-1', ['X-Api-Key', `key.${secret}`])
+  test('finds the key of a client by its id, and none by the id of another', async () => {
+    const { post, command } = await bootWithClients()
+    await post('k-1', credential)
 
     const shown = await command('show', { operation, key: 'k-1', client: 'bank-a' })
-    const other = await command('show', { operation, key: 'k-1', client: 'bank-b' })
-    const byAddress = await command('show', { ...mine, key: 'k-1' })
+    const other = await command('show', { operation, key: 'k-1', client: 'lender' })
 
-    expect([shown, other, byAddress].map(([, { state }]) => state)).toEqual(['done', 'absent', 'absent'])
+    expect([shown, other].map(([, { state }]) => state)).toEqual(['done', 'absent'])
+  })
+
+  test.each(['show', 'forget'] as const)('%s rejects an owner that no request can have', async (name) => {
+    const { post, command } = await bootWithClients()
+    await post('k-1', credential)
+
+    const misspelt = await command(name, { operation, key: 'k-1', client: 'bank-z', yes: true })
+    const byAddress = await command(name, { ...mine, key: 'k-1', yes: true })
+
+    const nearest = 'client: none under clients is named bank-z; probably meant: bank-a'
+    expect(misspelt).toMatchObject([400, { detail: nearest }])
+    const asked = 'address: financing.pre-approval asks each client who it is; write its name with --client'
+    expect(byAddress).toMatchObject([400, { detail: asked }])
+  })
+
+  test('rejects a client where no client is asked who it is', async () => {
+    const { command } = await boot()
+
+    const [status, { detail }] = await command('show', { operation, key: 'k-1', client: 'bank-a' })
+
+    expect([status, detail]).toEqual([400, `client: ${operation} asks no client who it is; write its --address`])
+  })
+
+  test('finds the key of a client that the file no longer has', async () => {
+    const { live, written, post, command } = await bootWithClients()
+    await post('k-1', credential)
+    live.edit({ ...written, clients: [lender] })
+    const { status: reloaded } = await fetchAdmin(`${live.admin}/reload`, 'POST')
+
+    const [, { state }] = await command('show', { operation, key: 'k-1', client: 'bank-a' })
+
+    expect([reloaded, state]).toEqual([200, 'done'])
   })
 
   test.each([
