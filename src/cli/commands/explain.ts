@@ -75,7 +75,7 @@ export const createExplainCommand = (): Command =>
           return
         }
 
-        const { explainRequest, renderExplanationJson, isForwarded, withLiveSide } = await import(
+        const { explainRequest, renderExplanationJson, isForwarded, withLiveRefusal, withLiveSide } = await import(
           '../explain/explanation.ts'
         )
         const ofFile = explainRequest(method, target, file, loaded, client ?? null)
@@ -85,14 +85,16 @@ export const createExplainCommand = (): Command =>
               admin,
             })
           : null
-        const explanation = withLiveSide(ofFile, loaded, live)
-        if (format === 'json') process.stdout.write(renderExplanationJson(explanation, live))
+        const withSide = withLiveSide(ofFile, loaded, live)
+        const explanation = withLiveRefusal(withSide, loaded, live)
+        // For programs the result is that of the file: what is so just now stands beside it.
+        if (format === 'json') process.stdout.write(renderExplanationJson(withSide, live))
         else {
           process.stdout.write((await import('../explain/render-explanation.ts')).renderExplanation(explanation))
           const { operation, hash } = explanation
           if (live !== null && operation !== null)
             process.stdout.write((await import('../explain/live-state.ts')).renderLiveState(live, operation, hash))
         }
-        if (!isForwarded(explanation, live) && process.exitCode !== 2) process.exitCode = 1
+        if (!isForwarded(explanation) && process.exitCode !== 2) process.exitCode = 1
       },
     )

@@ -34,7 +34,13 @@ export interface Explanation {
   readonly details: OperationDetails | null
   /** The side that a client is on, by the file or just now; null: none was asked for, or there is no operation. */
   readonly side: ClientSide | null
+  /** Why the gateway serves no new client just now; null: it serves them, or was not asked. */
+  readonly notReady: LiveState['notReady']
+  /** The place in the file that refuses what the gateway serves just now; null: there is none. */
+  readonly overruled: string | null
 }
+
+type Refusal = NonNullable<Explanation['refused']>
 
 /**
  * Explains what a gateway with this configuration would do with a request. It looks at the method and the target, and
@@ -48,7 +54,8 @@ export const explainRequest = (
   client: string | null = null,
 ): Explanation => {
   const { listen } = config
-  const common = { method, target, file, hash: config.hash, basePath: listen.basePath }
+  const live = { notReady: null, overruled: null }
+  const common = { method, target, file, hash: config.hash, basePath: listen.basePath, ...live }
   const locateKey = createKeyLocator(file, provenance)
   const simulated = simulateRequest(method, target, listen)
   if (!simulated.admitted) {
@@ -103,14 +110,55 @@ export const withLiveSide = (
   }
 }
 
-const refusedByOperator = (key: string): Explanation['refused'] => ({
-  kind: 'refused-by-operator',
-  status: failureTable['refused-by-operator'].status,
-  allow: null,
-  differs: [`the operator has taken it out of service: ${key}`],
-  meant: null,
-  hint: 'write "state: serve" there, or remove the line',
+/**
+ * Puts what the gateway does with the request just now in the place of what the file says: what an operator has ordered
+ * goes before the file, and so does a configuration that runs in spite of it.
+ */
+export const withLiveRefusal = (
+  explanation: Explanation,
+  { config, provenance }: LoadedConfig,
+  live: LiveState | null,
+): Explanation => {
+  const { operation, refused, side, file } = explanation
+  if (live === null || operation === null) return explanation
+  const { notReady } = live
+  const now = refusedNow(live, operation)
+  if (refused?.kind !== 'refused-by-operator') return { ...explanation, notReady, refused: now ?? refused }
+  if (now !== null) return { ...explanation, notReady }
+  const locateKey = createKeyLocator(file, provenance)
+  const overruled = locateKey(`operations.${operation.id}.state`)
+  return {
+    ...{ ...explanation, notReady, overruled },
+    refused: refusedToClient(side?.client ?? null, operation, config, locateKey),
+  }
+}
+
+/** Explains why a gateway refuses every request of an operation just now; null: it does not. */
+const refusedNow = ({ notReady, operation }: LiveState, { id }: Operation): Refusal | null => {
+  if (notReady === 'audit-unavailable')
+    return refusal(notReady, failureTable[notReady].text, 'status says why the audit log cannot be written')
+  if (operation?.state !== 'refuse') return null
+  const { until, orderedBy } = operation
+  return until === null
+    ? refusal('refused-by-operator', 'the configuration that runs refuses it', 'reload takes the file')
+    : refusal(
+        'refused-by-operator',
+        `${orderedBy ?? 'an operator'} refuses it until ${until}`,
+        `operation serve ${id} ends that`,
+      )
+}
+
+const refusal = (kind: FailureKind, why: string, hint: string): Refusal => ({
+  ...{ kind, status: failureTable[kind].status, allow: null, meant: null },
+  ...{ differs: [why], hint },
 })
+
+const refusedByOperator = (key: string): Refusal =>
+  refusal(
+    'refused-by-operator',
+    `the operator has taken it out of service: ${key}`,
+    'write "state: serve" there, or remove the line',
+  )
 
 /** Explains why a client may not call an operation, however good its credentials; null: it may, or none is meant. */
 const refusedToClient = (
@@ -121,27 +169,22 @@ const refusedToClient = (
 ): Explanation['refused'] => {
   const entry = clients.find((each) => each.id === client)
   if (entry === undefined) return null
-  const refused = { kind: 'forbidden', status: failureTable.forbidden.status, allow: null, meant: null } as const
   if (entry.disabled)
-    return {
-      ...refused,
-      differs: [`the client ${entry.id} is disabled: ${locateKey('clients')}`],
-      hint: 'remove its "disabled", or send as another client',
-    }
+    return refusal(
+      'forbidden',
+      `the client ${entry.id} is disabled: ${locateKey('clients')}`,
+      'remove its "disabled", or send as another client',
+    )
   if (entry.operations === null || entry.operations.includes(id)) return null
-  return {
-    ...refused,
-    differs: [`the client ${entry.id} may call ${entry.operations.join(', ')} alone: ${locateKey('clients')}`],
-    hint: `add ${id} to its operations, or send as another client`,
-  }
+  return refusal(
+    'forbidden',
+    `the client ${entry.id} may call ${entry.operations.join(', ')} alone: ${locateKey('clients')}`,
+    `add ${id} to its operations, or send as another client`,
+  )
 }
 
-/** Tells whether a request would be forwarded. An operator's command on the running gateway overrides the file. */
-export const isForwarded = ({ refused }: Explanation, live: LiveState | null): boolean => {
-  const liveOperationState = live?.operation?.state
-  if (liveOperationState === 'refuse') return false
-  return refused === null || (refused.kind === 'refused-by-operator' && liveOperationState === 'serve')
-}
+/** Tells whether a request would be forwarded. */
+export const isForwarded = ({ refused, notReady }: Explanation): boolean => refused === null && notReady === null
 
 /** Renders an explanation as JSON. A built-in setting has no line. `live` is there when the operator asked for it. */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {

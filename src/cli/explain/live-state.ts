@@ -18,6 +18,8 @@ export interface LiveState {
   readonly at: number
   /** The hash of the running configuration. */
   readonly hash: string
+  /** Why the gateway serves no new client; null: it serves them. */
+  readonly notReady: Status['notReady']
   /** Its state, when the status lists it; null: it serves. */
   readonly operation: Status['operations'][string] | null
   readonly upstream: UpstreamStatus | null
@@ -45,6 +47,7 @@ const collectLiveState = async (target: AdminTarget, { id, group }: Operation): 
     url: targetUrl(target),
     at,
     hash: status.config.hash,
+    notReady: status.notReady,
     operation: status.operations[id] ?? null,
     upstream: status.upstreams[group] ?? null,
     limits: applicableLimits(status.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),

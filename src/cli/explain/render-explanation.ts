@@ -43,12 +43,22 @@ interface Section {
   readonly rows: readonly SettingCells[]
 }
 
-const renderForwarded = ({ method, target, operation, query, authority, side }: Explanation): string =>
+const renderForwarded = ({
+  method,
+  target,
+  operation,
+  query,
+  authority,
+  side,
+  notReady,
+  overruled,
+}: Explanation): string =>
   [
-    `${renderRequestLine(method, target)}: forwarded`,
+    `${renderRequestLine(method, target)}: ${notReady === null ? 'forwarded' : `no new client is served just now: ${notReady}`}`,
     '',
     `operation  ${operation?.id}`,
     `group      ${operation?.group}`,
+    ...(overruled === null ? [] : [`state      served just now, though the file refuses it: ${overruled}`]),
     ...(side === null ? [] : [`side       ${side.side}, for ${side.client}: ${side.why}`]),
     ...(query === '' ? [] : [`query      ${escapeControls(truncate(query))} passes through untouched`]),
     ...(authority === null

@@ -60,9 +60,41 @@ describe('explain --live', () => {
     const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
 
     expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
+    expect(refused.out).toMatch(
+      /^GET \/market\/insights: refused with 503 refused-by-operator\n\nwhy {3}127\.0\.0\.1 refuses it until \S+Z\nhint {2}operation serve market\.insights ends that\n/,
+    )
+    expect(served.out).toMatch(/^GET \/leads\/pipeline: forwarded\n/)
+    expect(served.out).toMatch(
+      /^state {6}served just now, though the file refuses it: operations\.leads\.pipeline\.state \(.*:\d+\)$/m,
+    )
     expect(refused.out).toMatch(/^market\.insights +REFUSED by 127.0.0.1 until /m)
     expect(served.out).toMatch(/^leads\.pipeline +served by 127.0.0.1 until /m)
     expect(offline.out).not.toContain('just now')
+  })
+
+  test.each([
+    ['draining', 'no new client is served just now: draining'],
+    ['audit-unavailable', 'refused with 503 audit-unavailable'],
+  ])('a gateway that is not ready, %s, forwards nothing', async (notReady, headline) => {
+    const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, notReady, refusals: [], total: 0 }))
+
+    const { code, out } = await explain(admin.url, configFileWith(configText()))
+
+    expect(code).toBe(1)
+    expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
+  })
+
+  test.each([
+    ['refuse', 'serve', 'forwarded'],
+    ['serve', 'refuse', 'refused with 503 refused-by-operator'],
+  ])('a file that says %s is not what runs while a gateway runs %s', async (written, runs, headline) => {
+    const settings = (state: string) => ({ operations: { 'market.insights': { state } } })
+    const live = await bootLiveGateway(settings(runs))
+    live.edit(settings(written))
+
+    const { out } = await explain(live.admin, live.file)
+
+    expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
   })
 
   test('shows that the running configuration is not the file', async () => {
