@@ -106,7 +106,7 @@ test.each([[['GET']], [['GET', '/a', '/b']], [['GET', '/a', '--format', 'xml']],
     const { code, out, err } = await explain(...args)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toMatch(/^error: .+\n/)
+    expect(err).toMatch(/^lender-gateway: .+\n/)
   },
 )
 
