@@ -125,7 +125,7 @@ class FairList<T> {
     if (same === undefined) this.#byKey.set(key, [one])
     else same.push(one)
     if (this.#size < this.#max) this.#size++
-    else this.#drop(key, same)
+    else this.#drop()
   }
 
   /** All entries, grouped by key. */
@@ -133,19 +133,11 @@ class FairList<T> {
     return [...this.#byKey.values()].flat()
   }
 
-  #drop(added: string, same: T[] | undefined): void {
-    // A key that has its share already gives up its own entry, so a flood searches no further.
-    const hasShare = same !== undefined && same.length * this.#byKey.size > this.#max
-    const key = hasShare ? added : this.#largest()
-    const all = this.#byKey.get(key) ?? []
-    all.shift()
-    if (all.length === 0) this.#byKey.delete(key)
-  }
-
-  #largest(): string {
-    let found = ''
-    let largest = 0
-    for (const [key, { length }] of this.#byKey) if (length > largest) [found, largest] = [key, length]
-    return found
+  #drop(): void {
+    let key = ''
+    let most: T[] = []
+    for (const [other, all] of this.#byKey) if (all.length > most.length) [key, most] = [other, all]
+    most.shift()
+    if (most.length === 0) this.#byKey.delete(key)
   }
 }

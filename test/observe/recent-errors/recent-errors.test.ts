@@ -76,6 +76,27 @@ describe('the recent errors', () => {
     })
   })
 
+  test('lose none of one reason while another has more, in one process and merged', () => {
+    const forbidden = { status: 403, failure: new GatewayError('forbidden', { reason: 'unknown-client' }) }
+    const each = [record(dead()), record(), record(), record()]
+    const one = record(dead())
+    for (let n = 0; n < 163; n++) {
+      const error = exchangeRecord(n < 120 ? expired : forbidden)
+      one.record(error)
+      each[n % 4]?.record(error)
+    }
+
+    const kept = [one.report, mergeRecentErrors(each.map(({ report }) => report))].map(({ last }) =>
+      ['connect-failed', 'forbidden', 'unauthenticated'].map(
+        (kind) => last.filter((each) => each.kind === kind).length,
+      ),
+    )
+    expect(kept).toEqual([
+      [1, 43, 56],
+      [1, 43, 56],
+    ])
+  })
+
   test('share the room alike, when all reasons flood', () => {
     const last = record(...Array.from({ length: 900 }, (_, i) => [expired, dead(), open][i % 3])).report.last
 
