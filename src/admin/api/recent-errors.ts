@@ -39,6 +39,16 @@ export const recentErrorShape = asObject({
 /** A request that the gateway answered with an error of its own. */
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
+/**
+ * Describes a request of no operation, as far as is known: most rejections come before a request's path is looked at.
+ * Of another method on one of the nine paths, the reason names that.
+ */
+export const describeUnmatched = ({ method, kind }: Pick<RecentErrorView, 'method' | 'kind'>): string => {
+  if (method === null) return 'what could not be read'
+  if (kind === 'method-not-allowed') return method
+  return `${method} ${kind === 'not-found' ? 'to none of the nine' : 'before it came to any of the nine'}`
+}
+
 /** Decodes the response of /refused: the recent errors alone. */
 export const recentErrorsShape = asObject({
   refusals: asList(recentErrorShape),

@@ -1,4 +1,9 @@
-import { type RecentErrorsResponse, type RecentErrorView, recentErrorsShape } from '../../admin/api/recent-errors.ts'
+import {
+  describeUnmatched,
+  type RecentErrorsResponse,
+  type RecentErrorView,
+  recentErrorsShape,
+} from '../../admin/api/recent-errors.ts'
 import { sleep } from '../../clock.ts'
 import { parseDuration } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
@@ -69,18 +74,12 @@ const writeToStdout = (text: string): Promise<void> =>
 
 /** Renders a rejected request in one line: time, status, request, client and reason. */
 const renderRefusal = (refusal: RecentErrorView): string => {
-  const { at, requestId, client, clientId, endpoint, status, kind, reason, traceId } = refusal
+  const { at, requestId, client, clientId, method, operation, endpoint, status, kind, reason, traceId } = refusal
   const who = clientId === null ? client : `${client} (${clientId})`
-  const what = describeRequest(refusal)
+  const what = operation === null ? describeUnmatched(refusal) : `${method} ${operation}`
   const where = [...(endpoint === null ? [] : [`, at ${endpoint}`]), renderSide(refusal)].join('')
   const ids = [`request ${requestId}`, ...(traceId === null ? [] : [`trace ${traceId}`])].join(', ')
   return `${at}  ${status} ${kind}  ${what}  ${who}  ${reason}${where}  [${ids}]`
-}
-
-const describeRequest = ({ method, operation, kind }: RecentErrorView): string => {
-  if (method === null) return 'what could not be read'
-  // Of another method on one of the nine paths, the reason names that.
-  return operation === null && kind === 'method-not-allowed' ? method : `${method} ${operation ?? 'none of the nine'}`
 }
 
 /** Describes the side of a request's client; empty: its group has no candidate in use. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { toRecentErrorView } from '../../../src/admin/api/recent-errors.ts'
+import { describeUnmatched, toRecentErrorView } from '../../../src/admin/api/recent-errors.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -30,6 +30,16 @@ const reasonOf = (more: Partial<RecentError>, basePath = ''): string =>
     },
     { ...listen, basePath },
   ).reason
+
+test.each([
+  ['GET', 'not-found', 'GET to none of the nine'],
+  ['DELETE', 'method-not-allowed', 'DELETE'],
+  ['GET', 'expectation-failed', 'GET before it came to any of the nine'],
+  ['GET', 'uri-too-long', 'GET before it came to any of the nine'],
+  [null, 'bad-request', 'what could not be read'],
+] as const)('a %s of no operation, rejected as %s, is told as far as it is known', (method, kind, text) => {
+  expect(describeUnmatched({ method, kind })).toBe(text)
+})
 
 describe('the reason of an error', () => {
   test('is its bounded word, in words', () => {

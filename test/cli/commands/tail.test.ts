@@ -70,7 +70,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
     expect(await since.interrupt()).toBe(0)
     expect(plain.out()).not.toContain('before')
     expect(plain.out()).toMatch(
-      /^2\S+Z {2}404 not-found {2}GET none of the nine {2}127\.0\.0\.1 {2}a slash is at its end; probably meant: GET \/market\/insights {2}\[request alias\]$/m,
+      /^2\S+Z {2}404 not-found {2}GET to none of the nine {2}127\.0\.0\.1 {2}a slash is at its end; probably meant: GET \/market\/insights {2}\[request alias\]$/m,
     )
     expect(since.out()).toMatch(/^2\S+Z {2}405 method-not-allowed {2}POST .*\[request before\]$/m)
     expect(since.out().match(/request before/g)).toHaveLength(1)

@@ -1,7 +1,7 @@
 import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../config/problem.ts'
 import type { OrderView, Overview, ReloadView } from '../../api/overview.ts'
-import type { RecentErrorView } from '../../api/recent-errors.ts'
+import { describeUnmatched, type RecentErrorView } from '../../api/recent-errors.ts'
 import { type BadgeTone, badge, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
 import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
@@ -22,7 +22,7 @@ export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
             columns: [
               { title: 'When', cell: (entry) => timeHtml(at, entry.at) },
               { title: 'Status', cell: ({ status, kind }) => html`<b>${status}</b> ${kind}` },
-              { title: 'Operation', cell: targetCell },
+              { title: 'Operation', cell: (entry) => entry.operation ?? describeUnmatched(entry) },
               {
                 title: 'Why',
                 kind: 'wide',
@@ -42,9 +42,6 @@ export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
           },
         )}</div>`,
       )
-
-const targetCell = ({ operation, method }: RecentErrorView): HtmlValue =>
-  operation ?? (method === null ? 'could not be read' : html`${method} to none of the nine`)
 
 const badgeTones: Readonly<Record<ReloadView['result'], BadgeTone>> = {
   applied: 'good',
