@@ -8,14 +8,14 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { decodeResponse } from '../client/decode-response.ts'
 import { alignRow, columnWidths } from './table.ts'
 
-/** Renders the outcome of a reload or a rollback: warnings, what runs, what it switched off, and what changed. */
+/** Renders the outcome of a reload or a rollback: what runs, what it switched off, warnings, and what changed. */
 export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   const outcome = decodeResponse(target, body, reloadResponseShape)
   const warnings = outcome.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`).join('')
   const changes = outcome.changes.length === 0 ? '' : `\n${renderChanges(outcome.changes)}`
   const { switchedOff } = outcome
   const off = switchedOff === null || switchedOff.length === 0 ? '' : `switched off: ${switchedOff.join(', ')}\n`
-  return `${warnings}${command.cliText({}, outcome)}\n${off}${changes}`
+  return `${command.cliText({}, outcome)}\n${off}${warnings}${changes}`
 }
 
 /** Renders why a reload or a rollback was rejected, and prints on stderr what runs on. */

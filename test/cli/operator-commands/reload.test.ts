@@ -83,12 +83,12 @@ for all groups
     })
   })
 
-  test('prints warnings as check does', async () => {
+  test('prints warnings as check does, below the result', async () => {
     const { code, out } = await run('reload', { ...applied, changes: [], warnings: [problem] })
 
     expect({ code, out }).toEqual({
       code: 0,
-      out: `warning: ${formatProblems([problem]).replace('1 problem\n', '')}applied: 9b02c7d11e55 → 3f1c0a9be2d4\n`,
+      out: `applied: 9b02c7d11e55 → 3f1c0a9be2d4\nwarning: ${formatProblems([problem]).replace('1 problem\n', '')}`,
     })
   })
 
