@@ -15,7 +15,8 @@ interface OnlineCheck extends OnlineIssues {
 export const createCheckCommand = (): Command =>
   new Command('check')
     .description('Check a configuration file, offline unless told otherwise, and print every problem at once.')
-    .argument('[FILE]', 'the file', defaultConfigFile)
+    .argument('[FILE]', `the file (default: ${JSON.stringify(defaultConfigFile)})`)
+    .option('--config <FILE>', 'the file, as the other commands take it')
     .option(
       '--online',
       'also try every endpoint, as reload.preflight says, every issuer of tokens and every Redis, for at most 2 s, and whether audit.file can be opened',
@@ -27,7 +28,11 @@ export const createCheckCommand = (): Command =>
     )
     .addOption(createFormatOption())
     .addHelpText('after', help)
-    .action(async (file: string, { online, sample: samples, format }: CheckOptions) => {
+    .action(async (argument: string | undefined, options: CheckOptions, command: Command) => {
+      const { config, online, sample: samples, format } = options
+      if (argument !== undefined && config !== undefined)
+        command.error('error: FILE and --config are the same: give one')
+      const file = argument ?? config ?? defaultConfigFile
       const { loadConfig } = await import('../../config/load/load.ts')
       const result = loadConfig(file)
       const more: MoreChecks = {
@@ -61,6 +66,7 @@ Example:
   lender-gateway check --sample request.json`
 
 interface CheckOptions {
+  readonly config?: string
   readonly online?: true
   readonly sample?: readonly string[]
   readonly format: OutputFormat

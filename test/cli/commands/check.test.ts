@@ -16,6 +16,17 @@ test('check without a file takes config/gateway.yaml', async () => {
   expect((await run('check')).out).toContain('config/gateway.yaml: good')
 })
 
+test('check takes its file by --config too, and not twice', async () => {
+  const file = join(folderWith({ 'mine.yaml': sandbox }), 'mine.yaml')
+
+  const one = await run('check', '--config', file)
+  const both = await run('check', file, '--config', 'config/gateway.yaml')
+
+  expect(one).toMatchObject({ code: 0, err: '', out: expect.stringContaining(`${file}: good`) })
+  const err = 'lender-gateway: FILE and --config are the same: give one\n'
+  expect(both).toEqual({ code: 2, out: '', err })
+})
+
 test('check of a broken file exits with 1 and prints every problem', async () => {
   const file = join(folderWith({ 'broken.yaml': `lisen: {}\nadmin: { port: "1" }\n${sandbox}` }), 'broken.yaml')
 
