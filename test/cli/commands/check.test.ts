@@ -79,7 +79,7 @@ test.each([['chekc'], ['check', '--format', 'xml'], ['check', 'a', 'b'], ['check
     const { code, out, err } = await run(...args)
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toMatch(/^error: .+\n/)
+    expect(err).toMatch(/^lender-gateway: .+\n/)
   },
 )
 
