@@ -365,6 +365,18 @@ const scalars: readonly Case[] = [
   [top('defaults:', '  maxConnections: ▸none'), 'defaults.maxConnections', 'not a number'],
   [operation('  inventory.sync:', '    state: ▸off'), 'operations.inventory.sync.state', 'unknown value', 'refuse'],
   [
+    operation('  inventory.sync:', '    state: ▸serv'),
+    'operations.inventory.sync.state',
+    'unknown value',
+    'did you mean serve?',
+  ],
+  [
+    top('auth: { methods: [apiKey] }', 'clients: [{ id: a, operations: [▸market.insight] }]'),
+    'clients[0].operations[0]',
+    'unknown value',
+    'did you mean market.insights?',
+  ],
+  [
     operation('  inventory.sync:', '    idempotent: ▸true'),
     'operations.inventory.sync.idempotent',
     'part of idempotency now',

@@ -1,4 +1,5 @@
 import { formatRate, parseRate, type Rate, ratePattern } from '../../units.ts'
+import { suggestNearest } from '../suggest.ts'
 import { InvalidScalar, scalar } from './scalar.ts'
 import {
   byteRateKind,
@@ -75,7 +76,7 @@ export const choice = <const W extends string>(description: string, words: reado
     {
       expected: `one of ${words.join(', ')}`,
       parse: (value) =>
-        words.find((word) => word === value) ?? new InvalidScalar('unknown value', sameButCase(value, words)),
+        words.find((word) => word === value) ?? new InvalidScalar('unknown value', suggestWord(value, words)),
       json: { type: 'string', enum: words },
     },
     description,
@@ -93,9 +94,11 @@ export const forbiddenKey = (message: string, hint: string) =>
     message,
   )
 
-const sameButCase = (value: unknown, words: readonly string[]): string | undefined => {
-  const word = words.find((known) => known === String(value).trim().toLowerCase())
-  return word && `write ${word}`
+const suggestWord = (value: unknown, words: readonly string[]): string | undefined => {
+  const text = String(value).trim()
+  if (words.includes(text.toLowerCase())) return `write ${text.toLowerCase()}`
+  const near = suggestNearest(text, words)
+  return near && `did you mean ${near}?`
 }
 
 const maxRate = 1_000_000
