@@ -1,9 +1,11 @@
 import { describeShift, isCandidateUp } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
 import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
+import { shellQuote } from '../../shared/program-command.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { type ClientCommandOptions, locateGateway, type TargetOptions } from '../client/locate.ts'
+import { defaultConfigFile } from '../options.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
 import { formatTable } from '../render/table.ts'
 import { candidateRows, timesBeside } from '../render/upstream-rows.ts'
@@ -22,17 +24,25 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   else {
     process.stdout.write(`the candidate of ${group} gets ${describeShift(candidate.shift, timesBeside(at))}\n\n`)
     process.stdout.write(`${formatTable(candidateRows(group, { ...candidate, shift: null }, at))}\n`)
-    const next = nextCommand(group, candidate)
+    const next = nextCommand(group, candidate, targetOptions)
     if (next !== null) process.stdout.write(`\n${next}\n`)
   }
   return 0
 }
 
 /** Names the command that an operator needs where the candidate waits for one; null: it waits for none. */
-const nextCommand = (group: string, { shift, endpoints }: NonNullable<UpstreamStatus['candidate']>): string | null => {
+const nextCommand = (
+  group: string,
+  { shift, endpoints }: NonNullable<UpstreamStatus['candidate']>,
+  { config, admin }: TargetOptions,
+): string | null => {
   if (shift === null) return null
-  if (shift.stopped) return `to let clients go there again: lender-gateway shift ${group} --resume`
+  // It asks the gateway that this command has asked.
+  const ofFile = config === defaultConfigFile ? '' : ` --config ${shellQuote(config)}`
+  const target = ofFile + (admin === undefined ? '' : ` --admin ${shellQuote(admin)}`)
+  const commandOf = (option: string): string => `lender-gateway shift ${group} ${option}${target}`
+  if (shift.stopped) return `to let clients go there again: ${commandOf('--resume')}`
   if (shift.share > 0 && !isCandidateUp(endpoints))
-    return `no endpoint of it is up; to take its clients back: lender-gateway shift ${group} --abort`
-  return shift.share === 1 ? `to make it the upstream: lender-gateway shift ${group} --promote prints the file` : null
+    return `no endpoint of it is up; to take its clients back: ${commandOf('--abort')}`
+  return shift.share === 1 ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
 }

@@ -11,7 +11,7 @@ const boot = async () => {
   }
   const live = await bootLiveGateway({ upstreams: { risk } })
   const runShift = (...args: readonly string[]) => runCommand(['shift', ...args, '--admin', live.admin])
-  return { candidate, runShift }
+  return { live, candidate, runShift }
 }
 
 describe('shift', () => {
@@ -36,13 +36,14 @@ describe('shift', () => {
   })
 
   test('gives an order, and says what holds, until when, and what then', async () => {
-    const { runShift } = await boot()
+    const { live, runShift } = await boot()
 
     const to = await runShift('risk', '--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
     const paused = await runShift('risk', '--pause')
     const resumed = await runShift('risk', '--resume')
     const aborted = await runShift('risk', '--abort')
     const shown = await runShift('risk')
+    const byFile = await runShift('risk', '--config', live.file)
 
     expect([to, paused, resumed, aborted].map(({ code, err }) => [code, err])).toEqual(Array(4).fill([0, '']))
     expect(to.out).toMatch(
@@ -53,7 +54,9 @@ describe('shift', () => {
     expect(aborted.out).toMatch(
       /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
     )
-    expect(shown.out).toMatch(/\n\nto let clients go there again: lender-gateway shift risk --resume\n$/)
+    const next = '\n\nto let clients go there again: lender-gateway shift risk --resume'
+    expect(shown.out.endsWith(`${next} --admin ${live.admin}\n`)).toBe(true)
+    expect(byFile.out.endsWith(`${next} --config ${live.file} --admin ${live.admin}\n`)).toBe(true)
   })
 
   test('says that the steps do not go on after an order while they are paused', async () => {
@@ -73,7 +76,9 @@ describe('shift', () => {
 
     const { out } = await runShift('risk')
 
-    expect(out).toMatch(/\nto make it the upstream: lender-gateway shift risk --promote prints the file\n$/)
+    expect(out).toMatch(
+      /\nto make it the upstream: lender-gateway shift risk --promote --admin http:\S+ prints the file\n$/,
+    )
   })
 
   test('prints why an order is rejected', async () => {
