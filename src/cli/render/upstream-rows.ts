@@ -118,4 +118,4 @@ const renderBreaker = (
 }
 
 const renderRetryBudget = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>
-  left < 1 ? 'USED UP: nothing is retried' : `${Math.floor(left)} retries left`
+  left < 1 ? 'USED UP: nothing is retried' : `${Math.floor(left)} ${left < 2 ? 'retry' : 'retries'} left`

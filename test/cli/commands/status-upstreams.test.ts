@@ -67,7 +67,7 @@ test('below the endpoints of a group stands its circuit breaker and retry budget
     upstreams: {
       risk: { ...risk, breaker: { state: 'open', since, nextTry: '2026-11-21T02:05:03Z' }, retryBudget: { left: 0 } },
       market: { ...risk, breaker: { state: 'half-open', since }, retryBudget: { left: 13 } },
-      leads: { ...upstreamStatusWith(), breaker: { state: 'closed', since } },
+      leads: { ...upstreamStatusWith(), breaker: { state: 'closed', since }, retryBudget: { left: 1.9 } },
     },
   })
 
@@ -81,6 +81,7 @@ market  http://a         100     0          up
         circuit breaker                     HALF-OPEN since 2026-11-21T02:04:11Z, 48s ago: a few are sent, to see
         retry budget                        13 retries left
 leads   circuit breaker                     closed
+        retry budget                        1 retry left
 `)
 })
 
