@@ -208,7 +208,10 @@ const endpointText = (endpoint: EndpointReport): string => {
   if (state.name === 'failing') return stateText(endpoint) + counts
   const row = failuresInARow === 0 ? '' : `; no success since ${pluralize(failuresInARow, 'failure')}`
   if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts
-  const why = last === null ? '' : `; the last failure: ${lastFailurePhrase(last, url)}`
+  const phrase = last === null ? '' : lastFailurePhrase(last, url)
+  // Probes often fail as requests do.
+  const isTold = state.reason?.replace('the endpoint', url).startsWith(phrase) ?? phrase === ''
+  const why = isTold ? '' : `; the last failure: ${phrase}`
   return stateText(endpoint) + why + row + counts
 }
 

@@ -541,6 +541,15 @@ describe('a group', () => {
     ])
   })
 
+  test('of which an endpoint is down as its last request failed says that once', () => {
+    const as = (reason: string) => dead({ state: { name: 'down', since: at - 100, reason } })
+    const endpoints = [as('the endpoint refuses connections (ECONNREFUSED) (in 1 of 2 workers)'), as('answered 503')]
+    const [details] = found({ upstreams: { risk: { endpoints } } }).map((each) => each.details)
+
+    expect(details?.[0]).not.toContain('the last failure')
+    expect(details?.[1]).toContain(`is down: answered 503; the last failure: ${risk} refuses connections`)
+  })
+
   test('of which an endpoint is down or ejected says how many have failed there in a row', () => {
     const out = { name: 'down', since: at - 100, reason: 'answered 503' } as const
     const endpoints = [
