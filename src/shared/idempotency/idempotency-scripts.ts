@@ -15,7 +15,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  * id, how long a record is kept, how long an attempt holds, `1` if it may be made again, the maximum of keys. Returns
  * `c` (claimed), `f` (the client has too many keys), or state, request id, fingerprint, token and response of what came
  * before. The bucket drains while records are kept, so that a client has at most twice as many keys as the maximum, and
- * counting them takes one small key. An attempt that was not renewed in time has an unknown outcome.
+ * counting them takes one small key. An attempt that was not renewed in time has an unknown outcome. An empty
+ * fingerprint, of a body that streams, stands for the one before.
  */
 export const claimKeyScript = createScript(`${clock}
 local token, fingerprint, id = ARGV[1], ARGV[2], ARGV[3]
@@ -24,6 +25,7 @@ local found = redis.call('HMGET', KEYS[1], 's', 'i', 'f', 't', 'r', 'l')
 local state = found[1]
 if state then
   if state == 'p' and tonumber(found[6]) <= now then state = 'u' end
+  if fingerprint == '' then fingerprint = found[3] end
   if state ~= 'u' or ARGV[6] ~= '1' or found[3] ~= fingerprint then
     return { state, found[2], found[3], found[4], found[5] }
   end

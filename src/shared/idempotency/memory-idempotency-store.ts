@@ -101,9 +101,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (place === null) return this.#insert(claim, at)
     const { state, requestId, fingerprint } = this.#settled.read(place)
     if (state === 'done') return { state, requestId, fingerprint, response: this.#settled.copyResponse(place) }
-    if (!claim.takesOver || fingerprint !== claim.fingerprint) return { state, requestId, fingerprint }
+    // Of a body that streams it is not known yet whether it is the same.
+    const known = claim.fingerprint ?? fingerprint
+    if (!claim.takesOver || fingerprint !== known) return { state, requestId, fingerprint }
     this.#settled.remove(place)
-    this.#add({ ...claim, requestId }, at, true)
+    this.#add({ ...claim, requestId, fingerprint: known }, at, true)
     return { state: 'claimed' }
   }
 

@@ -204,6 +204,19 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
     expect(await renew(again)).toBe(true)
   })
 
+  test('lets it be found out by a request whose body streams, which may be the same', async () => {
+    const { claim, settle } = await use()
+    const first = createClaim()
+    const again = repeatClaim(first, { takesOver: true, fingerprint: null })
+
+    await claim(first)
+    await settle(first, { state: 'unknown', fingerprint: 'f-1' })
+
+    expect((await claim(repeatClaim(first, { fingerprint: null })))?.state).toBe('unknown')
+    expect(await claim(again)).toEqual({ state: 'claimed' })
+    expect(await claim(repeatClaim(first))).toMatchObject({ state: 'in-progress', fingerprint: 'f-1' })
+  })
+
   test('has an unknown outcome again when the attempt that was to find it out was not made', async () => {
     const { claim, settle } = await use()
     const first = createClaim()
