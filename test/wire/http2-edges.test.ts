@@ -435,6 +435,26 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     expect((await away)[0]).toBe(0)
   })
+
+  test('so are as many requests that their client gives up, and one behind them is not served', async () => {
+    let begun = 0
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => begun++))
+    const { port } = await bootHttp2({ upstream: upstream.url, listen: { maxRequestsPerConnection: 2 } })
+    const client = await frameClient(port)
+
+    for (const stream of [1, 3]) {
+      const before = begun
+      await client.send(head(stream))
+      await eventually(() => begun > before)
+      await client.send(frame(3, 0, stream, Buffer.from([0, 0, 0, 8])))
+    }
+    const away = await client.frame(({ type }) => type === 7)
+    await client.send(head(5))
+    const end = await client.frame(({ type, stream }) => stream === 5 && type === 1)
+
+    expect(away && codeOf(away)).toBe(0)
+    expect(end).toBe(undefined)
+  })
 })
 
 // nghttp2 asks for no more of a body while the window is shut: its end follows the client's WINDOW_UPDATE.

@@ -70,10 +70,13 @@ const startSession = (
     report(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
   )
 
+  let requestCount = 0
   session.on('stream', (stream, _headers, _flags, raw) => {
     // reset in the packet that it came in
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {})
     sessionTimeouts.onStreamOpened()
+    // At once, and not with the response: a client could give up each request before it has one.
+    if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.goAway()
     stream.on('close', () => {
       sessionTimeouts.onStreamClosed()
       if (!benignResetCodes.has(stream.rstCode) && !allowsReset())

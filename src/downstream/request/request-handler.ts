@@ -104,10 +104,7 @@ const getResponseQueue = (
   listenerConfig: CompiledListenerConfig,
 ): ResponseQueue => {
   const connection = getClientConnection(socket, listenerConfig)
-  if (multiplexed) {
-    const closing = ++connection.requestCount >= listenerConfig.maxRequestsPerConnection
-    return { peer: connection.peer, activeRequests: [], closing }
-  }
+  if (multiplexed) return { peer: connection.peer, activeRequests: [], closing: false }
   // The last request that a connection may carry: its response says so, and nothing behind it is served.
   connection.closing =
     ++connection.requestCount >= listenerConfig.maxRequestsPerConnection ||
