@@ -7,22 +7,27 @@ import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
 
-// Attempts that go on without their client, of one process.
+// Attempts that go on without their client, of one process, and the bodies that they hold: the room of these was given
+// back when their client left.
 const maxAbandoned = 1000
+const maxAbandonedBytes = 64 * 1024 * 1024
 
 /** The attempts of a process that go on without their client, whose repetition will ask what they led to. */
 export class AbandonedAttempts {
   #count = 0
+  #bytes = 0
 
-  /** Counts one more; false: there are too many. */
-  add(): boolean {
-    if (this.#count >= maxAbandoned) return false
+  /** Counts one more, with a body of so many bytes; false: there are too many, or too large ones. */
+  add(bytes: number): boolean {
+    if (this.#count >= maxAbandoned || this.#bytes + bytes > maxAbandonedBytes) return false
     this.#count++
+    this.#bytes += bytes
     return true
   }
 
-  remove(): void {
+  remove(bytes: number): void {
     this.#count--
+    this.#bytes -= bytes
   }
 }
 
@@ -48,18 +53,19 @@ export const forwardDetachable = (
 ): Promise<ProxyResponse> => {
   const own = createBackgroundExchange(exchange)
   const { abandoned } = options
+  const bytes = exchange.body.length ?? 0
   let isAbandoned = false
   return new Promise((resolve, reject) => {
     /** Returns whether the client still waits. */
     const onSettled = (): boolean => {
       if (isAbandoned) {
-        abandoned.remove()
+        abandoned.remove(bytes)
         own.finish()
       } else adoptAttempts(exchange, own)
       return !isAbandoned
     }
     exchange.setAbortListener((reason) => {
-      isAbandoned = reason.kind === 'client-gone' && abandoned.add()
+      isAbandoned = reason.kind === 'client-gone' && abandoned.add(bytes)
       if (!isAbandoned) return own.abort(reason)
       adoptAttempts(exchange, own) // the record of the request is written now
       exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }

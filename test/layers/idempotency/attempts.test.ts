@@ -45,8 +45,8 @@ const serve = (
 
 /** Counts how many attempts may still go on without their client. */
 const roomOf = (abandoned: AbandonedAttempts): number => {
-  const room = Array.from({ length: 1001 }, () => abandoned.add()).filter(Boolean).length
-  for (let n = 0; n < room; n++) abandoned.remove()
+  const room = Array.from({ length: 1001 }, () => abandoned.add(0)).filter(Boolean).length
+  for (let n = 0; n < room; n++) abandoned.remove(0)
   return room
 }
 

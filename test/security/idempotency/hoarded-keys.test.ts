@@ -83,9 +83,20 @@ test('a client that sends 10,000 requests with one key and leaves has one proces
 test('no more than 1,000 requests go on without their client', () => {
   const abandoned = new AbandonedAttempts()
 
-  const added = Array.from({ length: 1001 }, () => abandoned.add())
-  abandoned.remove()
+  const added = Array.from({ length: 1001 }, () => abandoned.add(0))
+  abandoned.remove(0)
 
   expect(added.filter(Boolean)).toHaveLength(1000)
-  expect([abandoned.add(), abandoned.add()]).toEqual([true, false])
+  expect([abandoned.add(0), abandoned.add(0)]).toEqual([true, false])
+})
+
+test('requests that go on without their client hold no more than 64 MiB of bodies', () => {
+  const abandoned = new AbandonedAttempts()
+  const large = 16 * 1024 * 1024
+
+  const added = Array.from({ length: 5 }, () => abandoned.add(large))
+  abandoned.remove(large)
+
+  expect(added).toEqual([true, true, true, true, false])
+  expect([abandoned.add(large + 1), abandoned.add(large)]).toEqual([false, true])
 })
