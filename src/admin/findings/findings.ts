@@ -1,5 +1,4 @@
 import { dirname, isAbsolute } from 'node:path'
-import { needsRestart } from '../../config/diff/restart-required.ts'
 import { formatPlace } from '../../config/problem.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
@@ -149,10 +148,9 @@ const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] =
     const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const cause = `${refusalPhrase(edit, file, loadedAt)}${why}${more}`
-    // Of a sound file that needs a restart, or whose audit file cannot be opened, `check` would say that it is good.
+    // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
     const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
-    const read = refusal.problems.some(needsRestart) ? `lender-gateway diff ${name}` : again
-    const command = refusal.isFileSound || refusal.trigger === 'rollback' ? read : `lender-gateway check ${name}`
+    const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
     return [
       createFinding('warning', 'config', cause, {
         since: refusal.since,

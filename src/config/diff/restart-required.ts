@@ -4,11 +4,6 @@ import type { RestartOnlySettings } from './report.ts'
 
 type NextConfig = Pick<LoadedConfig, 'restartOnly' | 'provenance'>
 
-const message = 'this cannot change while the gateway runs: it needs a restart'
-
-/** Tells whether a problem is that an edit needs a restart. */
-export const needsRestart = (problem: ConfigProblem): boolean => problem.message === message
-
 /** Lists what a new configuration changes that needs a restart. `file` names the new configuration. */
 export const findRestartRequired = (
   running: RestartOnlySettings,
@@ -26,7 +21,7 @@ export const findRestartRequired = (
         path,
         expected: `${current ?? `no ${path}`}, which the gateway was started with`,
         found: wanted ?? 'nothing',
-        message,
+        message: 'this cannot change while the gateway runs: it needs a restart',
         hint: `restart the gateway, or ${current === null ? `remove ${path}` : `put ${current} back`}`,
       },
     ]

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
 import { ownerDetails } from '../../../src/admin/findings/owner-details.ts'
-import { findRestartRequired } from '../../../src/config/diff/restart-required.ts'
 import type { FailureReason } from '../../../src/failures/reasons.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
@@ -871,18 +870,6 @@ test('an edit that was refused though its file is sound leads to a reload: a che
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
-})
-
-test('an edit that needs a restart leads to what differs: a reload would refuse it again', () => {
-  const problems = findRestartRequired(
-    { 'listen.port': '8080' },
-    { restartOnly: { 'listen.port': '9090' }, provenance: new Map() },
-    'gateway.yaml',
-  )
-  const refusal = { at, since: at, trigger: 'file', problems, isFileSound: true } as const
-  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
-
-  expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway diff gateway.yaml' }])
 })
 
 test('a rollback that was refused is not taken for an edit', () => {
