@@ -23,8 +23,8 @@ const settings = () => ({
 })
 
 beforeAll(async () => {
-  upstream = await openHttpUpstream((_, response) => {
-    if (held === null) response.end('first')
+  upstream = await openHttpUpstream(({ url }, response) => {
+    if (held === null || url === probe) response.end('first')
     else held.push(() => response.end('held'))
   })
   other = await openHttpUpstream(({ url }, response) => {
