@@ -25,9 +25,12 @@ export const settlesWithin = async (ms: number, promise: Promise<unknown>): Prom
 /** Waits. */
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Calls back once, unless it is stopped first. This timer alone keeps no process alive: it is for background work. */
+/**
+ * Calls back once, unless it is stopped first; at once where the time has passed. This timer alone keeps no process
+ * alive: it is for background work.
+ */
 export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
-  const timer = setTimeout(call, ms)
+  const timer = setTimeout(call, Math.max(0, ms)) // Node warns on stderr of a negative one
   timer.unref()
   return () => clearTimeout(timer)
 }

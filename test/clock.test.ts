@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { CoalescedTimer, epochMs, now, settlesWithin } from '../src/clock.ts'
+import { CoalescedTimer, epochMs, now, settlesWithin, unrefTimeout } from '../src/clock.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
@@ -194,4 +194,15 @@ test('a wait with a limit resolves to whether the promise was in time, and leave
   expect([early, await never]).toEqual([true, false])
   await expect(settlesWithin(100, Promise.reject(new Error('of its own')))).rejects.toThrow('of its own')
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('background work whose time has passed comes at once, and Node has nothing to warn of', () => {
+  const set = vi.spyOn(globalThis, 'setTimeout')
+  const call = vi.fn()
+
+  unrefTimeout(-0.5, call)
+  vi.advanceTimersByTime(1)
+
+  expect(set.mock.calls.map(([, ms]) => ms)).toEqual([0])
+  expect(call).toHaveBeenCalledTimes(1)
 })

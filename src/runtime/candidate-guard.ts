@@ -43,7 +43,7 @@ export class CandidateGuard {
       const window = this.#windowOf(report.group)
       window?.add(source, report, at)
     }
-    this.#stop ??= unrefTimeout(Math.max(0, this.#judgedAt + judgeEveryMs - at), () => this.#judge())
+    this.#stop ??= unrefTimeout(this.#judgedAt + judgeEveryMs - at, () => this.#judge())
   }
 
   /** Forgets what waits in a process that has ended. */

@@ -113,7 +113,7 @@ export class SseHub {
     this.#ticking = false
     if (state !== null) this.#send(state)
     if (this.#subscribers.size === 0) return this.#pause()
-    this.#stop = unrefTimeout(Math.max(0, startedAt + tickMs - now()), () => void this.#tick())
+    this.#stop = unrefTimeout(startedAt + tickMs - now(), () => void this.#tick())
   }
 
   #send(state: PageState): void {
