@@ -30,8 +30,9 @@ const runnable = (commands: readonly Printed[]): readonly (readonly [string, str
   })
 }
 
-// Clients of one operation are asked who they are.
-const unasked = allOperations.filter(({ id }) => id !== 'risk.asset-valuation')
+// Clients of two operations are asked who they are.
+const asked: ReadonlySet<string> = new Set(['risk.asset-valuation', 'financing.pre-approval'])
+const unasked = allOperations.filter(({ id }) => !asked.has(id))
 
 const readme = printed.filter(({ page }) => page === 'README.md')
 
@@ -68,12 +69,15 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
             },
           },
         },
-        clients: [{ id: 'bank-b', operations: 'all', apiKeys: [{ id: 'key', sha256: 'a'.repeat(64) }] }],
+        clients: [
+          { id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key-a', sha256: 'b'.repeat(64) }] },
+          { id: 'bank-b', operations: 'all', apiKeys: [{ id: 'key', sha256: 'a'.repeat(64) }] },
+        ],
         auth: { methods: ['apiKey'] },
         operations: {
           ...Object.fromEntries(unasked.map(({ id }) => [id, { auth: 'none' }])),
           'market.insights': { auth: 'none', cache: {} },
-          'financing.pre-approval': { auth: 'none', idempotency: true },
+          'financing.pre-approval': { idempotency: true },
         },
         contract: { file: 'contract.json' },
         shutdown: { wait: '0s' },
