@@ -6,7 +6,7 @@ import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/re
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 import type { OrderHistory } from './commands/order-history.ts'
 import type { EndpointRates } from './endpoint-rates.ts'
-import type { ResolveCommand } from './findings/finding.ts'
+import type { ResolveCommand } from './findings/finding-commands.ts'
 import type { RateHistory } from './rate-history.ts'
 
 /** What the operator's listener shows and changes. */

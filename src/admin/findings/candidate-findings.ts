@@ -8,11 +8,13 @@ import { type CandidateClients, clientConsequences, findCandidateClients, isTake
 import { formatTimeOfDay } from '../format-time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { upstreamCertificateFindings } from './credentials.ts'
-import { createFinding, type Finding, faultCommandLine, lastFailurePhrase, wherePhrase } from './finding.ts'
+import { endpointFindings } from './endpoint-findings.ts'
+import { createFinding, type Finding, lastFailurePhrase, wherePhrase } from './finding.ts'
+import { faultCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage, nextTryDetails } from './outage.ts'
 import { ownerDetails } from './owner-details.ts'
-import { endpointFindings, getUpstreamErrors } from './upstreams.ts'
+import { getUpstreamErrors } from './upstreams.ts'
 
 /**
  * Finds what is wrong with candidates. Nothing is worse than a warning while it costs no request: no client is on the

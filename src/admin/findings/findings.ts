@@ -16,11 +16,11 @@ import {
   groupByKey,
   joinWithAnd,
   rejectedPhrase,
-  tailCommand,
   tallyFailures,
   tallyRejected,
   worstFirst,
 } from './finding.ts'
+import { tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { idempotencyFindings } from './idempotency-findings.ts'
 import { limitFindings } from './limit-findings.ts'

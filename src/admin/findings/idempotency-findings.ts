@@ -2,15 +2,8 @@ import { allOperations, type OperationId } from '../../operations.ts'
 import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { formatTimeOfDay } from '../format-time.ts'
-import {
-  countPhrase,
-  createFinding,
-  explainCommandLine,
-  type Finding,
-  rejectedPhrase,
-  tallyRejected,
-  wherePhrase,
-} from './finding.ts'
+import { countPhrase, createFinding, type Finding, rejectedPhrase, tallyRejected, wherePhrase } from './finding.ts'
+import { explainCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // Fewer may be left to the clients that ask about them; so many have one cause.

@@ -4,13 +4,13 @@ import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
 import {
   countPhrase,
   createFinding,
-  explainCommandLine,
   type Finding,
   groupByKey,
   groupOfOperation,
   tallyFailures,
   wherePhrase,
 } from './finding.ts'
+import { explainCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 /** Finds limits that are full, and shared stores that are not reached. */

@@ -12,14 +12,13 @@ import { stepSeconds } from '../rate-history.ts'
 import {
   countPhrase,
   createFinding,
-  explainCommandLine,
   type Finding,
   groupByKey,
   lastFailurePhrase,
   rejectedPhrase,
-  tailCommand,
   tallyFailures,
 } from './finding.ts'
+import { explainCommandLine, tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
 

@@ -11,15 +11,16 @@ import { formatTimeOfDay } from '../format-time.ts'
 import {
   createFinding,
   type Finding,
-  faultCommandLine,
   groupByKey,
   joinWithAnd,
   lastFailurePhrase,
   limitPhrase,
+  recentMs,
   rejectedPhrase,
   tallyRejected,
   wherePhrase,
 } from './finding.ts'
+import { faultCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { ownerDetails } from './owner-details.ts'
 
@@ -134,16 +135,18 @@ const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): F
   const then = quiet ?? consequences[clients](names, inputs)
   const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${then}: ${fact}`
   const kinds = same.flatMap((each) => each.kinds)
-  return createFinding(clients === 'none' || quiet !== null ? 'warning' : 'critical', `upstreams.${group}`, cause, {
-    since,
-    command: faultCommandLine(group, kinds, inputs),
-    details: outageDetails(names, inputs),
-    alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
-  })
+  return createFinding(
+    clients === 'none' || quiet !== null ? 'warning' : 'critical',
+    sideKey(group, 'primary'),
+    cause,
+    {
+      since,
+      command: faultCommandLine(group, kinds, inputs),
+      details: outageDetails(names, inputs),
+      alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
+    },
+  )
 }
-
-// As long as failures count as of late.
-const recentMs = 60_000
 
 /**
  * Says since when no request has come, where that alone keeps the gateway from finding out whether the endpoints are
