@@ -1,6 +1,5 @@
-import { describeShift, isCandidateUp } from '../../admin/api/shift-status.ts'
+import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
-import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
@@ -24,7 +23,7 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   else {
     process.stdout.write(`the candidate of ${group} gets ${describeShift(candidate.shift, timesBeside(at))}\n\n`)
     process.stdout.write(`${formatTable(candidateRows(group, { ...candidate, shift: null }, at))}\n`)
-    const next = nextCommand(group, candidate, targetOptions)
+    const next = nextCommand(group, candidate.shift, isCandidateUp(candidate.endpoints), targetOptions)
     if (next !== null) process.stdout.write(`\n${next}\n`)
   }
   return 0
@@ -33,16 +32,15 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
 /** Names the command that an operator needs where the candidate waits for one; null: it waits for none. */
 const nextCommand = (
   group: string,
-  { shift, endpoints }: NonNullable<UpstreamStatus['candidate']>,
+  shift: ShiftStatus,
+  isUp: boolean,
   { config, admin }: TargetOptions,
 ): string | null => {
-  if (shift === null) return null
   // It asks the gateway that this command has asked.
   const ofFile = config === defaultConfigFile ? '' : ` --config ${shellQuote(config)}`
   const target = ofFile + (admin === undefined ? '' : ` --admin ${shellQuote(admin)}`)
   const commandOf = (option: string): string => `lender-gateway shift ${group} ${option}${target}`
   if (shift.stopped) return `to let clients go there again: ${commandOf('--resume')}`
-  if (shift.share > 0 && !isCandidateUp(endpoints))
-    return `no endpoint of it is up; to take its clients back: ${commandOf('--abort')}`
-  return shift.share === 1 ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
+  if (shift.share > 0 && !isUp) return `no endpoint of it is up; to take its clients back: ${commandOf('--abort')}`
+  return isWholeShift(shift) ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
 }
