@@ -58,18 +58,6 @@ export interface ReloadCount {
   readonly count: number
 }
 
-/** The last reload or rollback that was rejected. */
-export interface ReloadRejection {
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  /** When what was rejected was tried first: an edit that is held back is tried again and again. */
-  readonly since: number
-  readonly trigger: ReloadTrigger
-  readonly problems: readonly ConfigProblem[]
-  /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
-  readonly isFileSound: boolean
-}
-
 const maxEntries = 20
 
 /** The last reloads, and the counts of all. */

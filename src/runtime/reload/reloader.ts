@@ -11,14 +11,9 @@ import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import type { AppliedConfig } from './applied-config.ts'
 import { ApplyQueue } from './apply-queue.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
+import { LastRejection } from './last-rejection.ts'
 import { findLostProtections } from './lost-protections.ts'
-import {
-  ReloadHistory,
-  type ReloadOutcome,
-  type ReloadRejection,
-  type ReloadTrigger,
-  type UnforcedRollback,
-} from './reload-history.ts'
+import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
 import { RollbackTarget } from './rollback-target.ts'
 
@@ -65,9 +60,7 @@ export class Reloader {
   #sources: LoadResult['sources']
   /** The hash of the file's configuration. Null: it cannot run. */
   #fileHash: string | null
-  #lastRejection: ReloadRejection | null = null
-  /** The files of the last rejection, with what was in them. */
-  #rejectedContents = ''
+  readonly #lastRejection = new LastRejection()
   #nextReload: Promise<ReloadOutcome> | null = null
   /** Whether one of the requests that share the next reload asked for it without a preflight. */
   #forced = false
@@ -140,7 +133,7 @@ export class Reloader {
     return {
       ...this.#loaded,
       fileDiffers: this.#fileHash !== this.config.hash,
-      refusal: this.#lastRejection,
+      refusal: this.#lastRejection.current,
       /** When the edit that is held back is tried again. Null: none is. */
       nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
     }
@@ -248,10 +241,7 @@ export class Reloader {
       return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)
     }
     this.#deferred.cancel()
-    const refused = this.#lastRejection
-    // What was refused still stands in the file after a rollback.
-    const neverRan = trigger === 'rollback' && refused?.trigger !== 'rollback' ? refused : null
-    this.#lastRejection = neverRan
+    const neverRan = this.#lastRejection.settle(trigger)
     this.#running = { ...(same ? previous : { config, report }), warnings, sources, provenance }
     if (!same) {
       this.#rollbackTarget.record(previous, this.#running)
@@ -276,14 +266,8 @@ export class Reloader {
     unanswered: string | null = null,
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
-    const at = epochMs()
-    const contents = this.#sources.map(({ file, digest }) => `${file} ${digest}`).join('\n')
-    const before = this.#lastRejection
-    const isSame =
-      before !== null && contents === this.#rejectedContents && ![before.trigger, trigger].includes('rollback')
-    const since = held?.since ?? (isSame ? before.since : at)
-    this.#rejectedContents = contents
-    this.#lastRejection = { at, since, trigger, problems, isFileSound: this.#fileHash !== null }
+    const rejection = { trigger, problems, isFileSound: this.#fileHash !== null }
+    this.#lastRejection.record(rejection, this.#sources, held?.since ?? null)
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }
 
