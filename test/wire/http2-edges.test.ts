@@ -479,6 +479,17 @@ test.skipIf(missing !== null)('a response that fills the window of its stream en
   expect(Buffer.concat(ends.map(({ payload }) => payload)).toString()).toBe('0123456789')
 })
 
+test.skipIf(missing !== null)('an empty response ends with its head, also where the window is shut', async () => {
+  const upstream = await httpUpstream((_, response) => response.writeHead(200, { 'Content-Length': 0 }).end())
+  const { port } = await bootHttp2({ upstream: upstream.url })
+  const client = await frameClient(port)
+
+  await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0])), head(1))
+  const response = await client.frame(({ stream }) => stream === 1)
+
+  expect([response?.type, (response?.flags ?? 0) & 1]).toEqual([1, 1])
+})
+
 describeTests.skipIf(missing !== null)('what goes upstream', () => {
   test('has the crumbs of a cookie in one field', async () => {
     const upstream = await httpUpstream()

@@ -72,17 +72,20 @@ export class StreamResponse implements DownstreamResponse {
   writeFields(status: number, _reason: string, fields: HeaderFields): void {
     const list: (string | number)[] = [':status', status]
     // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
-    this.#bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
+    let bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string
       const value = fields[i + 1] as string
       if (status === 205 && fieldNameEquals(name, 'content-length')) continue
       validateHeaderValue(name, value)
       list.push(name, value)
+      // An empty frame for its end would wait for a client whose window is shut.
+      if (value === '0' && fieldNameEquals(name, 'content-length')) bodiless = true
     }
     // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113
     // §8.2).
-    this.stream.respond(list as never)
+    this.stream.respond(list as never, { endStream: bodiless })
+    this.#bodiless = bodiless
     this.statusCode = status
   }
 
