@@ -181,7 +181,8 @@ export const failureTable = {
   'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation', mayBeProcessed),
   // The client takes a stored response only (RFC 9111 §5.2.1.7).
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is', 'ask without'),
-  // The head was relayed with another status: the client's connection is cut, and this status stands in the log only.
+  // Where the head has been relayed, with another status, the client's connection is cut, and this status stands in the
+  // log only.
   truncated: upstreamFailure(502, 'never', 'the answer of the endpoint broke off', mayBeProcessed),
   // In the log only: the client has left.
   'client-gone': clientFailure(499, 'the client left before its answer was complete', 'let the client wait for longer'),

@@ -27,9 +27,7 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   'bad-request': always,
   'invalid-request': (operation, config) => enforcesContract(config, operation.id, 'request'),
   'unsupported-media-type': (operation, config) => enforcesBody(operation, config),
-  'invalid-response': (operation, config) =>
-    enforcesContract(config, operation.id, 'response') &&
-    config.compiledContract?.operations[operation.id]?.responses.length !== 0,
+  'invalid-response': (operation, config) => enforcesResponse(operation, config),
   'idempotency-key-missing': (operation, config) => config.operations[operation.id].idempotency?.required === true,
   'idempotency-key-invalid': hasIdempotency,
   'request-in-progress': hasIdempotency,
@@ -72,9 +70,9 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   'bad-answer': always,
   'deadline-exceeded': ({ id }, { operations }) => operations[id].deadline !== null,
   'not-cached': ({ id }, { operations }) => operations[id].cache !== null,
-  // In the log only.
-  truncated: never,
-  'client-gone': never,
+  // Where the gateway reads a response before it relays it; else the head is out by then.
+  truncated: (operation, config) => hasIdempotency(operation, config) || enforcesResponse(operation, config),
+  'client-gone': never, // in the log only
   internal: always,
 }
 
@@ -84,6 +82,9 @@ export const hasRate = (operation: Operation, config: Config): boolean =>
 
 const enforcesBody = ({ id }: Operation, config: Config): boolean =>
   enforcesContract(config, id, 'request') && config.compiledContract?.operations[id]?.request.body !== null
+
+const enforcesResponse: Condition = ({ id }, config) =>
+  enforcesContract(config, id, 'response') && config.compiledContract?.operations[id]?.responses.length !== 0
 
 const limitsClients = (
   { id }: Operation,

@@ -41,9 +41,6 @@ export const describeProblem = (
 /** The media type of the gateway's own errors (RFC 9457 §3). */
 const problemType = 'application/problem+json'
 
-// In the log only: the client has left, or its response was cut.
-const unsaid: readonly FailureKind[] = ['client-gone', 'truncated']
-
 /** Describes the body of the gateway's own errors. */
 export const problemSchema = (config: Config): PlainObject => {
   const hasId = config.requestId.header !== null
@@ -59,7 +56,7 @@ export const problemSchema = (config: Config): PlainObject => {
       code: {
         type: 'string',
         description: 'What happened',
-        enum: allFailureKinds.filter((kind) => !unsaid.includes(kind)),
+        enum: allFailureKinds.filter((kind) => kind !== 'client-gone'), // in the log only
       },
       ...(hasId ? { requestId: { type: 'string', description: 'The id to look for in the log' } } : {}),
       ...(hasViolations ? { errors: violationsSchema } : {}),

@@ -91,7 +91,8 @@ test('idempotency adds what may become of a key', () => {
   const without = failures(false)
   const addedWith = (policy: unknown) => failures(policy).filter((kind) => !without.includes(kind))
 
-  const always = ['idempotency-key-invalid', 'request-in-progress', 'outcome-unknown', 'response-not-kept']
+  const ofKeys = ['idempotency-key-invalid', 'request-in-progress', 'outcome-unknown', 'response-not-kept']
+  const always = [...ofKeys, 'truncated']
   expect(addedWith({ required: true }).toSorted()).toEqual(
     [
       ...[...always, 'idempotency-key-reused', 'rate-limited'],

@@ -10,7 +10,7 @@ import type { PlainObject } from '../../../src/plain-object.ts'
 import { bootGateway, type Settings } from '../../helpers/gateway.ts'
 import { exchangeRaw } from '../../helpers/raw-client.ts'
 import { headerValues, parseResponse, type RawResponse } from '../../helpers/raw-response.ts'
-import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
 import { at, documentOf } from './document.ts'
 
 const secret = 'A'.repeat(43)
@@ -269,6 +269,20 @@ test('409 and 422 for a key that came before fit their description', async () =>
   expect(same && headerValues(same, 'retry-after')).toEqual(['1'])
   for (const response of [same, other])
     expect(response && deviations(response, documentOf(settings), score)).toEqual([])
+})
+
+test('502 for a response that breaks off while the gateway reads it fits its description', async () => {
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
+  )
+  const settings = { upstream: upstream.url, ...keyed }
+  const { port } = await bootGateway(settings)
+
+  const { response } = parseResponse(await exchangeRaw(port, post(once, 'a')), 'POST') ?? { response: null }
+
+  expect(response?.status).toBe(502)
+  expect(JSON.parse(response?.body ?? '')).toMatchObject({ code: 'truncated' })
+  expect(response && deviations(response, documentOf(settings), operationOf(post('')))).toEqual([])
 })
 
 test('a key that is required is a parameter that is required', () => {
