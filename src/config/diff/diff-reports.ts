@@ -1,8 +1,6 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
-import { isPlainObject, ownMember } from '../../plain-object.ts'
 import type { Config } from '../config.ts'
-import { formatKeyPath } from '../problem.ts'
-import { splitByName } from './named-entries.ts'
+import { type Digests, diffValues, toComparedValue, type ValueChange } from './diff-values.ts'
 
 type ReportTree = { readonly [key: string]: unknown }
 
@@ -12,17 +10,15 @@ export interface ConfigReport {
   /** In the shape of the file, secrets as `***`. */
   readonly config: ReportTree
   /** The hash of each secret and of the contract, by its key path: it shows that one has changed. */
-  readonly digests: { readonly [path: string]: string }
+  readonly digests: Digests
 }
 
 /** One value that differs between two configurations. */
-export interface ConfigChange {
+export interface ConfigChange extends ValueChange {
   /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
   readonly part: string
   /** The group that it belongs to; null: all. */
   readonly group: Group | null
-  /** The key path. */
-  readonly path: string
   /**
    * The value before; null: not set. A secret is `***`, before and after. A contract that has changed under the same
    * name has the start of its digest: `contract.yaml@1f0c9a7be2d4`.
@@ -40,23 +36,23 @@ export const showsClients = ({ clients, clientsSource: { parts } }: Config): boo
 
 /** Lists what differs, part by part in the order of the file. */
 export const diffReports = (from: ConfigReport, to: ConfigReport): readonly ConfigChange[] => {
-  const before = new Map(splitIntoParts(from.config).map((each) => [each.part, each]))
-  const after = new Map(splitIntoParts(to.config).map((each) => [each.part, each]))
-  const secrets = [...new Set([...Object.keys(from.digests), ...Object.keys(to.digests)])]
-  const changedSecrets = secrets.filter((path) => ownMember(from.digests, path) !== ownMember(to.digests, path))
+  const [before, after] = [comparedParts(from), comparedParts(to)]
   // One of the two may be of another version of the gateway, with a part more or less.
-  return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] => {
-    const isChangedSecret = (key: string): boolean =>
-      changedSecrets.some((path) => path === key || path.startsWith(`${key}[`))
-    const changes = compare(path, before.get(part)?.value, after.get(part)?.value, isChangedSecret)
-    return changes
+  return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] =>
+    diffValues(path, before.get(part)?.compared, after.get(part)?.compared)
       .filter((change) => !isInheritedMode(change, from.config, to.config))
-      .flatMap((change) => splitByName(change, from.digests, to.digests))
-      .map((change) => ({ part, group, ...change, ...contractDigests(change, from.digests, to.digests) }))
-  })
+      .map((change) => ({ part, group, ...change, ...contractDigests(change, from.digests, to.digests) })),
+  )
 }
 
-type ValueChange = Pick<ConfigChange, 'path' | 'from' | 'to'>
+/** Reads the parts of a report for a comparison, by name. */
+const comparedParts = ({ config, digests }: ConfigReport) =>
+  new Map(
+    splitIntoParts(config).map((each) => [
+      each.part,
+      { ...each, compared: toComparedValue(each.value, each.path, digests) },
+    ]),
+  )
 
 /** Tells whether the mode of an operation has only followed the contract's own, whose change is listed once. */
 const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [ReportTree, ReportTree]): boolean => {
@@ -105,19 +101,3 @@ export function splitIntoParts(tree: { readonly [key: string]: unknown }): reado
 
 const groupOfOperation = (operation: string): Group | null =>
   allOperations.find(({ id }) => id === operation)?.group ?? null
-
-/** Compares map by map. A list is one value: a moved endpoint changes it. `isChangedSecret` compares masked values. */
-function compare(
-  path: readonly string[],
-  from: unknown,
-  to: unknown,
-  isChangedSecret: (path: string) => boolean,
-): readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[] {
-  if (isPlainObject(from) && isPlainObject(to)) {
-    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
-      compare([...path, key], ownMember(from, key), ownMember(to, key), isChangedSecret),
-    )
-  }
-  if (JSON.stringify(from) === JSON.stringify(to) && !isChangedSecret(formatKeyPath(path))) return []
-  return [{ path: formatKeyPath(path), from: from ?? null, to: to ?? null }]
-}

@@ -48,5 +48,5 @@ test('without a change no client is named, and clients that the report shows are
       many(undefined, 2),
       many(() => ({ disabled: true }), 2),
     ).map(([, path]) => path),
-  ).toEqual(['clients'])
+  ).toEqual(['clients.bank-0.disabled', 'clients.bank-1.disabled'])
 })

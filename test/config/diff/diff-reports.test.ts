@@ -163,7 +163,7 @@ describeTests('operators', () => {
 
     expect(changesOf(before, after)).toEqual([
       ['admin.tokens.rita', 'read', null],
-      ['admin.tokens.anna', 'read', 'operate'],
+      ['admin.tokens.anna.scope', 'read', 'operate'],
       ['admin.tokens.bob', null, 'metrics'],
     ])
   })
@@ -177,7 +177,7 @@ describeTests('operators', () => {
 
     expect(changesOf(old, both)).toEqual([['admin.tokens.anna', 'operate', ['operate', 'operate']]])
     expect(changesOf(both, next)).toEqual([['admin.tokens.anna', ['operate', 'operate'], 'operate']])
-    expect(changesOf(old, next)).toEqual([['admin.tokens.anna', 'operate', 'operate']])
+    expect(changesOf(old, next)).toEqual([['admin.tokens.anna.hash', '***', '***']])
   })
 
   test('who stand in another order are one change', () => {
@@ -187,6 +187,37 @@ describeTests('operators', () => {
     ]
 
     expect(diffTexts(one, other)).toMatchObject([{ path: 'admin.tokens' }])
+  })
+})
+
+describeTests('clients', () => {
+  const clients = (...entries: readonly object[]) =>
+    `auth: { methods: [apiKey] }\nclients: ${JSON.stringify(entries)}\n${sandbox}`
+  const keyed = (id: string, more: object = {}, ...digits: readonly string[]) => ({
+    id,
+    operations: 'all',
+    apiKeys: digits.map((digit) => ({ id: `${id}-${digit}`, sha256: digit.repeat(64) })),
+    ...more,
+  })
+  const changesOf = (before: string, after: string) =>
+    diffTexts(before, after).map(({ path, from, to }) => [path, from, to])
+
+  test('are compared one by one, key by key, and a key of theirs by its id', () => {
+    const [one, other] = [keyed('bank-a', { rate: '10/s' }, 'a'), keyed('bank-b', {}, 'b')]
+    const [faster, another] = [keyed('bank-a', { rate: '20/s' }, 'a'), keyed('bank-b', {}, 'c')]
+
+    expect(changesOf(clients(one, other), clients(faster, other))).toEqual([
+      ['clients.bank-a.rate', '10/s', '20/s'],
+      ['clients.bank-a.burst', 10, 20],
+    ])
+    expect(changesOf(clients(one, other), clients(one, another))).toMatchObject([
+      ['clients.bank-b.apiKeys.bank-b-b', expect.anything(), null],
+      ['clients.bank-b.apiKeys.bank-b-c', null, expect.anything()],
+    ])
+    expect(JSON.stringify(changesOf(clients(one), clients(other)))).not.toContain('a'.repeat(64))
+    expect(changesOf(clients(one, other), clients(other, one))).toMatchObject([
+      ['clients', expect.anything(), expect.anything()],
+    ])
   })
 })
 
