@@ -11,6 +11,8 @@ export interface Checkout {
   readonly folder: string
   /** Its configuration file, which commands find by themselves. */
   readonly file: string
+  /** A folder whose `npx` runs the gateway's command at once: in a PATH before that of npm, which takes two seconds. */
+  readonly quick: string
   /** Runs a command as a shell does; returns all that it printed and its exit code. */
   run(text: string, path: readonly string[]): Promise<{ readonly output: string; readonly code: number | null }>
   /**
@@ -26,18 +28,21 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'checkout-')))
   for (const name of ['src', 'scripts', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
-  for (const name of ['config', 'bin', 'home']) mkdirSync(join(folder, name))
+  for (const name of ['config', 'bin', 'quick', 'home']) mkdirSync(join(folder, name))
   // test/lab/fresh-clone.ts has `npm ci` run.
   writeFileSync(join(folder, 'bin/npm'), `#!/bin/sh\n[ "$1" = ci ] || exec ${npm} "$@"\n`, { mode: 0o755 })
+  const quickly = '#!/bin/sh\n[ "$1" = lender-gateway ] || exit 127\nshift\nexec src/main.ts "$@"\n'
+  writeFileSync(join(folder, 'quick/npx'), quickly, { mode: 0o755 })
   // Without it curl is content with a response of 404.
   writeFileSync(join(folder, 'home/.curlrc'), 'fail\nsilent\nshow-error\n')
 
+  const { NODE_COMPILE_CACHE } = process.env
   const start = (text: string, path: readonly string[]) => {
     const PATH = [join(folder, 'bin'), ...path].join(delimiter)
     const child = spawn('sh', ['-c', mapped(text, folder)], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { HOME: join(folder, 'home'), PATH, TZ: 'UTC', LANG: 'C.UTF-8' },
+      env: { HOME: join(folder, 'home'), PATH, TZ: 'UTC', LANG: 'C.UTF-8', NODE_COMPILE_CACHE },
       detached: true, // a group of its own
     })
     let output = ''
@@ -51,6 +56,7 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
 
   return {
     folder,
+    quick: join(folder, 'quick'),
     file: join(folder, 'config/gateway.yaml'),
     async run(text, path) {
       const { output, closed } = start(text, path)
