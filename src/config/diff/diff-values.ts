@@ -41,7 +41,7 @@ export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests)
 
 /**
  * Lists what differs, map by map. A list is one value, since a moved endpoint changes it; but where its entries have
- * names each is compared with its own: whole, a list of clients is a line of JSON in which nobody finds the change.
+ * names each is compared with its own: whole, a list of clients is a line of JSON in which a change is hard to find.
  */
 export const diffValues = (
   path: KeyPath,
@@ -74,7 +74,7 @@ const nameOf = ({ members }: ComparedValue): string | null => {
   return typeof name === 'string' ? name : null
 }
 
-/** Leaves out the name, which the path has, and secrets. The value of a single member stands in place of a map of it. */
+/** Leaves out the name, which the path has, and secrets. A single member stands by its value alone. */
 const withoutName = ({ members }: ComparedValue): ComparedValue => {
   const own = new Map([...(members ?? [])].filter(([key]) => !nameKeys.some((name) => name === key)))
   const shown = [...own].flatMap(([key, member]) => (member.shown === '***' ? [] : [[key, member.shown]]))
