@@ -43,12 +43,15 @@ test('endpoints that always answer 503 get at most a fifth more than what is ask
 
 test('Retry-After is waited for, and not when it ends after the deadline', async () => {
   const ledger = new Ledger()
-  const [busy, sound] = [respond({ status: 503, fields: 'Retry-After: 1\r\n' }), respond()]
+  const busyFor = (seconds: number) => respond({ status: 503, fields: `Retry-After: ${seconds}\r\n` })
   // The first of each operation gets a Retry-After.
-  const behaviour: EndpointBehaviour = { onWhole: (turn) => (endpoint.requests() <= 2 ? busy : sound).onWhole?.(turn) }
+  const said = [busyFor(60), busyFor(1)]
+  const behaviour: EndpointBehaviour = {
+    onWhole: (turn) => (said[endpoint.requests() - 1] ?? respond()).onWhole?.(turn),
+  }
   const endpoint = await openEndpoint({ ledger, behaviour })
   const upstream = { endpoints: [endpoint.url], retry: {} }
-  const operations = { 'leads.pipeline': { deadline: '900ms' } }
+  const operations = { 'leads.pipeline': { deadline: '20s' } }
   const live = await bootLab({ market: upstream, leads: upstream }, { operations })
 
   const hurried = await sendToGroup(live.port, 'leads', newId())
@@ -56,7 +59,7 @@ test('Retry-After is waited for, and not when it ends after the deadline', async
   const patient = await sendToGroup(live.port, 'market', newId())
   const took = performance.now() - from
 
-  expect([hurried.said, hurried.retryAfter, ledger.entriesOf(hurried.id).length]).toEqual(['503', '1', 1])
+  expect([hurried.said, hurried.retryAfter, ledger.entriesOf(hurried.id).length]).toEqual(['503', '60', 1])
   expect([patient.said, ledger.entriesOf(patient.id).length]).toEqual(['200', 2])
   expect(took).toBeGreaterThanOrEqual(1000)
 })
