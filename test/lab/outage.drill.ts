@@ -17,7 +17,7 @@ test('two dead groups, one with retries and one without, are named with the caus
   expect(Math.min(lines[1], tail[1])).toBeGreaterThan(10)
   expect({ severities, findings, states }).toEqual({ severities: ['critical'], findings: 1, states: 'failing' })
   expect(offMs).toBeLessThanOrEqual(1000)
-}, 90_000)
+}, 180_000)
 
 test('one dead endpoint of two is named, with two workers as well, and its group is served', async () => {
   const { looks, status, page, lines, tail, severities } = await runOutage(oneOfTwoDead, { ...short, workers: 2 })
@@ -25,4 +25,4 @@ test('one dead endpoint of two is named, with two workers as well, and its group
   expect({ status, page }).toEqual({ status: looks, page: looks })
   expect(lines[0]).toBe(lines[1])
   expect({ tail: tail[1], severities }).toEqual({ tail: 0, severities: ['warning'] })
-}, 90_000)
+}, 180_000)
