@@ -176,11 +176,15 @@ export interface RedisClusterSetup {
   readonly stop: () => Promise<void>
 }
 
-/** Starts a cluster of three masters, which take a node for dead after a second, with so many replicas each. */
+/**
+ * Starts a cluster of three masters with so many replicas each. A node that is silent for `nodeTimeoutMs` is taken for
+ * dead: where none dies, as long as a slow machine may keep it silent.
+ */
 export const startCluster = async (
   paths: { readonly server: string; readonly cli: string },
   replicas: 0 | 1 = 0,
   tls?: TlsFiles,
+  nodeTimeoutMs = 1000,
 ): Promise<RedisClusterSetup> => {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
   const count = 3 * (1 + replicas)
@@ -188,7 +192,7 @@ export const startCluster = async (
   for (let nth = 0; nth < count; nth++)
     nodes.push(
       await startRedis(paths.server, [
-        ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--dir', folder],
+        ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs), '--dir', folder],
         ...[
           '--cluster-config-file',
           `nodes-${nth}.conf`,

@@ -21,16 +21,19 @@ const [server, cli, openssl] = [
 ]
 const paths = { server: server.path ?? '', cli: cli.path ?? '' }
 
-const start = async (replicas: 0 | 1 = 0, tls?: TlsFiles): Promise<RedisClusterSetup> => {
-  const setup = await startCluster(paths, replicas, tls)
+const start = async (replicas: 0 | 1 = 0, tls?: TlsFiles, nodeTimeoutMs = 1000): Promise<RedisClusterSetup> => {
+  const setup = await startCluster(paths, replicas, tls, nodeTimeoutMs)
   onTestFinished(() => setup.stop())
   return setup
 }
 
+/** Starts a cluster whose nodes all live on, so that no node is taken for dead on a slow machine. */
+const startLasting = (tls?: TlsFiles): Promise<RedisClusterSetup> => start(0, tls, 30_000)
+
 describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_000 }, () => {
   test('a node without a replica is killed under load: no client gets a 5xx; back again, it is shared again', async () => {
     const setup = await start()
-    const gateways = await bootTwoGateways({ cluster: setup.urls, timeout: '100ms' })
+    const gateways = await bootTwoGateways({ cluster: setup.urls, timeout: '1s' })
     const [, , node] = setup.nodes
 
     const afterMs = await expectSharedAgain(
@@ -47,7 +50,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
 
   test('a node with a replica is killed under load: the elected one counts for both', async () => {
     const setup = await start(1)
-    const gateways = await bootTwoGateways({ cluster: setup.urls, timeout: '100ms' })
+    const gateways = await bootTwoGateways({ cluster: setup.urls, timeout: '1s' })
     const [node, ...others] = setup.nodes
 
     const afterMs = await expectSharedAgain(
@@ -65,7 +68,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
   })
 
   test('slots move to another node under load, and each command gets its reply', async () => {
-    const setup = await start()
+    const setup = await startLasting()
     const changes: unknown[] = []
     const link = new ManagedRedis({
       connect: connectRedis(redisSettings({ cluster: setup.urls }), 30_000),
@@ -98,7 +101,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
 
   test.skipIf(openssl.missing)('over TLS, by an authority of its own, each node is reached', async () => {
     const { files, ca } = writeTlsFiles(openssl.path ?? '')
-    const setup = await start(0, files)
+    const setup = await startLasting(files)
     const tls = { ca, certificate: null, key: null }
 
     const connection = await connectRedis(redisSettings({ cluster: setup.urls, tls }), 30_000)(() => {})
@@ -109,7 +112,7 @@ describe.skipIf(server.missing ?? cli.missing)('with a cluster', { timeout: 180_
   })
 
   test('the cache is shared: what one gateway stores another finds, until it is removed', async () => {
-    const setup = await start()
+    const setup = await startLasting()
     let fetched = 0
     const upstream = await httpUpstream((_, response) => {
       fetched++

@@ -31,7 +31,7 @@ const electionOver = async (setup: SentinelSetup, before: number): Promise<void>
 describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout: 180_000 }, () => {
   test('the master is killed under load: no client gets a 5xx, and the elected one counts for both', async () => {
     const setup = await start()
-    const gateways = await bootTwoGateways({ sentinels: setup.addresses, name: 'mymaster', timeout: '100ms' })
+    const gateways = await bootTwoGateways({ sentinels: setup.addresses, name: 'mymaster', timeout: '1s' })
     const master = await setup.master()
 
     const afterMs = await expectSharedAgain(
@@ -45,7 +45,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
 
   test('the master is silent: it is left for the elected one, and not taken up again', async () => {
     const setup = await start()
-    const gateways = await bootTwoGateways({ sentinels: setup.addresses, name: 'mymaster', timeout: '100ms' })
+    const gateways = await bootTwoGateways({ sentinels: setup.addresses, name: 'mymaster', timeout: '1s' })
     const master = await setup.master()
 
     const afterMs = await expectSharedAgain(
@@ -63,7 +63,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
     const changes: (string | null)[] = []
     const link = new ManagedRedis({
       connect: connectRedis(redisSettings({ sentinels: setup.addresses, name: 'mymaster' })),
-      timeoutMs: 100,
+      timeoutMs: 30_000, // that a machine is slow loses nothing
       onChange: (isShared, reason) => changes.push(isShared ? 'shared' : reason),
     })
     onTestFinished(() => link.close())
@@ -123,7 +123,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
     await electionOver(setup, master.port)
 
     await expect.poll(() => link.consume('test:key', 1, 5), { timeout: 60_000 }).toBe(1)
-    await expect(connectRedis({ ...redis, tls: { ...tls, ca: null } })(() => {})).rejects.toThrow('certificate')
+    await expect(connectRedis({ ...redis, tls: { ...tls, ca: null } }, 30_000)(() => {})).rejects.toThrow('certificate')
   })
 
   test('servers and Sentinels know users of their own', async () => {
@@ -135,6 +135,7 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
       sentinel: [
         'requirepass s3ntinel',
         'sentinel auth-pass mymaster admin',
+        'sentinel down-after-milliseconds mymaster 60000', // no master is replaced here
         'user watch on >w4tch resetchannels -@all +sentinel|master +sentinel|get-master-addr-by-name',
       ],
       password: 's3ntinel',
@@ -147,9 +148,8 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
     expect(await connection.probe()).toBe(true)
 
     await expect(connectRedis(redisSettings(settings), 30_000)(() => {})).rejects.toThrow('NOAUTH')
-    await expect(connectRedis(redisSettings({ ...settings, ...asWatch, password: 'wrong' }))(() => {})).rejects.toThrow(
-      'WRONGPASS',
-    )
+    const wrong = redisSettings({ ...settings, ...asWatch, password: 'wrong' })
+    await expect(connectRedis(wrong, 30_000)(() => {})).rejects.toThrow('WRONGPASS')
   })
 })
 

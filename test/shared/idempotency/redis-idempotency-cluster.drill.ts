@@ -13,7 +13,7 @@ const [server, cli] = [await needProgram('redis-server'), await needProgram('red
 test.skipIf(server.missing ?? cli.missing)(
   'a cluster remembers the keys of each client at one of its nodes',
   async () => {
-    const cluster = await startCluster({ server: server.path ?? '', cli: cli.path ?? '' })
+    const cluster = await startCluster({ server: server.path ?? '', cli: cli.path ?? '' }, 0, undefined, 30_000)
     onTestFinished(() => cluster.stop())
     const settings = redisSettings({ cluster: cluster.urls })
     const link = new ManagedRedis({ connect: connectRedis(settings), timeoutMs: 30_000, onChange: () => {} })
