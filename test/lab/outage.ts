@@ -135,7 +135,7 @@ export interface OutageResult {
   /** Severities of the findings of the groups, and how many there were of a group at most. */
   readonly severities: readonly string[]
   readonly findings: number
-  /** By how much `since` differs from the first failure in the log, at most, in ms. */
+  /** By how much `since` is outside of the first failed requests in the log, at most, in ms. */
   readonly offMs: number
   /** States that /metrics showed of the endpoint at the end. */
   readonly states: string
@@ -200,16 +200,26 @@ const look = async (
   const tail = start(['tail', '--refused', '--admin', admin], onEnd)
   eachLine(tail, (line) => notes.push(line))
 
+  let isPaused = false
+  const underWay = new Set<Promise<unknown>>()
   const load = setInterval(() => {
-    for (const group of groups)
-      void fetch(base + asked[group]).then(
-        (got) => got.arrayBuffer(),
-        () => {},
-      )
+    if (isPaused) return
+    for (const group of groups) {
+      const request: Promise<unknown> = fetch(base + asked[group])
+        .then((got) => got.arrayBuffer())
+        .catch(() => {})
+        .finally(() => underWay.delete(request))
+      underWay.add(request)
+    }
   }, 1000 / 12)
   onEnd(() => clearInterval(load))
   await sleep(1500)
+  // A request that is under way when it breaks, or goes out on a connection that was just cut, fails of something else.
+  isPaused = true
+  await Promise.all(underWay)
   for (const { breakIt } of opened) breakIt()
+  for (let n = 0; n < 2; n++) await (await fetch(`${admin}/status`)).text() // each of its processes has seen the end then
+  isPaused = false
   const isFailure = ({ failure, failedAttempts }: Line): boolean =>
     failure !== undefined || failedAttempts !== undefined
   // An endpoint has failed as often as makes it fail, a hanging one too. One that few requests meet takes longer.
@@ -222,7 +232,12 @@ const look = async (
 
   const counted = { looks: 0, status: 0, page: 0, metric: 0, findings: 0, offMs: 0 }
   const severities = new Set<string>()
-  const first = (path: string): number => Number(lines.find((line) => isFailure(line) && line.operation === path)?.time)
+  /** By how much a time is outside of the first failed requests, up to the first line of one. */
+  const offFirstFailure = (since: number, path: string): number => {
+    const failed = lines.filter((line) => isFailure(line) && line.operation === path)
+    const startedAt = Math.min(...failed.map((line) => Number(line.time) - durationOf(line)))
+    return Math.max(0, startedAt - since, since - Number(failed[0]?.time))
+  }
   const ids = { market: 'market.insights', leads: 'leads.pipeline' } as const
   let failed = new Map<Group, number>()
   let metrics = ''
@@ -249,7 +264,7 @@ const look = async (
       // One that is left alone is asked seldom: what was counted stays.
       if ((now.get(group) ?? 0) >= Math.max(1, failed.get(group) ?? 0)) counted.metric++
       severities.add(top?.severity ?? 'none')
-      counted.offMs = Math.max(counted.offMs, Math.abs(Date.parse(top?.since ?? '') - first(ids[group])))
+      counted.offMs = Math.max(counted.offMs, offFirstFailure(Date.parse(top?.since ?? ''), ids[group]))
     }
     failed = now
   }
@@ -265,6 +280,9 @@ const look = async (
       .join(),
   }
 }
+
+/** How long a request took, in ms. */
+const durationOf = ({ gatewayMs, upstreamMs }: Line): number => Number(gatewayMs) + Number(upstreamMs ?? 0)
 
 const start = (args: readonly string[], onEnd: (end: () => unknown) => void): ChildProcess => {
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
