@@ -19,7 +19,7 @@ interface Found {
 // Protocols, suites, forward secrecy and every weakness that it knows of (ROBOT, CRIME, Heartbleed, renegotiation, …),
 // asked by an independent program.
 describe.skipIf(openssl.missing ?? testssl.missing)('testssl.sh', () => {
-  test('finds nothing above LOW', { timeout: 300_000 }, async () => {
+  test('finds nothing above LOW', { timeout: 1_200_000 }, async () => {
     const { port } = await bootTlsGateway(makeCertificates(openssl.path ?? '').right)
 
     const found = await scan(port)
@@ -43,7 +43,7 @@ const scan = async (port: number): Promise<readonly Found[]> => {
   try {
     await new Promise<void>((resolve) => {
       // It exits with the number of what it does not like; what it found stands in the file.
-      execFile(testssl.path ?? '', args, { cwd: folder, timeout: 240_000 }, () => resolve())
+      execFile(testssl.path ?? '', args, { cwd: folder, timeout: 1_140_000 }, () => resolve())
     })
     return JSON.parse(readFileSync(file, 'utf8')) as Found[]
   } finally {

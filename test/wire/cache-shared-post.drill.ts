@@ -26,4 +26,5 @@ test.skipIf(program.missing).each([
 
     expect(await postAndAskElsewhere(stage, gateways, 200)).toEqual({ 'version 1': 200 })
   },
+  600_000,
 )

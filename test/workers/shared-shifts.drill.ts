@@ -42,5 +42,5 @@ describe.skipIf(program.missing)('with a Redis that two gateways share', () => {
     const again = await start()
 
     expect([await askMany(told), await askMany(again)]).toEqual([['primary'], ['primary']])
-  }, 120_000)
+  }, 300_000)
 })
