@@ -80,6 +80,7 @@ test(
       const shadow = { sample: '100%', timeout: '5s', ...(posts ? { posts, sideEffects: 'none' } : {}) }
       upstreams[group] = {
         endpoints: [primary],
+        timeouts: { connect: '30s', headers: '30s' }, // a slow machine fails no request of a client
         candidate: { endpoints: [`http://127.0.0.1:${candidate.port}`], shadow },
       }
     }
