@@ -23,8 +23,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
   const schemas = [...new Set([...Object.values(asPlainObject(asPlainObject(document.components).schemas)), ...used])]
   const issueAt: IssueAt = (schema, path, issue) => bundle.error(schema, path, issue)
   const faulty = new Set<object>(bundle.faulty)
-  const forms = new FormCheck()
-  for (const schema of schemas) for (const { path, issue } of forms.check(schema)) report(schema, path, issue)
+  for (const schema of schemas) for (const { path, issue } of checkForm(schema)) report(schema, path, issue)
   const analysis = faulty.size === 0 ? bundle.analysis : new SchemaTypeAnalysis(follow, faulty)
   const circles = findCirclesInPlace(schemas, follow)
   for (const circle of circles) issueAt(circle, ['$ref'], endless)
@@ -78,36 +77,36 @@ const tooMany: NodeIssue = {
   hint: 'let fewer schemas be combined, or name each once',
 }
 
-/** Checks schemas against the meta-schema of 2020-12. */
-class FormCheck {
-  readonly #ajv = createAjv(true)
+// To compile the meta-schema takes longer than to check the schemas of a contract.
+let metaSchema: ReturnType<typeof createAjv> | undefined
 
-  check(schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] {
-    if (this.#ajv.validateSchema(asPlainObject(schema)) === true) return []
-    const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
-    for (const { instancePath, keyword, params, message = 'another form' } of this.#ajv.errors ?? []) {
-      if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
-      // Of the forms that `type` and others may have, the first one is said.
-      if (found.has(instancePath)) continue
-      const path = instancePath.split('/').slice(1).map(unescapeSegment)
-      const [name = 'schema'] = path.slice(-1)
-      const allowed = asItems(params.allowedValues).map(String)
-      const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
-      const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
-      const otherwise =
-        value === null && name === 'type' ? "write 'null' in quotes" : `JSON Schema 2020-12 says what ${name} takes`
-      const hint = near === undefined ? otherwise : `did you mean ${near}?`
-      const issue = {
-        message: 'the keyword takes another value',
-        expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
-        found:
-          typeof value === 'string' ? quote(value) : typeof value === 'number' ? String(value) : describeValue(value),
-        hint,
-      }
-      found.set(instancePath, { path, issue })
+/** Checks a schema against the meta-schema of 2020-12. */
+const checkForm = (schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] => {
+  metaSchema ??= createAjv(true)
+  if (metaSchema.validateSchema(asPlainObject(schema)) === true) return []
+  const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
+  for (const { instancePath, keyword, params, message = 'another form' } of metaSchema.errors ?? []) {
+    if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
+    // Of the forms that `type` and others may have, the first one is said.
+    if (found.has(instancePath)) continue
+    const path = instancePath.split('/').slice(1).map(unescapeSegment)
+    const [name = 'schema'] = path.slice(-1)
+    const allowed = asItems(params.allowedValues).map(String)
+    const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
+    const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
+    const otherwise =
+      value === null && name === 'type' ? "write 'null' in quotes" : `JSON Schema 2020-12 says what ${name} takes`
+    const hint = near === undefined ? otherwise : `did you mean ${near}?`
+    const issue = {
+      message: 'the keyword takes another value',
+      expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
+      found:
+        typeof value === 'string' ? quote(value) : typeof value === 'number' ? String(value) : describeValue(value),
+      hint,
     }
-    return [...found.values()]
+    found.set(instancePath, { path, issue })
   }
+  return [...found.values()]
 }
 
 const checkPatterns = (schema: Tree, issueAt: IssueAt): void => {

@@ -30,8 +30,8 @@ export class SchemaFault extends Error {
 
 /**
  * Compiles schemas to code. They may refer to each other through `shared`. Ajv neither converts a value nor fills in a
- * default nor removes a member: what is checked is what was sent. Throws SchemaFault for a schema that is invalid, and
- * CompileTimeout after `limitMs` of this thread's work.
+ * default nor removes a member: what is checked is what was sent. The schemas have passed checkSchemas. Throws
+ * SchemaFault for one that Ajv refuses all the same, and CompileTimeout after `limitMs` of this thread's work.
  */
 export const compileSchemas = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
@@ -54,7 +54,7 @@ const compileCode = (
   allErrors: boolean,
   endsAt: number,
 ): string => {
-  const ajv = createAjv(allErrors, inheritedName.test(JSON.stringify([schemas, shared])))
+  const ajv = createAjv(allErrors, inheritedName.test(JSON.stringify([schemas, shared])), false)
   for (const [name, schema] of Object.entries(shared))
     if (typeof schema === 'object' && schema !== null) ajv.addSchema(schema, sharedSchema(name))
     else if (typeof schema === 'boolean') ajv.addSchema(schema ? {} : { not: {} }, sharedSchema(name))
@@ -75,8 +75,11 @@ const compileCode = (
 // To ask whether a member is an object's own takes a third of a check. What JSON.parse makes inherits no other name.
 const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
-/** Creates Ajv as every schema is compiled with: JSON Schema 2020-12, strict, and linear in time. */
-export const createAjv = (allErrors: boolean, ownProperties = true): Ajv2020 => {
+/**
+ * Creates Ajv as every schema is compiled with: JSON Schema 2020-12, strict, and linear in time. Without
+ * `validateSchema` it takes schemas for valid, and does not compile the meta-schema first.
+ */
+export const createAjv = (allErrors: boolean, ownProperties = true, validateSchema = true): Ajv2020 => {
   const ajv = new Ajv2020({
     allErrors,
     strict: true,
@@ -92,6 +95,7 @@ export const createAjv = (allErrors: boolean, ownProperties = true): Ajv2020 => 
     removeAdditional: false,
     $data: false,
     messages: true,
+    validateSchema,
     logger: false,
     formats,
     code: {
