@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /** A key and its certificate, as PEM. */
 export interface Pair {
@@ -39,8 +41,41 @@ export interface Certificates {
   readonly clientRevoked: string
 }
 
-/** Makes the certificates of a test with the program at `openssl`; nothing of them stays on disk. */
+// Made once for all the files of a run: `openssl` is started 26 times for it.
+const cached = fileURLToPath(new URL('../../node_modules/.cache/tests/certificates.json', import.meta.url))
+
+// Far less than `brief` is good for.
+const maxAgeMs = 20 * 60_000
+
+let made: Certificates | null = null
+
+/** Returns the certificates of the tests; they are made with the program at `openssl` where none are there. */
 export const makeCertificates = (openssl: string): Certificates => {
+  made ??= readCached()
+  if (made === null) {
+    made = createCertificates(openssl)
+    writeCached(made)
+  }
+  return made
+}
+
+const readCached = (): Certificates | null => {
+  try {
+    return Date.now() - statSync(cached).mtimeMs < maxAgeMs ? JSON.parse(readFileSync(cached, 'utf8')) : null
+  } catch {
+    return null // there are none
+  }
+}
+
+/** Writes them whole: other workers read them meanwhile. */
+const writeCached = (certificates: Certificates): void => {
+  const next = `${cached}.${randomUUID()}`
+  mkdirSync(dirname(cached), { recursive: true })
+  writeFileSync(next, JSON.stringify(certificates), { mode: 0o600 })
+  renameSync(next, cached)
+}
+
+const createCertificates = (openssl: string): Certificates => {
   const folder = mkdtempSync(join(tmpdir(), 'certificates-'))
   const at = (name: string): string => join(folder, name)
   const run = (...args: readonly string[]): void => {
