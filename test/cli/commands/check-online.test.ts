@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import { folderWith } from '../../config/helper.ts'
 import { freePort } from '../../helpers/free-port.ts'
@@ -29,6 +29,9 @@ const check = (file: string, ...args: readonly string[]) => runInProcess('check'
 const unusedUrl = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
 
 const failing = () => httpUpstream((_, response) => void response.writeHead(503).end())
+
+// The first connection to a Redis loads it, which takes a busy machine longer than there is time for a reply.
+beforeAll(() => import('@redis/client'))
 
 test('endpoints that can all be reached are good, and nothing is sent to them', async () => {
   const [one, other] = [await httpUpstream(), await httpUpstream()]
@@ -130,18 +133,21 @@ test('preflight: health sends the request of the health check, where there is on
   expect(plain.begun()).toBe(0)
 })
 
-test('all at once, it takes two seconds at most', async () => {
-  const { url } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
-  const slow = `https${url.slice(4)}` // no handshake comes back
+test('all are tried at once, each for two seconds at most', async () => {
+  let most = 0
+  const silent = await rawUpstream((socket) => {
+    most = Math.max(most, silent.connections())
+    socket.resume().on('end', () => socket.end())
+  })
+  const slow = `https${silent.url.slice(4)}` // no handshake comes back
   const endpoints = [1, 2, 3].map((nth) => `${slow}/${nth}`)
   const file = fileWith({ market: { endpoints }, risk: slow }, { defaults: { timeouts: { connect: 'none' } } })
-  const startedAt = performance.now()
 
   const { code, out } = await check(file)
 
   expect(code).toBe(1)
   expect(out.match(/no answer within 2s/g)).toHaveLength(4)
-  expect(performance.now() - startedAt).toBeLessThan(3500)
+  expect(most).toBe(4)
 })
 
 test('JSON lists every endpoint that was tried', async () => {
