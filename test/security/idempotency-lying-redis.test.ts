@@ -35,6 +35,9 @@ const rows: readonly (readonly [what: string, reply: string, status: number])[] 
   ['that it is done, without a response', list(text('d'), text('r'), text(''), text('t'), nothing), 409],
 ]
 
+// Only what never comes whole is given up by the time-out. Elsewhere a busy machine may be late.
+const unfinished: readonly string[] = ['', '*5\r\n$1\r\n']
+
 const sockets = new Set<{ destroy(): void }>()
 afterEach(() => {
   for (const socket of sockets) socket.destroy()
@@ -56,7 +59,7 @@ test.each(rows)('a Redis that replies to a claim with %s has nothing forwarded',
     upstream: upstream.url,
     operations: { 'financing.pre-approval': { idempotency: true } },
     idempotency: {
-      redis: { url: `redis://127.0.0.1:${redis.port}`, timeout: '20ms' },
+      redis: { url: `redis://127.0.0.1:${redis.port}`, timeout: unfinished.includes(reply) ? '20ms' : '1s' },
       encryptionKeys: [Buffer.alloc(32, 1).toString('base64')],
     },
   })
