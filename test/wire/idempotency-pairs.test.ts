@@ -60,7 +60,7 @@ describe('with retries', () => {
 test('an open circuit breaker frees the key', async () => {
   let status = 500
   const upstream = await httpUpstream((_, response) => response.writeHead(status).end('done'))
-  const circuitBreaker = { minRequests: 1, openFor: '100ms' }
+  const circuitBreaker = { minRequests: 1, openFor: '2s' }
   const { port } = await bootGateway({
     upstreams: { valuation: { endpoints: [upstream.url], circuitBreaker } },
     ...once,
@@ -78,7 +78,7 @@ test('an open circuit breaker frees the key', async () => {
 
 test('a deadline leaves an unknown outcome', async () => {
   const upstream = await httpUpstream(() => {})
-  const operations = { 'valuation.score': { idempotency: true, deadline: '100ms' } }
+  const operations = { 'valuation.score': { idempotency: true, deadline: '1s' } }
   const { port } = await bootGateway({ upstream: upstream.url, operations })
 
   expect([await post(port, 'a'), await post(port, 'a')]).toEqual(['504 deadline-exceeded', '409 outcome-unknown'])

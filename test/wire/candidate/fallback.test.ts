@@ -98,7 +98,7 @@ test('an open breaker sends its clients to the primary, and a half-open one trie
     if (name === 'candidate') response.statusCode = status
     response.end(name)
   })
-  const circuitBreaker = { minRequests: 2, openFor: '300ms', probes: 1 }
+  const circuitBreaker = { minRequests: 2, openFor: '2s', probes: 1 }
   const { port } = await boot(primary.url, candidate.url, { circuitBreaker })
 
   const failed = [await ask(port, post), await ask(port, post)]
