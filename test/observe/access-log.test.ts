@@ -100,13 +100,13 @@ test('what the upstream took is kept apart from what the gateway took', async ()
 
   const startedAt = performance.now()
   await exchangeRaw(port, get)
+  const { upstreamMs, gatewayMs } = await line(isExchange)
   const tookMs = performance.now() - startedAt
 
-  const { upstreamMs, gatewayMs } = await line(isExchange)
   expect(upstreamMs).toBeGreaterThanOrEqual(199)
   expect(gatewayMs).toBeGreaterThanOrEqual(0)
-  expect(Number(upstreamMs) + Number(gatewayMs)).toBeLessThan(tookMs + 50)
-  expect(gatewayMs).toBeLessThan(100)
+  // Counted in both, the time of the upstream would make the sum longer than the whole.
+  expect(Number(upstreamMs) + Number(gatewayMs)).toBeLessThanOrEqual(tookMs + 0.2) // each is rounded
 })
 
 test('with access: false nothing is written', async () => {
