@@ -24,7 +24,7 @@ const row = (
   ...more,
 })
 
-const timeouts = { headers: '400ms', body: '400ms' }
+const timeouts = { headers: '2s', body: '2s' }
 
 const either = ['502 connect-failed', '502 reset-before-headers']
 
