@@ -64,9 +64,6 @@ export const provokedElsewhere: readonly FailureKind[] = [
   'idempotency-unavailable',
 ]
 
-const briefMs = 250
-const brief = `${briefMs}ms`
-
 /** Everything behind the gateway of a {@link Stage}. */
 export interface Backstage {
   readonly upstream: MisbehavingUpstream
@@ -76,8 +73,17 @@ export interface Backstage {
   close(): Promise<void>
 }
 
-/** Opens the servers that misbehave, and says how a gateway is set up in front of them: a group, a way to fail. */
-export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage> => {
+/**
+ * Opens the servers that misbehave, and says how a gateway is set up in front of them: a group, a way to fail. `limit`
+ * is for all that is waited for, `headers` for the head of a client.
+ */
+export const openBackstage = async ({
+  limit = '250ms',
+  headers = limit,
+}: {
+  readonly limit?: string
+  readonly headers?: string
+} = {}): Promise<Backstage> => {
   const upstream = await openMisbehavingUpstream()
   const deaf: FullBacklog = await openFullBacklog()
   const plain: RawUpstream = await openRawUpstream((socket) => {
@@ -94,9 +100,9 @@ export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage
         maxTarget: '1KiB',
         maxHeaders: '2KiB',
         maxHeaderFields: 20,
-        timeouts: { headers, body: brief, keepAlive: '1s' },
+        timeouts: { headers, body: limit, keepAlive: '1s' },
       },
-      defaults: { timeouts: { connect: brief, headers: brief, body: brief }, keepAlive: '500ms' },
+      defaults: { timeouts: { connect: limit, headers: limit, body: limit }, keepAlive: '500ms' },
       upstream: upstream.url,
       upstreams: {
         valuation: { endpoints: [upstream.url], timeouts: { headers: 'none' } },
@@ -106,7 +112,7 @@ export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage
       },
       operations: {
         'financing.pre-approval': { state: 'refuse' },
-        'valuation.forecast': { deadline: brief },
+        'valuation.forecast': { deadline: limit },
         'inventory.sync': { maxBody: '1KiB' },
       },
     },
