@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GatewayError } from '../../../src/failures/errors.ts'
 import { createConnector } from '../../../src/upstream/http1/connector.ts'
+import { expectExact } from '../../helpers/exact-wait.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { openFullBacklog } from '../../helpers/misbehaving-upstream.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
 import { upstreamConfig } from '../../helpers/upstream-config.ts'
 
@@ -13,7 +13,6 @@ const { tls } = upstreamConfig('http://unused.invalid')
 interface Outcome {
   readonly error: GatewayError | null
   readonly socket: Socket | null
-  readonly tookMs: number
 }
 
 const opened: Socket[] = []
@@ -21,25 +20,26 @@ afterEach(() => {
   for (const socket of opened.splice(0)) socket.destroy()
 })
 
-/** Connects, and resolves to the outcome and how long it took. */
-const connectTimed = (port: number, timeoutMs: number | null, protocol = 'http:', hostname = '127.0.0.1') =>
+/** Connects, and resolves to the outcome. */
+const connectTo = (port: number, timeoutMs: number | null, protocol = 'http:', hostname = '127.0.0.1') =>
   new Promise<Outcome>((resolve) => {
-    const startedAt = performance.now()
     createConnector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })()((error, socket) => {
       if (socket !== null) opened.push(socket)
-      resolve({
-        error,
-        socket,
-        tookMs: performance.now() - startedAt,
-      })
+      resolve({ error, socket })
     })
   })
+
+/** Stops the clock, until the test moves it or has finished. */
+const stopClock = (): void => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
 
 describe('a connection', () => {
   test('is passed on when it is made', async () => {
     const { port } = await rawUpstream(() => {})
 
-    const { error, socket } = await connectTimed(port, 1000)
+    const { error, socket } = await connectTo(port, 20_000)
 
     expect(error).toBeNull()
     expect(socket?.remotePort).toBe(port)
@@ -47,22 +47,25 @@ describe('a connection', () => {
 
   test('outlives the limit on making it', async () => {
     const { port } = await rawUpstream(() => {})
+    stopClock()
 
-    const { socket } = await connectTimed(port, 30)
-    await new Promise((resolve) => setTimeout(resolve, 80)) // the time itself is the fact
+    const { socket } = await connectTo(port, 30)
+    vi.advanceTimersByTime(60_000)
 
     expect(socket?.destroyed).toBe(false)
   })
 
   test('that is refused is connect-failed, at once', async () => {
-    const { error, tookMs } = await connectTimed(await freePort(), 5000)
+    const port = await freePort()
+    stopClock()
+
+    const { error } = await connectTo(port, 5000)
 
     expect(error).toMatchObject({ kind: 'connect-failed', reason: 'refused', cause: { code: 'ECONNREFUSED' } })
-    expect(tookMs).toBeLessThan(2500)
   })
 
   test('to a name that does not exist is connect-failed', async () => {
-    const { error } = await connectTimed(80, 20_000, 'http:', 'nowhere.invalid')
+    const { error } = await connectTo(80, 20_000, 'http:', 'nowhere.invalid')
 
     expect(error).toMatchObject({ kind: 'connect-failed', reason: expect.stringMatching(/^name-/) })
   })
@@ -70,63 +73,38 @@ describe('a connection', () => {
   test('that is reset within the TLS handshake is tls-failed', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.resetAndDestroy()))
 
-    const { error } = await connectTimed(port, 5000, 'https:')
+    const { error } = await connectTo(port, 5000, 'https:')
 
     expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })
 })
 
 describe('the connect timeout', () => {
-  /**
-   * Opens a listener whose queue is full: its process is stopped, so that the kernel lets a further connection wait for
-   * ever.
-   */
-  const fullListener = async (): Promise<number> => {
-    const script = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
-      process.stdout.write(String(this.address().port))
-    })`
-    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const [text] = (await once(child.stdout, 'data')) as [Buffer]
-    const port = Number(text.toString())
-    child.kill('SIGSTOP')
-    // More than the queue holds: when one of them has waited for a moment, it is full.
-    for (;;) {
-      const { socket, error } = await connectTimed(port, 200)
-      if (socket === null) return error?.kind === 'connect-timeout' ? port : 0
-    }
-  }
+  const limits = [300, 500]
 
-  const limits = [120, 300]
+  /** Holds that a connection fails with this reason when its limit is over, and not before. */
+  const expectTimeout = (reason: string, timeoutMs: number, port: number, protocol: string): Promise<void> =>
+    expectExact(timeoutMs, async () => {
+      const after = performance.now()
+      const { error } = await connectTo(port, timeoutMs, protocol)
+      expect(error).toMatchObject({ kind: 'connect-timeout', reason })
+      return { after, before: after, over: performance.now() }
+    })
 
-  test.each(limits)(
-    'of %i ms fires in its time during a TLS handshake, never early',
-    { retry: 2 },
-    async (timeoutMs) => {
-      const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+  test.each(limits)('of %i ms fires in its time during a TLS handshake, never early', async (timeoutMs) => {
+    const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
 
-      const { error, tookMs } = await connectTimed(port, timeoutMs, 'https:')
+    await expectTimeout('no-tls-in-time', timeoutMs, port, 'https:')
 
-      expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'no-tls-in-time' })
-      expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
-      expect(tookMs).toBeLessThan(timeoutMs + 250)
-      await expect.poll(connections).toBe(0)
-    },
-  )
+    await expect.poll(connections).toBe(0)
+  })
 
-  test.each(limits)(
-    'of %i ms fires in its time when no process accepts, never early',
-    { retry: 2 },
-    async (timeoutMs) => {
-      const port = await fullListener()
+  test.each(limits)('of %i ms fires in its time when no process accepts, never early', async (timeoutMs) => {
+    const deaf = await openFullBacklog()
+    onTestFinished(() => deaf.close())
 
-      const { error, tookMs } = await connectTimed(port, timeoutMs)
-
-      expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'not-connected-in-time' })
-      expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
-      expect(tookMs).toBeLessThan(timeoutMs + 250)
-    },
-  )
+    await expectTimeout('not-connected-in-time', timeoutMs, deaf.port, 'http:')
+  })
 
   test('is none when it is turned off', async () => {
     let reset = () => {}
@@ -135,7 +113,7 @@ describe('the connect timeout', () => {
       socket.once('data', () => setImmediate(reset))
     })
 
-    const { error } = await connectTimed(port, null, 'https:')
+    const { error } = await connectTo(port, null, 'https:')
 
     expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })
