@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Status } from '../../src/admin/api/status.ts'
+import { hurryClock } from '../helpers/hurried-clock.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
@@ -18,7 +19,7 @@ const held = async () => {
       response.end('late')
     })
   })
-  const begun = (many: number): Promise<void> => vi.waitFor(() => expect(responses.length).toBe(many))
+  const begun = (many: number): Promise<void> => expect.poll(() => responses.length).toBe(many)
   const release = (): void => {
     for (const answer of responses.splice(0)) answer()
   }
@@ -92,7 +93,7 @@ test('a response that its client does not read counts until the client has gone'
   client.destroy()
 
   expect(meanwhile.status).toBe(503)
-  await vi.waitFor(async () => expect((await limits(live)).concurrency).toMatchObject([{ inFlight: 0 }]))
+  await expect.poll(async () => (await limits(live)).concurrency).toMatchObject([{ inFlight: 0 }])
   const after = await get(live)
   expect(after.status).toBe(200)
   await after.body?.cancel()
@@ -100,17 +101,13 @@ test('a response that its client does not read counts until the client has gone'
 
 test('load is shed on the wire, for as long as the event loop is late', async () => {
   const live = await bootLiveGateway({ limits: { eventLoopDelay: '1s' } })
-  // A clock that runs fast makes of every turn one that is late, on every machine.
-  const [read, begun] = [performance.now.bind(performance), performance.now()]
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => begun + (read() - begun) * 100)
-  onTestFinished(() => clock.mockRestore())
+  const slowDown = hurryClock()
 
   await live.line(({ msg }) => msg === 'load is shed')
   const shed = await get(live)
   const { eventLoop } = await limits(live)
-  const fast = performance.now() - read()
-  clock.mockImplementation(() => read() + fast)
+  slowDown()
 
   expect([shed.status, eventLoop]).toEqual([503, expect.objectContaining({ sheds: true, limitMs: 1000 })])
-  await vi.waitFor(async () => expect((await get(live)).status).toBe(200), { timeout: 20_000 })
+  await expect.poll(async () => (await get(live)).status).toBe(200)
 })

@@ -1,9 +1,10 @@
 /** Faults of what the gateway itself stands on, and what an operator reads of them. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { programCommand } from '../../../src/shared/program-command.ts'
 import { runCommand } from '../../cli/scripted-admin.ts'
+import { hurryClock } from '../../helpers/hurried-clock.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
@@ -91,14 +92,11 @@ describe.skipIf(program.missing)('Redis', () => {
 })
 
 test('an event loop that is starved is named, with how late it is', async () => {
-  const live = await bootLiveGateway({ limits: { eventLoopDelay: '100ms' } })
+  const live = await bootLiveGateway({ limits: { eventLoopDelay: '1s' } })
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
   await lacks(live.admin, symptom(12))
 
-  // Sleeps in the thread that serves: nothing runs meanwhile, and no core is kept busy.
-  const cell = new Int32Array(new SharedArrayBuffer(4))
-  const starving = setInterval(() => Atomics.wait(cell, 0, 0, 180), 5)
-  onTestFinished(() => clearInterval(starving))
+  hurryClock()
   await expect.poll(async () => (await fetch(`${live.url}/market/insights`)).status).toBe(503)
 
   await shows(live.admin, symptom(12))
