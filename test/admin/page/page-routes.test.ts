@@ -6,6 +6,7 @@ import { registerEventStream } from '../../../src/admin/page/page-routes.ts'
 import { maxStreams, SseHub } from '../../../src/admin/page/sse-hub.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { type RawClient, rawClient } from '../../helpers/raw-client.ts'
+import { eventually } from '../../helpers/wire.ts'
 import { fixture } from './fixture.ts'
 
 const portOf = (admin: string): number => Number(new URL(admin).port)
@@ -45,7 +46,7 @@ test('when as many watch as may, the next one reads so in words', async () => {
   expect(rejected.status).toBe(503)
   expect(rejected.headers.get('content-type')).toBe('application/problem+json')
   expect(rejected.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are kept/) })
-  await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 5000)
+  await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 30_000)
 })
 
 test('a stream ends with the token that it was opened with', async () => {
@@ -120,7 +121,7 @@ test('for a page that does not read nothing piles up, and in the end it is cut o
   onTestFinished(slow.close)
   slow.socket.pause()
   slow.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-  await vi.waitFor(() => expect(streams.size).toBe(1))
+  await eventually(() => streams.size === 1)
 
   await seconds(10)
   const waiting = sockets[0]?.writableLength ?? 0

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { JwtConfig } from '../../../src/config/config.ts'
 import { mergeTokensReports, type TokensReport } from '../../../src/runtime/report/tokens-report.ts'
 import { type KeysHandover, TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
@@ -34,7 +34,7 @@ test('keys and verified tokens go on from snapshot to snapshot, as long as any u
   expect(server.requests).toHaveLength(1)
   after.release()
   edited.release()
-  await vi.waitFor(() => expect(server.connections()).toBe(0))
+  await expect.poll(server.connections).toBe(0)
 })
 
 test('an outage of the issuer is logged, with its origin', async () => {
