@@ -36,7 +36,7 @@ const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage
 
 describe('after SIGTERM', () => {
   test('it is not ready, and for shutdown.wait still accepts and serves, closing each connection after its response', async () => {
-    const { served, port, admin } = await start({ shutdown: { wait: '1s' } })
+    const { served, port, admin } = await start({ shutdown: { wait: '4s' } })
     const agent = new Agent({ keepAlive: true })
     const before = [
       (await ask(admin, '/ready')).statusCode,

@@ -97,7 +97,7 @@ test('a process whose reader has stalled ends on SIGTERM all the same', async ()
   child.kill('SIGTERM')
 
   expect(await exit).toEqual([0, null])
-  expect(performance.now() - signalledAt).toBeLessThan(5000)
+  expect(performance.now() - signalledAt).toBeLessThan(15_000) // and not at shutdown.deadline, after 25 s
 })
 
 drill('a process whose reader has gone goes on, and ends on SIGTERM', async () => {

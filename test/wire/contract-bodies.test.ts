@@ -174,10 +174,10 @@ describe('what was read first', () => {
   })
 
   test('has a deadline from when it was complete, and no sooner', async () => {
-    const { gateway, upstream } = await boot({ defaults: { deadline: '500ms' } }, () => {})
+    const { gateway, upstream } = await boot({ defaults: { deadline: '1s' } }, () => {})
     const client = await rawClient(gateway.port)
     client.send(head('Transfer-Encoding: chunked', closing) + chunked('{"id":').slice(0, -5))
-    await new Promise((resolve) => setTimeout(resolve, 700)) // longer than the deadline
+    await new Promise((resolve) => setTimeout(resolve, 1200)) // longer than the deadline
 
     client.send(chunked('"a"}'))
 

@@ -76,7 +76,7 @@ describe('an endpoint', () => {
 
   test('is what the file says again when the time of an override is over, and the log says so', async () => {
     const { live, one } = await boot()
-    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
+    await command(live, 'drain', { group: 'market', url: one.url, ttl: '2s' })
     const before = await states(live)
 
     const ended = await live.line(({ msg }) => msg === 'endpoint order ended')

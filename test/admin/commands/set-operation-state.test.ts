@@ -42,7 +42,7 @@ describe('an operation', () => {
 
   test('serves again when its time is over, without a request', async () => {
     const live = await bootLiveGateway()
-    await command(live, 'refuse', { operation: 'market.insights', ttl: '1s' })
+    await command(live, 'refuse', { operation: 'market.insights', ttl: '2s' })
     const during = (await sendRequest(live)).status
 
     await expect.poll(async () => (await sendRequest(live)).status).toBe(200)

@@ -207,7 +207,7 @@ describe('the body of a response to a probe', () => {
       }),
     )
 
-    expect(await probe(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
+    expect(await probe(port, { timeout: 1500 })).toBe('answered 500, 200-299 is expected')
     expect(connections()).toBe(1)
     await expect.poll(connections).toBe(0)
   })
