@@ -6,7 +6,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: connections are ten thousand, and cost the client next to nothing. An attacker who keeps them all,
 // without ever asking for anything, keeps every other client out.
-const timeouts = { headers: '200ms', keepAlive: '200ms' }
+const timeouts = { headers: '600ms', keepAlive: '600ms' }
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 const rejectedRequest = 'POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { block, bootHttp2, type FrameClient, frame, frameClient, get, missing } from '../helpers/http2.ts'
 
-const listen = { timeouts: { headers: '200ms', keepAlive: '200ms' } }
+const listen = { timeouts: { headers: '600ms', keepAlive: '600ms' } }
 
 /** Pings as often as is no flood. */
 const keepBusy = async (client: FrameClient): Promise<void> => {

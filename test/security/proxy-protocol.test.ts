@@ -119,7 +119,7 @@ describe('from a load balancer, the client is whom the header names', () => {
   test.skipIf(missing)(
     'in the line of a handshake that fails, with the name that the load balancer was asked for',
     async () => {
-      const gateway = await boot({ ...listenHttp2(), timeouts: { headers: '100ms' } })
+      const gateway = await boot({ ...listenHttp2(), timeouts: { headers: '500ms' } })
       const { ended, send } = await dial(gateway.port)
 
       send(Buffer.concat([proxyV2(client, tlv(2, 'gateway.example')), Buffer.from([22, 3, 1])]))

@@ -11,7 +11,7 @@ import { httpUpstream } from '../helpers/upstream.ts'
 const openssl = await needProgram('openssl')
 
 const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
-const timeouts = { headers: '200ms', keepAlive: '200ms' }
+const timeouts = { headers: '600ms', keepAlive: '600ms' }
 
 /** Reads a connection to its end, and returns what came and how it ended. */
 const drained = (socket: Duplex): Promise<{ readonly received: string; readonly how: 'end' | 'reset' }> =>
