@@ -78,7 +78,7 @@ const responses = async (child: ChildProcess, socket: string): Promise<boolean> 
   child.once('error', () => {
     failed = true
   })
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     if (failed || child.exitCode !== null || child.signalCode !== null) return false
     const response = await ask(socket, 'show info').catch(() => '')
     if (response.includes(`Pid: ${child.pid}`)) return true

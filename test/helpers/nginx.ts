@@ -81,7 +81,7 @@ const serves = async (child: ChildProcess, origin: string): Promise<boolean> => 
   child.once('error', () => {
     failed = true
   })
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     if (failed || child.exitCode !== null || child.signalCode !== null) return false
     const response = await fetch(`${origin}/up`).catch(() => null)
     // Another server may be listening there: only the page of this configuration counts.
