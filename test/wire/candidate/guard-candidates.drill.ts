@@ -29,7 +29,8 @@ const answering =
 const seen: readonly (readonly [string, Endpoints])[] = [
   ['that answers with 500', answering('with 500')],
   ['that answers with 404, fast', answering('with 404, fast')],
-  ['that takes 150 ms', answering('after 150 ms')],
+  // Many times what the primary takes under this load, on a slow machine too.
+  ['that takes a second', answering('after a second')],
   ['that never answers', answering('never')],
   ['that resets', answering('with a reset')],
   ['that breaks answers off', answering('with half a body')],
@@ -46,6 +47,9 @@ const seen: readonly (readonly [string, Endpoints])[] = [
 ]
 
 describe('taken back within the window and a second is a candidate', () => {
+  // It takes thirty requests of the candidate: a second or two, or as long as a slow machine needs for them.
+  const windowMs = 20_000
+
   test.each(seen)('%s', async (name, endpoints) => {
     const primary = await openAnswering(answerings.well)
 
@@ -73,12 +77,12 @@ describe('taken back within the window and a second is a candidate', () => {
     const primary = await openAnswering(answerings.well)
     const candidate = { endpoints: [await openAnswering(answerings['with 1 % of 500s'])] }
 
-    // It takes thousands of requests, and so half a minute or more.
-    const outcome = await runGuarded(guardedSettings(primary, candidate, 180_000), 180_000)
+    // It takes thousands of requests, and so half a minute, or as long as the machine needs for them.
+    const outcome = await runGuarded(guardedSettings(primary, candidate, 600_000), 600_000)
 
     note('that fails 1 % of its requests', outcome)
     expect(outcome.takenBackAfterMs).not.toBeNull()
-  }, 300_000)
+  }, 700_000)
 })
 
 const unseen: readonly (readonly [string, Endpoints])[] = [
@@ -104,7 +108,7 @@ describe('not taken back is a candidate', () => {
     expect(outcome).toMatchObject({ takenBackAfterMs: null, failed: 0 })
   })
 
-  test.each(['with 500', 'with 404, fast', 'after 150 ms', 'never', 'with a reset', 'with half a body'] as const)(
+  test.each(['with 500', 'with 404, fast', 'after a second', 'never', 'with a reset', 'with half a body'] as const)(
     'that answers %s, as its primary does',
     async (name) => {
       const primary = await openAnswering(answerings[name])

@@ -21,7 +21,7 @@ export const answerings = {
   well: (_, response) => sendJson(response, 200),
   'with 500': (_, response) => sendJson(response, 500),
   'with 404, fast': (_, response) => sendJson(response, 404),
-  'after 150 ms': (_, response) => void setTimeout(() => sendJson(response, 200), 150),
+  'after a second': (_, response) => void setTimeout(() => sendJson(response, 200), 1000),
   never: () => {},
   'with a reset': ({ socket }) => void socket.resetAndDestroy(),
   'with HTML': (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>grade A</h1>'),
