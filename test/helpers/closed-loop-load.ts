@@ -21,7 +21,7 @@ export const startClosedLoop = <T>(ask: (lane: number) => Promise<T>): ClosedLoo
     responses: responses,
     async more(count) {
       const wantedCount = responses.length + count
-      await expect.poll(() => responses.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(wantedCount)
+      await expect.poll(() => responses.length, { timeout: 120_000, interval: 5 }).toBeGreaterThan(wantedCount)
     },
     async stop() {
       stopped = true
