@@ -19,7 +19,7 @@ const gateway = await startGateway({
   forwardLines,
   workerTimeouts: {
     startMs: 30_000,
-    replyMs: 1000,
+    replyMs: 2000,
     urgentReplyMs: 250,
     reportMs: 300,
     connectionAckMs: 300,

@@ -18,7 +18,7 @@ let probes = 0
 const settings = () => ({
   workers: 2,
   upstream: upstream.url,
-  listen: { timeouts: { headers: '300ms' } },
+  listen: { timeouts: { headers: '2s' } },
   shutdown: { wait: '300ms', deadline: '5s' },
 })
 
@@ -58,8 +58,11 @@ const responses = async (count: number): Promise<readonly string[]> => {
 const hold = async (count: number) => {
   held = []
   const clients = []
-  for (let n = 0; n < count; n++) clients.push(await rawClient(gateway.port))
-  for (const client of clients) client.send(request)
+  for (let n = 0; n < count; n++) {
+    const client = await rawClient(gateway.port)
+    client.send(request) // at once: the time for its head runs
+    clients.push(client)
+  }
   await expect.poll(() => held?.length).toBe(count)
   return {
     clients,
