@@ -26,11 +26,11 @@ export default defineConfig({
     // Half of what a test of the wire does is waiting: on two cores, four files at once.
     maxWorkers: 2 * availableParallelism(),
     provide: { speed: 'test' },
-    // On a machine with two busy loops beside it a test that starts commands takes its time.
-    testTimeout: 60_000,
-    hookTimeout: 30_000,
+    // A machine may be five times as slow as usual: a test or a hook that starts commands takes its time there.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A fact that is waited for comes when the machine has time for it.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 40_000 } },
     // Hundreds of gateways and commands are started as processes: they compile the sources once.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
     projects: [
@@ -54,8 +54,6 @@ export default defineConfig({
           name: 'drills',
           include: ['test/**/*.drill.ts'],
           provide: { speed: 'drill' },
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
         },
       },
     ],

@@ -9,9 +9,7 @@ import { startPod } from './pod.ts'
 const found = await needProgram('chromium')
 
 describe.skipIf(found.missing)('by port-forward', () => {
-  test('an operator logs in with the token of the Secret, and reads how the pod stands', {
-    timeout: 60_000,
-  }, async () => {
+  test('an operator logs in with the token of the Secret, and reads how the pod stands', async () => {
     const { adminPort } = await startPod()
     const port = await portForward(adminPort)
     // As root, as which a container runs tests, chromium has no sandbox.

@@ -118,4 +118,4 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
     }),
   )
   expect(found).toEqual([])
-}, 60_000)
+})

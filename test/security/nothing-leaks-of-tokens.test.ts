@@ -107,4 +107,4 @@ test('nothing of a token that is good or rejected comes out of a worker, of one 
       place,
       [],
     ])
-}, 60_000)
+})

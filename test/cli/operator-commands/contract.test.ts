@@ -7,7 +7,7 @@ import { runCommand } from '../scripted-admin.ts'
 
 const contract = (admin: string, ...args: readonly string[]) => runCommand(['contract', ...args, '--admin', admin])
 
-test('the contract is learnt, shown to be, stopped and printed as a file', { timeout: 60_000 }, async () => {
+test('the contract is learnt, shown to be, stopped and printed as a file', async () => {
   const live = await bootLiveGateway()
   const none = await contract(live.admin, 'draft')
   const learnt = await contract(live.admin, 'learn', '--for', '2h', '--enums')
@@ -47,9 +47,7 @@ test('the contract is learnt, shown to be, stopped and printed as a file', { tim
   expect(loadContract(live.folder, 'contract.yaml').problems).toEqual([])
 })
 
-test('a draft takes the place of no file unless it is forced, and a failure leaves the file as it is', {
-  timeout: 60_000,
-}, async () => {
+test('a draft takes the place of no file unless it is forced, and a failure leaves the file as it is', async () => {
   const live = await bootLiveGateway()
   const file = join(live.folder, 'contract.yaml')
   const files = () => readdirSync(live.folder).sort()

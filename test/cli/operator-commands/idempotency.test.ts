@@ -4,7 +4,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 import { call } from '../../helpers/wire.ts'
 import { runCommand } from '../scripted-admin.ts'
 
-test('support is shown a key, is asked before it is forgotten, and has it forgotten', { timeout: 60_000 }, async () => {
+test('support is shown a key, is asked before it is forgotten, and has it forgotten', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
   const live = await bootLiveGateway({
     upstream: upstream.url,

@@ -226,7 +226,7 @@ test('fields that never reach the contract keep none', async () => {
   ])
 })
 
-test('a sample gets what the gateway gives to the same request and response', { timeout: 60_000 }, async () => {
+test('a sample gets what the gateway gives to the same request and response', async () => {
   const type = { 'Content-Type': 'application/json' }
   const bodies = ['{"id":"a"}', '{"id":7}', '{}', '{"id":', '', '{"id":"a","id":"b"}', '[]']
   const requests = [

@@ -73,7 +73,7 @@ describe('top where there is no terminal', () => {
   })
 })
 
-describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => {
+describe.skipIf(script.missing)('top in a terminal', () => {
   test('is as large as the window, follows it, and q restores the terminal', async () => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)

@@ -71,9 +71,6 @@ const prepare = (file: string, fds: readonly number[], env: Readonly<Record<stri
 
 testAndDrill.each(part([1, 2]))(
   'workers: %i: while the command is restarted, clients wait in the socket that systemd keeps, and none fails',
-  {
-    timeout: 60_000,
-  },
   async (workers) => {
     const socket = await openSocket()
     const file = fileWith({
