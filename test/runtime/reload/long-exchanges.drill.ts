@@ -93,7 +93,7 @@ test.concurrent('exchanges of thirty seconds, either way, finish across ten relo
   const way = fileWrittenInPlace(onTestFinished)
   const routeTo = (url: string): void =>
     // An upload takes as long before the head of its response.
-    way.write(`${routedTo(url, '{ watch: false }')}defaults: { deadline: none }\n`)
+    way.write(routedTo(url, '{ watch: false }', 'none'))
   routeTo(old.url)
   const { port, admin, shows } = await bootEditedGateway(way, onTestFinished)
   let received = 0
