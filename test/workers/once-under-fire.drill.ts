@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { needProgram } from '../helpers/program.ts'
 import { startRedis } from '../helpers/redis.ts'
 import { startCluster, startSentinels } from '../helpers/redis-topology.ts'
-import { fire, openCountingUpstream, seededRandom } from './once-under-fire.ts'
+import { fire, openCountingUpstream, seededRandom, type Tally } from './once-under-fire.ts'
 import { kill, startWorkerGateway, type WorkerGateway } from './worker-gateway.ts'
 
 const server = await needProgram('redis-server')
@@ -17,6 +17,8 @@ const cli = await needProgram('redis-cli')
 // As long as the lease, and some more.
 const standstillMs = 17_000
 
+const fewestReplays = 10
+const longestMoreMs = 60_000
 const firingMs = Number(process.env.FIRE_SECONDS ?? 8) * 1000
 
 // What a new master may not have heard of: what was confirmed so long before its predecessor failed. On a busy machine
@@ -57,7 +59,7 @@ const stages: readonly (readonly [string, number, readonly (string | null)[], ()
           redis.thaw()
         }
       }
-      return { redis: { url: redis.url, timeout: '200ms' }, masters: null, disturb }
+      return { redis: { url: redis.url, timeout: '1s' }, masters: null, disturb }
     },
   ],
   [
@@ -75,7 +77,7 @@ const stages: readonly (readonly [string, number, readonly (string | null)[], ()
         await master.restart()
       }
       const masters = async (): Promise<string> => String((await setup.master()).port)
-      return { redis: { sentinels: setup.addresses, name: 'mymaster', timeout: '200ms' }, masters, disturb }
+      return { redis: { sentinels: setup.addresses, name: 'mymaster', timeout: '1s' }, masters, disturb }
     },
   ],
   [
@@ -107,7 +109,7 @@ const stages: readonly (readonly [string, number, readonly (string | null)[], ()
           .sort()
           .join()
       }
-      return { redis: { cluster: setup.urls, timeout: '200ms' }, masters, disturb }
+      return { redis: { cluster: setup.urls, timeout: '1s' }, masters, disturb }
     },
   ],
 ]
@@ -127,7 +129,7 @@ describe.each(stages)('with %s', (_, gateways, missing, open) => {
           startWorkerGateway({
             upstream: upstream.url,
             workers: 2,
-            operations: { 'financing.pre-approval': { idempotency: true, deadline: '1s' } },
+            operations: { 'financing.pre-approval': { idempotency: true, deadline: '3s' } },
             ...(redis !== null && { idempotency: { redis, encryptionKeys } }),
           }),
         ),
@@ -136,8 +138,11 @@ describe.each(stages)('with %s', (_, gateways, missing, open) => {
       const counts = { kills: 0, standstills: 0, failures: 0 }
       const electedAt: number[] = []
       const disturbances: { readonly from: number; to: number }[] = []
+      const tally: Tally = {}
       const until = Date.now() + firingMs
-      const isOver = (): boolean => Date.now() > until
+      // On a slow machine it takes longer until there is something to replay.
+      const isOver = (): boolean =>
+        Date.now() > until && ((tally['201 replayed'] ?? 0) >= fewestReplays || Date.now() > until + longestMoreMs)
       const pick = async (): Promise<number | undefined> => {
         const pids = await workerPids(started[Math.floor(random() * started.length)] as WorkerGateway)
         return pids[Math.floor(random() * pids.length)]
@@ -168,10 +173,11 @@ describe.each(stages)('with %s', (_, gateways, missing, open) => {
         known = named
       })
 
-      const { tally, keys, wrong } = await fire(
+      const { keys, wrong } = await fire(
         started.map(({ port }) => port),
         random,
         isOver,
+        tally,
       )
       await Promise.all([killing, stopping, disturbing, watching])
 
