@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Status } from '../../../src/admin/api/status.ts'
 import { sampleContract } from '../../helpers/contract.ts'
+import { withoutLateness } from '../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 
 /** Boots a gateway with a contract in two files, which it reads on request alone. */
@@ -39,7 +40,9 @@ test('an edit of a file that the contract refers to is named when it was refused
 
   const { findings, config } = await status(live)
   expect(config).toMatchObject({ fileDiffers: true, differingFiles: [part] })
-  expect(findings[0]?.cause).toContain(`an edit of ${part} was refused, and what ran before runs on: ${part}:1:`)
+  expect(withoutLateness(findings)[0]?.cause).toContain(
+    `an edit of ${part} was refused, and what ran before runs on: ${part}:1:`,
+  )
 })
 
 test('an edit that was rolled back is named, and one that was taken is not', async () => {
