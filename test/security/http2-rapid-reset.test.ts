@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bootHttp2, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
+import { block, bootHttp2, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
 import { flood, maxGrowthBytes, runAttack } from '../helpers/http2-attack.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
 
@@ -27,16 +27,18 @@ test.skipIf(missing !== null)('requests that the gateway has to reset end their 
   const upstream = await rawUpstream(() => {})
   const { port, line } = await bootHttp2({ upstream: upstream.url })
   const client = await frameClient(port)
-  const trailers = Array.from({ length: 1000 }, () => 'x')
+  const trailers = block(...Array.from({ length: 1000 }, () => 'x'))
   const three = (stream: number): Buffer[] => [
     head(stream, get('/valuation/score', 'POST'), false),
     frame(0, 0, stream, Buffer.from('abc')),
-    head(stream, trailers),
+    frame(1, 5, stream, trailers),
   ]
 
-  for (let stream = 1; stream < 4000 && !client.socket.destroyed; stream += 2) {
-    await client.send(...three(stream))
-    await client.frame((each) => each.type === 3 && each.stream === stream)
+  // Many at once: one after another, a slow machine would have fewer in a second than a client may.
+  for (let first = 1; first < 4000 && !client.socket.destroyed; first += 50) {
+    const streams = Array.from({ length: 25 }, (_, n) => first + 2 * n)
+    await client.send(...streams.flatMap(three))
+    await client.frame((each) => each.type === 3 && each.stream === streams.at(-1))
   }
 
   expect(await line(({ cause }) => cause === 'too many requests that break the protocol')).toMatchObject({
