@@ -189,4 +189,4 @@ test('no credential that is in anything comes out of anything', async () => {
       place,
       [],
     ])
-})
+}, 300_000) // a process and six commands, one after another
