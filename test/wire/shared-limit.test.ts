@@ -119,10 +119,14 @@ describe.skipIf(program.missing)('with Redis', () => {
 
   test('a wrong password is no reason to reject a client', async () => {
     const wrong = { ...redis, url: redis.url.replace('%40', '%41') }
-    const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(wrong) })
+    const reason = async (): Promise<unknown> => {
+      const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(wrong) })
+      expect(await ask(live)).toBe(200)
+      return (await live.line(isLocal)).reason
+    }
 
-    expect(await live.line(isLocal)).toMatchObject({ reason: expect.stringContaining('WRONGPASS') })
-    expect(await ask(live)).toBe(200)
+    // Redis may not reply in time to the first gateway on a busy machine.
+    await expect.poll(reason).toContain('WRONGPASS')
   })
 
   test('a server that repeats its input does not put the password into the log', async () => {
@@ -132,12 +136,15 @@ describe.skipIf(program.missing)('with Redis', () => {
       (port) => `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
     )
     onTestFinished(() => own.kill())
-    const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(own) })
+    const reason = async (): Promise<unknown> => {
+      const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(own) })
+      const line = await live.line(isLocal)
+      expect(JSON.stringify(line)).not.toContain(password)
+      return line.reason
+    }
 
-    const line = await live.line(isLocal)
-
-    expect(line).toMatchObject({ reason: expect.stringContaining('unknown command') })
-    expect(JSON.stringify(line)).not.toContain(password)
+    // As above, the first gateway may have had no reply in time.
+    await expect.poll(reason).toContain('unknown command')
   })
 
   test('turned off, the connection is closed', async () => {
