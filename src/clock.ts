@@ -44,14 +44,20 @@ interface TimerQueue {
   first: CoalescedTimer | null
   last: CoalescedTimer | null
   timer: NodeJS.Timeout | null
+  /** Whether what had arrived while the process stood still has been read since. */
+  hasYielded: boolean
 }
+
+// Later than this, a timer shows that the process stood still, or was busy: not that nothing has come.
+const standstillMs = 20
 
 const queues = new Map<number, TimerQueue>()
 
 /**
  * Calls back once when its time has come, never early. Node counts a timeout from the loop's cached time and can fire
  * before it is due. A request sets several, and nearly all are cleared again, so timers of one duration share one timer
- * of Node's: setting and clearing are a few assignments.
+ * of Node's: setting and clearing are a few assignments. After a standstill Node fires what is due before it reads what
+ * has arrived meanwhile; these timers let it be read first, since it was not late.
  */
 export class CoalescedTimer {
   readonly #onDue: () => void
@@ -100,6 +106,12 @@ export class CoalescedTimer {
 
   /** Calls back all that are due, and waits for the next. A callback that throws does not delay the others. */
   static #fireDue(queue: TimerQueue): void {
+    if (!queue.hasYielded && queue.first !== null && now() - queue.first.#dueAt > standstillMs) {
+      queue.hasYielded = true
+      queue.timer = setTimeout(CoalescedTimer.#fireDue, 1, queue)
+      return
+    }
+    queue.hasYielded = false
     queue.timer = null
     try {
       for (let timer = queue.first; timer !== null && timer.#dueAt <= now(); timer = queue.first) {
@@ -115,7 +127,7 @@ export class CoalescedTimer {
 }
 
 const openQueue = (ms: number): TimerQueue => {
-  const queue: TimerQueue = { ms, first: null, last: null, timer: null }
+  const queue: TimerQueue = { ms, first: null, last: null, timer: null, hasYielded: false }
   queues.set(ms, queue)
   return queue
 }

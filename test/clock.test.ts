@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { CoalescedTimer, epochMs, now, settlesWithin, unrefTimeout } from '../src/clock.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
   vi.restoreAllMocks()
-  vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
+  if (vi.isFakeTimers()) vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
   vi.useRealTimers()
 })
 
@@ -174,6 +176,29 @@ test('it may be set anew when it fires', () => {
   vi.advanceTimersByTime(1000)
 
   expect(firedAt).toEqual([100, 200, 300])
+})
+
+test('what has arrived while the process stood still is read before a timer that is due fires', async () => {
+  vi.useRealTimers()
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const sender = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [receiver]: Socket[] = await once(server, 'connection')
+  onTestFinished(() => {
+    sender.destroy()
+    server.close()
+  })
+  const seen: string[] = []
+  const timer = new CoalescedTimer(() => void seen.push('late'))
+  receiver?.once('data', () => void seen.push('read'))
+
+  timer.set(50)
+  sender.write('a')
+  const from = now()
+  while (now() < from + 100);
+  await expect.poll(() => seen.length).toBe(2)
+
+  expect(seen).toEqual(['read', 'late'])
 })
 
 test('durations come from the monotonic clock, records from the wall clock', () => {

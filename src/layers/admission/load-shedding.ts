@@ -1,4 +1,4 @@
-import { CoalescedTimer, epochMs, now } from '../../clock.ts'
+import { epochMs, now } from '../../clock.ts'
 import type { Layer } from '../../exchange.ts'
 import { overloadedError } from '../../failures/errors.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
@@ -50,7 +50,8 @@ export class EventLoopLag {
   /** The start of the present state, in milliseconds since the epoch. */
   since = epochMs()
   readonly #logEvent: LogEvent
-  readonly #alarm = new CoalescedTimer(() => this.#tick())
+  /** One of Node's: those of clock.ts let the loop turn once more when they are late. */
+  #timer: NodeJS.Timeout | undefined
   #limitMs: number | null = null
   #lastAt = 0
   /** The state that the log shows, and the monotonic time of that line. */
@@ -67,12 +68,12 @@ export class EventLoopLag {
     const started = this.#limitMs === null && limitMs !== null
     this.#limitMs = limitMs
     if (limitMs === null) {
-      this.#alarm.clear()
+      clearTimeout(this.#timer)
       this.delayMs = 0
       this.#setShedding(false, null)
     } else if (started) {
       this.#lastAt = now()
-      this.#alarm.set(tickMs)
+      this.#timer = setTimeout(() => this.#tick(), tickMs)
     }
   }
 
@@ -85,7 +86,7 @@ export class EventLoopLag {
     const late = Math.min(passed - tickMs, maxOvershoot * limitMs)
     this.delayMs += (late - this.delayMs) * (1 - Math.exp(-passed / smoothedMs))
     this.#setShedding(this.delayMs > limitMs * (this.sheds ? recoveryShare : 1), limitMs)
-    this.#alarm.set(tickMs)
+    this.#timer = setTimeout(() => this.#tick(), tickMs)
   }
 
   #setShedding(sheds: boolean, limitMs: number | null): void {
