@@ -29,12 +29,10 @@ export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests)
     return { shown: value, identity: [digest, entries.map(({ identity }) => identity)], members: groupByName(entries) }
   }
   if (isPlainObject(value)) {
-    const entries = Object.entries(value).map(([key, member]) => [
-      key,
-      toComparedValue(member, [...path, key], digests),
-    ])
-    const members: ReadonlyMap<string, ComparedValue> = new Map(entries as [string, ComparedValue][])
-    return { shown: value, identity: [...members].map(([key, { identity }]) => [key, identity]), members }
+    const members = new Map(
+      Object.entries(value).map(([key, member]) => [key, toComparedValue(member, [...path, key], digests)]),
+    )
+    return { shown: value, identity: identityOf(members), members }
   }
   return { shown: value, identity: [digest, value], members: null }
 }
@@ -59,6 +57,9 @@ export const diffValues = (
   return [{ path: formatKeyPath(path), from: from?.shown ?? null, to: to?.shown ?? null }]
 }
 
+const identityOf = (members: ReadonlyMap<string, ComparedValue>): unknown =>
+  [...members].map(([key, { identity }]) => [key, identity])
+
 /** Groups the entries of a list by name; null: not all have one. */
 const groupByName = (entries: readonly ComparedValue[]): ComparedValue['members'] => {
   const named = Map.groupBy(entries, nameOf)
@@ -80,7 +81,7 @@ const withoutName = ({ members }: ComparedValue): ComparedValue => {
   const shown = [...own].flatMap(([key, member]) => (member.shown === '***' ? [] : [[key, member.shown]]))
   return {
     shown: shown.length === 1 ? shown[0]?.[1] : Object.fromEntries(shown),
-    identity: [...own].map(([key, { identity }]) => [key, identity]),
+    identity: identityOf(own),
     members: own,
   }
 }
