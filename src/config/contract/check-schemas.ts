@@ -82,7 +82,7 @@ let metaSchema: ReturnType<typeof createAjv> | undefined
 
 /** Checks a schema against the meta-schema of 2020-12. */
 const checkForm = (schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] => {
-  metaSchema ??= createAjv(true)
+  metaSchema ??= createAjv({ allErrors: true, ownProperties: true, validateSchema: true })
   if (metaSchema.validateSchema(asPlainObject(schema)) === true) return []
   const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
   for (const { instancePath, keyword, params, message = 'another form' } of metaSchema.errors ?? []) {

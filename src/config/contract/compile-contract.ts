@@ -54,7 +54,8 @@ const compileCode = (
   allErrors: boolean,
   endsAt: number,
 ): string => {
-  const ajv = createAjv(allErrors, inheritedName.test(JSON.stringify([schemas, shared])), false)
+  const ownProperties = inheritedName.test(JSON.stringify([schemas, shared]))
+  const ajv = createAjv({ allErrors, ownProperties, validateSchema: false })
   for (const [name, schema] of Object.entries(shared))
     if (typeof schema === 'object' && schema !== null) ajv.addSchema(schema, sharedSchema(name))
     else if (typeof schema === 'boolean') ajv.addSchema(schema ? {} : { not: {} }, sharedSchema(name))
@@ -75,13 +76,19 @@ const compileCode = (
 // To ask whether a member is an object's own takes a third of a check. What JSON.parse makes inherits no other name.
 const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
-/**
- * Creates Ajv as every schema is compiled with: JSON Schema 2020-12, strict, and linear in time. Without
- * `validateSchema` it takes schemas for valid, and does not compile the meta-schema first.
- */
-export const createAjv = (allErrors: boolean, ownProperties = true, validateSchema = true): Ajv2020 => {
+/** The options of Ajv in which its uses differ. */
+interface AjvOptions {
+  readonly allErrors: boolean
+  /** Whether `toString` is no member of every object. */
+  readonly ownProperties: boolean
+  /** Whether the meta-schema is compiled first. Otherwise schemas are taken for valid. */
+  readonly validateSchema: boolean
+}
+
+/** Creates Ajv as every schema is compiled with: JSON Schema 2020-12, strict, and linear in time. */
+export const createAjv = (options: AjvOptions): Ajv2020 => {
   const ajv = new Ajv2020({
-    allErrors,
+    ...options,
     strict: true,
     strictTypes: false, // a schema may leave the type to another one beside it
     strictRequired: false, // and a required member too
@@ -89,13 +96,11 @@ export const createAjv = (allErrors: boolean, ownProperties = true, validateSche
     allowUnionTypes: true,
     allowMatchingProperties: true,
     validateFormats: true,
-    ownProperties, // `toString` is no member of every object
     coerceTypes: false,
     useDefaults: false,
     removeAdditional: false,
     $data: false,
     messages: true,
-    validateSchema,
     logger: false,
     formats,
     code: {

@@ -34,7 +34,7 @@ export const operationOf = (draft: DraftPart, path: string, method: string): Dra
 
 /** Compiles a schema of a draft as that of a contract. */
 export const compileSchema = (schema: DraftPart): ValidateFunction => {
-  const ajv = createAjv(false)
+  const ajv = createAjv({ allErrors: false, ownProperties: true, validateSchema: true })
   ajv.addVocabulary(['x-seen', 'x-null', 'x-gap', 'x-range', 'x-length', 'x-items'])
   return ajv.compile(schema)
 }
