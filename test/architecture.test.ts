@@ -42,6 +42,7 @@ const rooms: readonly (readonly string[])[] = [
     'clock.ts',
     'units.ts',
     'plain-object.ts',
+    'serial-queue.ts',
     'slot-list.ts',
     'header-fields.ts',
     'node-http.ts',

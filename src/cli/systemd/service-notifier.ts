@@ -1,6 +1,6 @@
 import { monotonicMicroseconds } from '../../clock.ts'
 import type { Log } from '../../observe/log.ts'
-import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
+import { SerialQueue } from '../../serial-queue.ts'
 import type { SendNotification } from './notify-channel.ts'
 
 /** The messages of a service to systemd, in the order in which they are sent. */

@@ -1,4 +1,5 @@
 import { CoalescedTimer, epochMs } from '../../clock.ts'
+import { SerialQueue } from '../../serial-queue.ts'
 import type { Log } from '../log.ts'
 import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
@@ -40,7 +41,7 @@ export class AuditWriter {
   #batch: SealedBatch | null = null
   #lastCheckpoint = ''
   #isUnsynced = false
-  #queue: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
   #isClosed = false
   /** Set while lines wait for others, or for the next try. */
   readonly #writeTimer = new CoalescedTimer(() => this.#writeSoon())
@@ -116,12 +117,12 @@ export class AuditWriter {
 
   /** Continues in another file if this one was moved away or is full. */
   reopen(): Promise<void> {
-    return this.#enqueue(async () => void (await this.#rollOver()))
+    return this.#queue.run(async () => void (await this.#rollOver()))
   }
 
   /** Makes what is written survive, and logs the end of the chain if it has moved. */
   checkpoint(): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       await this.#rollOver()
       await this.#checkpoint()
     })
@@ -131,7 +132,7 @@ export class AuditWriter {
   async close(reason: AuditEndReason): Promise<readonly string[]> {
     this.#backlog.addLostLine()
     this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
-    return this.#enqueue(async () => {
+    return this.#queue.run(async () => {
       await this.#write()
       await this.#checkpoint()
       this.#isClosed = true
@@ -163,13 +164,7 @@ export class AuditWriter {
   }
 
   #writeSoon(): void {
-    void this.#enqueue(() => this.#write())
-  }
-
-  #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work)
-    this.#queue = done.catch(() => {})
-    return done
+    void this.#queue.run(() => this.#write())
   }
 
   /**

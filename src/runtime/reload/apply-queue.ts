@@ -1,4 +1,4 @@
-import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
+import { SerialQueue } from '../../serial-queue.ts'
 
 /**
  * Runs what puts something into effect, one after the other. Each gets a promise that resolves when something urgent

@@ -1,7 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import { CoalescedTimer, now } from '../../clock.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { batchWrite } from '../../shared/write-batching.ts'
+import { batchWrite } from '../../shared/scheduling/write-batching.ts'
 import { connectFailedError, toGatewayError } from '../classify-error.ts'
 import { checkAfterIdleMs, isSilent, maxReuseMarginMs, reusableMs } from './connection-reuse.ts'
 import type { Connector } from './connector.ts'

@@ -3,9 +3,9 @@ import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
+import { SerialQueue } from '../../serial-queue.ts'
 import type { IdempotencyCall, IdempotencyReply } from '../../shared/idempotency/idempotency-store.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
-import { SerialQueue } from '../../shared/scheduling/serial-queue.ts'
 import { serveAsWorker } from '../in-process.ts'
 import {
   deserializeInput,

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { DeferredWork } from '../../../src/shared/scheduling/deferred-work.ts'
-import { batchWrite } from '../../../src/shared/write-batching.ts'
+import { batchWrite } from '../../../src/shared/scheduling/write-batching.ts'
 
 test('work runs in its order, in a later turn of the event loop', async () => {
   const work = new DeferredWork(() => {})

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { SerialQueue } from '../../../src/shared/scheduling/serial-queue.ts'
+import { SerialQueue } from '../src/serial-queue.ts'
 
 test('a task begins when the one before it has ended, also when that failed', async () => {
   const queue = new SerialQueue()
