@@ -3,7 +3,7 @@
  * channel.
  */
 import { readdirSync, readlinkSync } from 'node:fs'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/load/load-config.ts'
 import { startGateway } from '../../src/gateway.ts'
 import { openLog } from '../../src/observe/log.ts'
 import { openBrokenGateway } from './broken-gateway.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Environment } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/load/load-config.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { configText, type LogLine, logInMemory, type Settings } from './gateway.ts'
 

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Status } from '../../src/admin/api/status.ts'
-import { hurryClock } from '../helpers/hurried-clock.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
+import { hurryClock } from '../helpers/odd-clocks.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Opens an upstream that answers when it is released, and counts the most that it ever had at once. */

@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import { folderWith } from '../../config/helper.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { stopClock } from '../../helpers/odd-clocks.ts'
 import { adminJwt, operatorKey } from '../../helpers/operator-jwts.ts'
 import { scriptedRedis } from '../../helpers/scripted-redis.ts'
 import { audience, issuer, jwks } from '../../helpers/tokens.ts'
@@ -236,6 +237,7 @@ test('an audit file that cannot be opened is a warning, and none is made', async
 })
 
 test('a Redis that cannot be used is a warning, without its password', async () => {
+  stopClock() // Redis has half a second
   const good = await scriptedRedis()
   const refusing = await scriptedRedis(() => new Error('WRONGPASS hunter2 is wrong'))
   const at = ({ port }: { readonly port: number }): string => `127.0.0.1:${port}`
@@ -288,6 +290,7 @@ test.each([
   ['allkeys-lru', 1],
   ['noeviction', 0],
 ])('a Redis for idempotency that does %s for want of room is worth %i warnings', async (policy, warnings) => {
+  stopClock() // Redis has half a second
   const redis = await scriptedRedis(([command]) => (command === 'INFO' ? memoryInfo(policy) : undefined))
   const encryptionKeys = [Buffer.alloc(32).toString('base64')]
   const url = `redis://127.0.0.1:${redis.port}`
@@ -303,6 +306,7 @@ const once = { 'financing.pre-approval': { idempotency: true } }
 const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:${policy}\r\nx:1\r\n`
 
 test('a Redis for idempotency that does not say what it does for want of room is good', async () => {
+  stopClock() // Redis has half a second
   const redis = await scriptedRedis(([command]) => (command === 'INFO' ? new Error('NOPERM no') : undefined))
   const encryptionKeys = [Buffer.alloc(32).toString('base64')]
   const url = `redis://127.0.0.1:${redis.port}`

@@ -13,3 +13,9 @@ export const hurryClock = (): (() => void) => {
     clock.mockImplementation(() => read() + ahead)
   }
 }
+
+/** Stops the monotonic clock of this process until the test has finished: no timeout of the gateway's passes. */
+export const stopClock = (): void => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  onTestFinished(() => clock.mockRestore())
+}
