@@ -193,7 +193,8 @@ describe('libraries stay at the rim', () => {
     expect([...new Set(loaded)].filter((name) => /^downstream\/(http2|tls)\//.test(name))).toEqual([
       'downstream/tls/session-tickets.ts',
     ])
-    expect(reached('config/load/load-thread.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
+    const reading = reached('config/load/load-thread.ts').filter((name) => !/^node:|\.ts$/.test(name))
+    expect(reading.sort()).toEqual(['fastest-levenshtein', 'yaml', 'zod'])
   })
 
   test('a health check loads no operator command, and the commands load nothing that serves clients', () => {

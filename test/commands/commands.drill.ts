@@ -2,7 +2,7 @@
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/load/load-config.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { allOperations } from '../../src/operations.ts'
 import { sampleContract, sampleOfPage } from '../helpers/contract.ts'

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/config.ts'
 import type { Environment } from '../../src/config/environment.ts'
-import { type LoadResult, parseConfig } from '../../src/config/load/load.ts'
+import type { LoadResult } from '../../src/config/load/load.ts'
+import { parseConfig } from '../../src/config/load/load-config.ts'
 import type { ConfigProblem } from '../../src/config/problem.ts'
 
 /** A complete `upstreams` in one line, so that a snippet's own lines keep their numbers. */

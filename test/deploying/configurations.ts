@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/load/load-config.ts'
 import { type ConfigProblem, formatProblems } from '../../src/config/problem.ts'
 import { examples, kubernetesConfig, read, scratch } from './files.ts'
 

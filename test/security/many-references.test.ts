@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/load/load-config.ts'
 import { groups } from '../../src/operations.ts'
 import { folderWith } from '../config/helper.ts'
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, machine, release, totalmem, type } from 'node:os'
-import { loadConfig } from '../../config/load/load.ts'
+import { loadConfig } from '../../config/load/load-config.ts'
 import { formatProblem, formatProblems } from '../../config/problem.ts'
 import { allOperations } from '../../operations.ts'
 import { parseJson } from '../../plain-object.ts'

@@ -33,7 +33,7 @@ export const createCheckCommand = (): Command =>
       if (argument !== undefined && config !== undefined)
         command.error('error: FILE and --config are the same: give one')
       const file = argument ?? config ?? defaultConfigFile
-      const { loadConfig } = await import('../../config/load/load.ts')
+      const { loadConfig } = await import('../../config/load/load-config.ts')
       const result = loadConfig(file)
       const more: MoreChecks = {
         online: online === undefined ? null : await checkOnline(file, result),

@@ -1,7 +1,7 @@
 import { configShape } from '../../admin/api/config-responses.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import { type ConfigChange, changedGroups, diffReports } from '../../config/diff/diff-reports.ts'
-import { loadConfig } from '../../config/load/load.ts'
+import { loadConfig } from '../../config/load/load-config.ts'
 import { type ConfigProblem, formatProblems } from '../../config/problem.ts'
 import type { Group } from '../../operations.ts'
 import { getDecoded } from '../client/admin-client.ts'

@@ -48,7 +48,7 @@ export const createExplainCommand = (): Command =>
           admin,
         }: ClientCommandOptions & { readonly live?: true; readonly client?: string },
       ) => {
-        const { loadConfig } = await import('../../config/load/load.ts')
+        const { loadConfig } = await import('../../config/load/load-config.ts')
         const loaded = loadConfig(file)
         if (!loaded.ok) {
           const { formatProblems } = await import('../../config/problem.ts')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describeShift, isCandidateUp, isWholeShift } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
-import { loadConfig } from '../../config/load/load.ts'
+import { loadConfig } from '../../config/load/load-config.ts'
 import { formatProblems } from '../../config/problem.ts'
 import { type Promotion, planPromotion } from '../../config/promote/promotion.ts'
 import type { Group } from '../../operations.ts'

@@ -10,7 +10,7 @@ export const printMadeDocument = async (
   format: DocumentFormat,
   make: (config: Config) => unknown,
 ): Promise<void> => {
-  const { loadConfig } = await import('../../config/load/load.ts')
+  const { loadConfig } = await import('../../config/load/load-config.ts')
   const loaded = loadConfig(file)
   if (!loaded.ok) {
     const { formatProblems } = await import('../../config/problem.ts')

@@ -30,7 +30,7 @@ export interface LoadedContract {
   readonly sources: readonly SourceFile[]
 }
 
-// The whole load has ten seconds.
+// The whole load has thirty seconds.
 const compileLimitMs = 5_000
 
 /** Reads, checks and compiles a contract. A relative path starts at `folder`. Never throws. */

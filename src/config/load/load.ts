@@ -3,8 +3,7 @@ import { dirname } from 'node:path'
 import { programCommand } from '../../shared/program-command.ts'
 import type { Config } from '../config.ts'
 import { configSchema } from '../config-schema.ts'
-import { type LoadedContract, loadContract } from '../contract/load-contract.ts'
-import { deepFreeze } from '../deep-freeze.ts'
+import type { LoadedContract } from '../contract/load-contract.ts'
 import type { ConfigReport } from '../diff/diff-reports.ts'
 import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '../diff/report.ts'
 import type { Environment } from '../environment.ts'
@@ -62,47 +61,41 @@ export type LoadResult =
       readonly sources: readonly SourceFile[]
     }
 
-/**
- * Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves. Never throws.
- */
-export function loadConfig(file: string, environment: Environment = process.env): LoadResult {
-  return freezeResult(readConfig(file, environment))
+/** A configuration that was read, but for its contract. */
+export interface OpenedConfig {
+  /** The file of its contract, relative to that of the configuration; undefined: it names none. */
+  readonly contractName: string | undefined
+  /** Completes the load with the contract that was loaded, or with {@link noContract}. The result is not frozen. */
+  complete(contract: LoadedContract): LoadResult
 }
 
 /**
- * Does what {@link loadConfig} does for another thread. The result is not frozen: it is copied there, and frozen then.
+ * Reads a configuration file but for its contract: what compiles contracts is loaded where one is named. Fills in the
+ * environment and secrets. Never throws.
  */
-export function readConfig(file: string, environment: Environment): LoadResult {
+export const openConfig = (file: string, environment: Environment): OpenedConfig => {
   const bytes = readFileWithLimit(file, maxConfigBytes)
-  if (!isReadError(bytes)) return parseBytes(bytes, file, environment)
+  if (!isReadError(bytes)) return parseConfigBytes(bytes, file, environment)
   const message = `the file cannot be read: ${bytes.reason}`
   const problem = fileProblem(file, message, 'a YAML file of at most 1MiB', bytes.reason)
   const sources = [toSourceFile(file, null, maxConfigBytes)]
-  return { ok: false, problems: [problem], unreadable: !bytes.readable, sources }
+  return withoutContract({ ok: false, problems: [problem], unreadable: !bytes.readable, sources })
 }
 
-/**
- * Does what {@link loadConfig} does, with the bytes of the file. `file` names it, and is the base of relative names.
- */
-export function parseConfig(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
-  return freezeResult(parseBytes(bytes, file, environment))
-}
-
-const freezeResult = (result: LoadResult): LoadResult =>
-  result.ok ? { ...result, config: deepFreeze(result.config) } : result
-
-function parseBytes(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
+/** Does what {@link openConfig} does, with the bytes of `file`, which is the base of relative names. */
+export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: Environment): OpenedConfig => {
   const ownSource = toSourceFile(file, bytes, maxConfigBytes)
-  if (!isUtf8(bytes)) return reject([notUtf8Problem(bytes, file)], [ownSource])
+  if (!isUtf8(bytes)) return withoutContract(reject([notUtf8Problem(bytes, file)], [ownSource]))
   const text = new TextDecoder().decode(bytes)
   const source = parseYamlSource(text)
-  if (source.usable && source.document.contents === null)
-    return reject([fileProblem(file, 'the file is empty', 'a map with the key upstreams', 'nothing')], [ownSource])
-
+  if (source.usable && source.document.contents === null) {
+    const problem = fileProblem(file, 'the file is empty', 'a map with the key upstreams', 'nothing')
+    return withoutContract(reject([problem], [ownSource]))
+  }
   const { tree, issues: yamlIssues } = toPlainTree(source, environment)
-  if (tree === undefined) return reject(locateIssues(yamlIssues, source, file), [ownSource])
+  if (tree === undefined) return withoutContract(reject(locateIssues(yamlIssues, source, file), [ownSource]))
   const mistaken = findOpenApi(tree)
-  if (mistaken !== null) return reject(locateIssues([mistaken], source, file), [ownSource])
+  if (mistaken !== null) return withoutContract(reject(locateIssues([mistaken], source, file), [ownSource]))
   const secrets = resolveFileReferences(tree, dirname(file))
   const included = assembleClientList(valueAt(secrets.tree, ['clients']), dirname(file), environment)
   const sources = [ownSource, ...secrets.sources, ...(included?.files ?? []).map((each) => each.source)]
@@ -116,23 +109,29 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
   // Whatever else is wrong here: an operator mends both at once.
   const contractName = parseAt(secrets.tree, contractFileSchema, contractFilePath)
-  const contract = contractName === undefined ? noContract : loadContract(dirname(file), contractName)
-  sources.push(...contract.sources)
-  if (contract.unreadable !== null) issues.push(unreadableContract(contract.unreadable, contractName ?? ''))
-  const ownProblems = locateInFiles(dropCascadingIssues(issues, secrets.tree), source, file, included)
-  const problems = [...ownProblems, ...contract.problems]
-  if (!result.success || problems.length > 0) return reject(problems, sources)
-  const listedClients = { clients: clients?.clients ?? [], parts: included?.parts ?? [] }
-  const config = resolveConfig(result.data, listedClients, contract.contract)
-  const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
-  const warnings = [...ownWarnings, ...contract.warnings]
-  const adminOfFileAlone = text.includes('${') ? parseAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
-  const statedAdminPort = adminOfFileAlone.isGuessed ? null : adminOfFileAlone.admin.port
-  const report = reportConfig(config)
-  const restartOnly = getRestartOnlySettings(report)
-  const provenance = collectProvenance(source.locateStated)
-  return { ok: true, config, report, restartOnly, provenance, warnings, sources, statedAdminPort }
+  const complete = (contract: LoadedContract): LoadResult => {
+    const allSources = [...sources, ...contract.sources]
+    const ofContract = contract.unreadable === null ? [] : [unreadableContract(contract.unreadable, contractName ?? '')]
+    const ownIssues = dropCascadingIssues([...issues, ...ofContract], secrets.tree)
+    const problems = [...locateInFiles(ownIssues, source, file, included), ...contract.problems]
+    if (!result.success || problems.length > 0) return reject(problems, allSources)
+    const listedClients = { clients: clients?.clients ?? [], parts: included?.parts ?? [] }
+    const config = resolveConfig(result.data, listedClients, contract.contract)
+    const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
+    const warnings = [...ownWarnings, ...contract.warnings]
+    const adminOfFileAlone = text.includes('${')
+      ? parseAdmin(bytes, file, {})
+      : { admin: config.admin, isGuessed: false }
+    const statedAdminPort = adminOfFileAlone.isGuessed ? null : adminOfFileAlone.admin.port
+    const report = reportConfig(config)
+    const restartOnly = getRestartOnlySettings(report)
+    const provenance = collectProvenance(source.locateStated)
+    return { ok: true, config, report, restartOnly, provenance, warnings, sources: allSources, statedAdminPort }
+  }
+  return { contractName, complete }
 }
+
+const withoutContract = (result: LoadResult): OpenedConfig => ({ contractName: undefined, complete: () => result })
 
 /** Finds that the file is a contract, given in place of the configuration; null: it is not. */
 const findOpenApi = (tree: unknown): ConfigIssue | null =>
@@ -147,7 +146,8 @@ const findOpenApi = (tree: unknown): ConfigIssue | null =>
         hint: 'check the configuration: that checks its contract too',
       }
 
-const noContract: LoadedContract = { contract: null, unreadable: null, problems: [], warnings: [], sources: [] }
+/** The contract of a configuration that names none. */
+export const noContract: LoadedContract = { contract: null, unreadable: null, problems: [], warnings: [], sources: [] }
 
 const contractFilePath = ['contract', 'file']
 

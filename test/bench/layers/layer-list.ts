@@ -1,5 +1,5 @@
 import { describeLayers } from '../../../src/cli/explain/operation-details.ts'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { createAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
 import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
 import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseConfig } from '../../../src/config/load/load.ts'
+import { parseConfig } from '../../../src/config/load/load-config.ts'
 import { formatProblem } from '../../../src/config/problem.ts'
 import { groups } from '../../../src/operations.ts'
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
 import { getRestartOnlySettings, reportConfig } from '../../../src/config/diff/report.ts'
 import { findRestartRequired } from '../../../src/config/diff/restart-required.ts'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { folderWith, sandbox, validConfig } from '../helper.ts'
 
 /** Loads a file, and lists what a gateway on `running` could not change without a restart. */

@@ -1,6 +1,6 @@
 /** One wrongly indented line is one problem, whatever it does to the lines around it; two mistakes are two problems. */
 import { expect, test } from 'vitest'
-import { parseConfig } from '../../../src/config/load/load.ts'
+import { parseConfig } from '../../../src/config/load/load-config.ts'
 
 const file = `version: 1
 

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Environment } from '../../../src/config/environment.ts'
-import { loadConfig } from '../../../src/config/load/load.ts'
 import { loadAdmin } from '../../../src/config/load/load-admin.ts'
+import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { folderWith, sandbox } from '../helper.ts'
 
 const builtIn = {

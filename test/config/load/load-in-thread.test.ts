@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { loadInThread } from '../../../src/config/load/load-in-thread.ts'
 import { folderWith, sandbox, slowFile } from '../helper.ts'
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { renderEffectiveConfig } from '../../../src/config/diff/report.ts'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'
 import { findProblems, folderWith, parse, sandbox, validConfig } from '../helper.ts'
 

@@ -2,7 +2,7 @@
  * Runs a gateway that waits less for its workers than by default: `node short-timeouts.ts FILE`. A worker that hangs
  * is killed after `HANG_MS`, half a minute unless said.
  */
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { startGateway } from '../../../src/gateway.ts'
 import { openLog } from '../../../src/observe/log.ts'
 
