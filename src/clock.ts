@@ -83,7 +83,8 @@ export class CoalescedTimer {
     if (queue.last === null) queue.first = this
     else queue.last.#next = this
     queue.last = this
-    queue.timer ??= setTimeout(CoalescedTimer.#fireDue, ms, queue)
+    // One that others precede waits behind their timer, which fireDue sets again when it has called back.
+    if (this.#previous === null) queue.timer ??= setTimeout(CoalescedTimer.#fireDue, ms, queue)
   }
 
   /** Stops the wait, and leaves no timer behind. */

@@ -178,6 +178,19 @@ test('it may be set anew when it fires', () => {
   expect(firedAt).toEqual([100, 200, 300])
 })
 
+test('one that is set anew when it fires delays no other', () => {
+  const { timer: other, firedAt } = createTimer()
+  const again = new CoalescedTimer(() => again.set(100))
+
+  again.set(100)
+  vi.advanceTimersByTime(10)
+  other.set(100)
+  vi.advanceTimersByTime(1000)
+  again.clear()
+
+  expect(firedAt).toEqual([110])
+})
+
 test('what has arrived while the process stood still is read before a timer that is due fires', async () => {
   vi.useRealTimers()
   const server = createServer().listen(0, '127.0.0.1')
