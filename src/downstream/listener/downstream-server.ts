@@ -96,9 +96,10 @@ export const openDownstreamServer = async (
     socket.once('close', () => sockets.delete(socket))
   }
   const track = (socket: Socket): boolean => {
-    // Reset before it was accepted, as HAProxy ends its checks: no response can reach the client, and its address is
-    // gone. Its request would pass the limits, and stand in the log, as one of no address.
-    if (socket.remoteAddress === undefined && !('encrypted' in socket)) {
+    // Reset before it was accepted, as HAProxy ends its checks, or right behind its handshake: no response can reach
+    // the client, and its address is gone. Its request would pass the limits, and stand in the log, as one of no
+    // address.
+    if (socket.remoteAddress === undefined) {
       socket.destroy()
       return false
     }
@@ -140,8 +141,7 @@ export const openDownstreamServer = async (
         inheritProxyHeader(socket, raw)
         sockets.delete(raw) // it closes with the TLS socket on it
         if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
-        track(socket)
-        http2Sessions?.accept(socket)
+        if (track(socket)) http2Sessions?.accept(socket)
       },
       onPlaintext: (socket, first) => clientErrors.onPlainHttp(socket, first),
     })
