@@ -63,6 +63,35 @@ test('a client that sends requests and takes no response is not read from, until
   expect(sockets).toHaveLength(count)
 })
 
+test('a body that has begun is read all the same, so that its client is not late with it', async () => {
+  let finishFirst = () => {}
+  let socket: Socket | undefined
+  let received = ''
+  const port = await serveHttp1((request, response) => {
+    if (request.method === 'POST') {
+      request.consume((chunk) => {
+        received += chunk ?? '.'
+      })
+      return
+    }
+    response.writeFields(200, '', ['Content-Length', '40000'])
+    if (socket !== undefined) return response.end(Buffer.alloc(40_000))
+    socket = request.socket
+    finishFirst = () => response.end(Buffer.alloc(40_000))
+  })
+  const client = await rawClient(port)
+
+  client.send(`${get.repeat(3)}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nfir`)
+  await eventually(() => received === 'fir')
+  client.send('st.' + get)
+  await eventually(() => received === 'first..' && socket?.isPaused() === true)
+  finishFirst()
+  await eventually(() => socket?.isPaused() === false)
+  client.close()
+
+  expect(received).toBe('first..')
+})
+
 test('the body of an error that follows a HEAD is there', async () => {
   const { port } = await bootGateway()
   const client = await rawClient(port)

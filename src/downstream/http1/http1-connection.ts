@@ -64,13 +64,13 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
 
   pause(): void {
     this.#isBodyPaused = true
-    this.socket.pause()
+    this.#controlFlow()
   }
 
   resume(): void {
     if (!this.#isBodyPaused) return
     this.#isBodyPaused = false
-    if (!this.#isBacklogged) this.socket.resume()
+    this.#controlFlow()
   }
 
   head(message: RequestMessage): void {
@@ -85,11 +85,9 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#responses.push(response)
     this.#begin(request, response)
     if (!request.isPersistent) state.closing = true
-    // A client that sends requests and reads no responses has them held here: it is not read from meanwhile.
-    if (this.#hasBacklog) {
-      this.#isBacklogged = true
-      this.socket.pause()
-    }
+    if (!this.#hasBacklog) return
+    this.#isBacklogged = true
+    this.#controlFlow()
   }
 
   body(bytes: Buffer, from: number, to: number): void {
@@ -105,6 +103,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#current = null
     if (request === null) return
     request.receive(null)
+    if (this.#isBacklogged) this.#controlFlow()
     // Its response went out before all of it had come.
     if (this.#responses.length === 0 && !this.#state.closing) this.#onAllSent(request)
   }
@@ -157,10 +156,19 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     return bytes >= this.socket.writableHighWaterMark
   }
 
+  /**
+   * Reads on, or holds the client back. One that sends requests and takes no responses has these held here: it is not
+   * read from meanwhile. But a body that has begun is, since the time for it is running.
+   */
+  #controlFlow(): void {
+    if (this.#isBodyPaused || (this.#isBacklogged && this.#current === null)) this.socket.pause()
+    else this.socket.resume()
+  }
+
   #relieve(): void {
     if (!this.#isBacklogged || this.#hasBacklog) return
     this.#isBacklogged = false
-    if (!this.#isBodyPaused) this.socket.resume()
+    this.#controlFlow()
     // It was not read from meanwhile, so its client was not slow.
     if (this.#awaitsHead) this.#startHeadTimer()
   }
@@ -219,7 +227,8 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!request.complete && !isStopped) request.onComplete = () => socket.destroy()
     destroyAfterLinger(socket, mode)
     socket.end()
-    socket.resume() // also where too much has waited for a response that was cut
+    this.#isBacklogged = false // too much may have waited for a response that was cut
+    socket.resume()
   }
 
   /** Handles that the client has ended its side. */
