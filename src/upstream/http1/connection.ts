@@ -176,8 +176,10 @@ export class UpstreamConnection implements ResponseEvents {
     try {
       handler?.onEnd()
     } finally {
-      // A response may come before its request has been written (RFC 9112 §9.3): then no other request can follow.
-      this.#release(this.#parser.isReusable && this.#writeError === null && !this.#isUploading)
+      // A response may come before its request has been written (RFC 9112 §9.3): then no other request can follow. A
+      // body that was read first waits in the socket, where the endpoint reads no more of it.
+      const isWritten = !this.#isUploading && !this.#socket.writableNeedDrain
+      this.#release(this.#parser.isReusable && this.#writeError === null && isWritten)
     }
   }
 

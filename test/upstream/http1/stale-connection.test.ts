@@ -330,3 +330,18 @@ describe('an idle connection', () => {
     expect([await isFreshAfter(499, response), await isFreshAfter(501, response)]).toEqual([false, true])
   })
 })
+
+test('a response that comes before all of a large body was written leaves its connection to no other request', async () => {
+  const opened = await rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      if (head.startsWith('POST')) socket.pause() // the rest stays unread
+      socket.write(ok)
+    }),
+  )
+  const upstream = openTestUpstream(opened.url)
+  const large = fakeExchange({ operation: 'valuation.score', body: fakeBody(32 * 1024 * 1024) })
+
+  const outcomes = [await sendOutcome(upstream, large), await sendOutcome(upstream, fakeExchange())]
+
+  expect([outcomes, opened.accepted()]).toEqual([[200, 200], 2])
+})
