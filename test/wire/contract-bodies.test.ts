@@ -1,13 +1,23 @@
 /** How an enforced request is read first, beside the features that also have a say in its body. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { BodyRoom } from '../../src/shared/bodies/body-room.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
-import { bootHttp2, dialHttp2, missing, readStreamResponse } from '../helpers/http2.ts'
+import {
+  bootHttp2,
+  dialHttp2,
+  frame,
+  frameClient,
+  get,
+  missing,
+  readStreamResponse,
+  head as requestHead,
+} from '../helpers/http2.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../helpers/raw-client.ts'
-import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
+import { httpUpstream, onRequest, rawUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { eventually, sha256 as sha256Of } from '../helpers/wire.ts'
 
 const head = (...fields: readonly string[]): string =>
@@ -220,6 +230,36 @@ test('a body beyond the bound that no endpoint takes gets its error, and the cli
 
   expect(parseStatus(text)).toBe(502)
 })
+
+test.skipIf(missing !== null)(
+  'over HTTP/2, the rest of a body that comes behind its response takes no room',
+  async () => {
+    const { shareOf } = BodyRoom.prototype
+    const rooms = new Set<BodyRoom>()
+    const spy = vi.spyOn(BodyRoom.prototype, 'shareOf').mockImplementation(function (this: BodyRoom, client) {
+      rooms.add(this)
+      return shareOf.call(this, client)
+    })
+    onTestFinished(() => spy.mockRestore())
+    const taken = (): number[] => [...rooms].map(({ bytes }) => bytes)
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno')),
+    )
+    const { port, line } = await bootHttp2({ upstream: upstream.url, contract: { file: contractFile() } })
+    const client = await frameClient(port)
+
+    await client.send(
+      requestHead(1, [...get('/valuation/score', 'POST'), 'content-type', 'application/json'], false),
+      frame(0, 0, 1, Buffer.from('{')),
+    )
+    await line(({ status }) => status === 413)
+    await expect.poll(taken).toEqual([0, 0]) // of requests and of responses: the check has been made
+    await client.send(frame(0, 0, 1, Buffer.alloc(10_000, ' ')), frame(6, 0, 0, Buffer.alloc(8)))
+    await client.frame(({ type }) => type === 6) // all before it has been received
+
+    expect(taken()).toEqual([0, 0])
+  },
+)
 
 test('an operation that is out of service checks nothing', async () => {
   const { gateway } = await boot({ operations: { 'valuation.score': { state: 'refuse' } } })

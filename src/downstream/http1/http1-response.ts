@@ -182,6 +182,7 @@ export class Http1Response implements DownstreamResponse {
     closeAfterResponse(this.request.socket)
     this.#queue = []
     this.queuedBytes = 0
+    if (!this.request.complete) this.request.discard()
     this.onConnectionClosed()
   }
 

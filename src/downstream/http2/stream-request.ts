@@ -35,6 +35,8 @@ export class StreamRequest implements DownstreamRequest {
   readonly stream: ServerHttp2Stream
   /** Null: there is none. */
   readonly #body: StreamBody | null
+  #consumer: BodyConsumer | null = null
+  #isDiscarded = false
 
   constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket, windows: ReceiveWindows) {
     const pseudoFields: PseudoFields = { method: undefined, scheme: undefined, path: undefined }
@@ -68,9 +70,20 @@ export class StreamRequest implements DownstreamRequest {
   }
 
   consume(consumer: BodyConsumer): void {
+    // A part of it is gone: it must not pass for the whole.
+    if (this.#isDiscarded) return
+    this.#consumer = consumer
     this.stream.on('data', consumer)
     this.resume()
-    this.#body?.onEnd(() => consumer(null))
+    this.#body?.onEnd(() => this.#consumer?.(null))
+  }
+
+  /** Leaves the rest of its body unread, as it comes: its exchange is over. */
+  discard(): void {
+    this.#isDiscarded = true
+    if (this.#consumer !== null) this.stream.off('data', this.#consumer)
+    this.#consumer = null
+    this.resume()
   }
 
   pause(): void {

@@ -147,12 +147,12 @@ export class StreamResponse implements DownstreamResponse {
     const { stream } = this
     // The stream has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it
     // holds is read.
-    if (stream.closed) return this.#request.resume()
+    if (stream.closed) return this.#request.discard()
     let received = 0
     stream.on('data', (chunk: Buffer) => {
       received += chunk.length
     })
-    this.#request.resume()
+    this.#request.discard()
     const flushTimer = new CoalescedTimer(() => void Duplex.prototype.destroy.call(stream))
     const stopLinger = linger(
       this.#lingerMode,

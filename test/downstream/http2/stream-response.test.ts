@@ -71,7 +71,7 @@ test('a stream whose RST_STREAM cannot go out is destroyed a second later', asyn
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const stream = new DeafStream()
-  const request = { stream, complete: false, method: 'POST', socket: new Socket(), resume: () => {} }
+  const request = { stream, complete: false, method: 'POST', socket: new Socket(), discard: () => {} }
   const response = new StreamResponse(request as unknown as StreamRequest & { readonly stream: ServerHttp2Stream })
 
   response.writeFields(404, '', [])
