@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Http1Response } from '../../src/downstream/http1/http1-response.ts'
 import { openDownstreamServer } from '../../src/downstream/listener/downstream-server.ts'
 import { bootGateway, logInMemory, testConfig } from '../helpers/gateway.ts'
 import { serveHttp1 } from '../helpers/http1-server.ts'
@@ -217,6 +218,21 @@ test('a response that breaks off behind another leaves that one whole, and ends 
     { operation: 'market.insights', failure: 'truncated' },
     { operation: 'valuation.score', status: 200 },
   ])
+})
+
+test('a response that only the end of the connection delimits leaves no other due behind it', async () => {
+  const responses: Http1Response[] = []
+  const port = await serveHttp1((_, response) => void responses.push(response))
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume()
+  onTestFinished(() => void client.destroy())
+
+  client.write('GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n'.repeat(2))
+  await eventually(() => responses.length === 2)
+  responses[0]?.writeFields(200, '', [])
+  responses[0]?.end('ok')
+  await once(client, 'end')
+
+  expect(responses[1]?.destroyed).toBe(true)
 })
 
 test('a client is told to continue in its turn, and has its time from then on', async () => {

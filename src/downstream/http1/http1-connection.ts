@@ -116,11 +116,11 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#responses.shift()
     const { request } = response
     if (!request.complete) request.discard()
-    if (response.isLast) return this.#end(request, response.lingerMode)
     const [next] = this.#responses
-    if (next?.destroyed) {
+    // One of HTTP/1.0 without a length ends the connection, though others may be due behind it.
+    if (response.isLast || next?.destroyed) {
       this.#dropResponses()
-      return this.#end(request, 'long')
+      return this.#end(request, response.lingerMode)
     }
     if (next !== undefined) {
       next.onHeadOfLine()
