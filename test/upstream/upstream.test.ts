@@ -5,7 +5,7 @@ import type { CircuitBreakerConfig, OutlierConfig } from '../../src/config/confi
 import { GatewayError } from '../../src/failures/errors.ts'
 import type { GroupEndpoint } from '../../src/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../src/upstream/upstream.ts'
-import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
+import { chunkedBody, fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { openTestUpstream, sendOutcome } from '../helpers/open-upstream.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
@@ -52,6 +52,19 @@ test('a request that cannot be sent to one endpoint goes to another, its body in
   expect([...new Set(statuses)]).toEqual([200])
   expect(requests.length).toBe(20)
   expect(requests.every(({ body: received }) => received.toString() === '12345')).toBe(true)
+})
+
+test('the only endpoint of a group is timed as one of several is, but not by an upload', async () => {
+  const { url } = await httpUpstream()
+  const upstream = openTestUpstream(url)
+  const { latency } = member(upstream, 0).health
+
+  const beforeAny = latency.isKnown
+  await sendOutcome(upstream, fakeExchange({ operation: 'valuation.score', body: chunkedBody('a') }))
+  const afterUpload = latency.isKnown
+  await sendOutcome(upstream, fakeExchange())
+
+  expect([beforeAny, afterUpload, latency.isKnown]).toEqual([false, false, true])
 })
 
 test('an endpoint that fails is ejected, and the event is logged', async () => {

@@ -228,7 +228,7 @@ const endpointReport = ({
     outdated,
     certificates: health.certificates.list,
     ejectedForMs: ejection !== null && health.isEjected(at) ? ejection.until - at : null,
-    latencyMs: counts.requests === 0 ? null : health.latency.at(at),
+    latencyMs: health.latency.isKnown ? health.latency.at(at) : null,
     recentResponses: { requests: health.responses.requests(at), clientErrors: health.responses.failures(at) },
   }
 }

@@ -102,7 +102,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   start(body: readonly Buffer[] | null): void {
     this.#body = body ?? this.#stream() ?? []
     // How long the response to an upload takes depends on the client as much as on the endpoint.
-    this.#isTimed = this.#options.onOutcome !== null && this.#upload === null
+    this.#isTimed = this.#upload === null
     if (this.#isTimed) this.#endpoint.health.latency.requestSent(this.#record.startedAt)
     try {
       this.#render()

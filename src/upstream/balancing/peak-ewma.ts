@@ -13,9 +13,15 @@ const floorMs = 1
 export class PeakEwma {
   #estimateMs = floorMs
   #sampledAt = 0
+  #isKnown = false
   #pendingCount = 0
   /** When a request first waited since the last head. It means nothing while none waits. */
   #silentSince = 0
+
+  /** Whether a request has shown anything: without one, the estimate is the fastest that there is. */
+  get isKnown(): boolean {
+    return this.#isKnown
+  }
 
   /** Counts a request that was given to the endpoint. */
   requestSent(at: number): void {
@@ -65,6 +71,7 @@ export class PeakEwma {
     if (!Number.isFinite(ms)) return // one would spoil the estimate for ever
     this.#estimateMs = Math.max(ms, failed ? this.#estimateMs : this.#decayedEstimate(at))
     this.#sampledAt = Math.max(at, this.#sampledAt)
+    this.#isKnown = true
   }
 
   #silence(at: number): number {

@@ -12,8 +12,12 @@ const withOneSample = (ms: number): PeakEwma => {
   return latency
 }
 
-test('an endpoint without a sample is as fast as can be', () => {
-  expect(new PeakEwma().at(5_000)).toBe(1)
+test('an endpoint without a sample is as fast as can be, and that is not known', () => {
+  const latency = new PeakEwma()
+
+  expect(latency.at(5_000)).toBe(1)
+  expect(latency.isKnown).toBe(false)
+  expect(withOneSample(10).isKnown).toBe(true)
 })
 
 test('a slower response replaces the estimate at once', () => {
