@@ -5,6 +5,7 @@ import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { formatSize } from '../../units.ts'
+import { pluralize } from '../commands/phrases.ts'
 import { candidateFindings } from './candidate-findings.ts'
 import { comparisonFindings } from './comparison-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
@@ -109,11 +110,12 @@ const clientPhrase = (kind: FailureKind, reason: ErrorCount['reason'], { report 
 const auditFindings = ({ audit, config, report }: FindingInputs): readonly Finding[] => {
   const refused = tallyRejected(report, 'audit-unavailable')
   if (audit !== null && audit.reason !== null) {
+    // An edit to `continue` ends an outage: what was refused before it is over, and its lines are not lost either.
     const then =
       config.audit?.onFailure === 'refuse'
-        ? 'so requests are refused (audit.onFailure: refuse), and /ready says no'
-        : 'and requests go on without a record (audit.onFailure: continue)'
-    const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${rejectedPhrase(refused)}${lostPhrase(audit.lost)}`
+        ? `so requests are refused (audit.onFailure: refuse), and /ready says no${rejectedPhrase(refused)}`
+        : 'and requests are served (audit.onFailure: continue): their lines wait in memory while there is room'
+    const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${lostPhrase(audit.lost)}`
     return [
       createFinding('critical', 'audit', cause, { since: audit.since, command: diskCommand(audit.file, audit.reason) }),
     ]
@@ -124,9 +126,7 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
     found.push(createFinding(refused.lastMinute > 0 ? 'warning' : 'notice', 'audit', cause, { since: refused.firstAt }))
   }
   if (audit !== null && audit.lost > 0)
-    found.push(
-      createFinding('notice', 'audit', `the audit log lacks ${audit.lost} lines, and says so where they would stand`),
-    )
+    found.push(createFinding('notice', 'audit', `the audit log lacks ${pluralize(audit.lost, 'line')}, and says where`))
   return found
 }
 
@@ -137,7 +137,7 @@ const diskCommand = (file: string, reason: string): string | null => {
   return reason.startsWith('ENOSPC') ? `df -h ${folder}; df -i ${folder}` : `ls -ld ${folder}`
 }
 
-const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
+const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${pluralize(lines, 'line')} lost`)
 
 /** Finds why the file differs from the running configuration. */
 const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] => {

@@ -909,8 +909,18 @@ describe('the audit log', () => {
     ])
   })
 
+  test('says that lines wait where requests go on, and nothing of those that were refused before', () => {
+    const refused = cause({ kind: 'audit-unavailable', reason: null, endpoint: null })
+
+    expect(found({ audit, causes: [refused] })).toMatchObject([
+      { severity: 'critical', cause: expect.stringMatching(/their lines wait in memory while there is room$/) },
+    ])
+  })
+
   test('that has lost lines says how many', () => {
-    expect(found({ audit: { ...audit, reason: null, lost: 7 } })).toMatchObject([{ severity: 'notice' }])
+    expect(found({ audit: { ...audit, reason: null, lost: 1 } })).toMatchObject([
+      { severity: 'notice', cause: 'the audit log lacks 1 line, and says where' },
+    ])
     expect(found({ audit: { ...audit, reason: null } })).toEqual([])
   })
 })
