@@ -42,15 +42,18 @@ const tokenFindings = ({
     tokens: { jwt, introspection, proofs },
   },
   operatorKeys,
+  file,
 }: FindingInputs): readonly Finding[] => {
   const found: Finding[] = []
+  const command = `lender-gateway check --online ${file.name}` // fetches the keys of both
   if (jwt?.error != null) {
     const cause = `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`
-    found.push(createFinding(jwt.keys === 0 ? 'critical' : 'warning', 'auth.jwt', cause, { since: jwt.since }))
+    const severity = jwt.keys === 0 ? 'critical' : 'warning'
+    found.push(createFinding(severity, 'auth.jwt', cause, { since: jwt.since, command }))
   }
   if (operatorKeys?.error != null) {
     const cause = `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(operatorKeys)}`
-    found.push(createFinding('warning', 'admin.jwt', cause, { since: operatorKeys.since }))
+    found.push(createFinding('warning', 'admin.jwt', cause, { since: operatorKeys.since, command }))
   }
   if (introspection?.error != null) {
     const cause = `the authorization server cannot be asked about tokens${wherePhrase(introspection)}: ${introspection.error}`
@@ -64,7 +67,7 @@ const tokenFindings = ({
 }
 
 const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
-  `${error}: ${keys === 0 ? 'no token can be checked' : `the ${keys} that are known are used on`}`
+  `${error}: ${keys === 0 ? 'no token can be checked' : `the keys that are known (${keys}) are used on`}`
 
 /**
  * Finds certificates of endpoints of some groups that have expired, or soon will, as their last handshakes have shown.

@@ -426,7 +426,7 @@ describe('the keys of the issuer', () => {
         severity: 'warning',
         about: 'admin.jwt',
         cause:
-          'the keys of the issuer of operators (admin.jwt.jwks) cannot be had: it answered 500: the 1 that are known are used on',
+          'the keys of the issuer of operators (admin.jwt.jwks) cannot be had: it answered 500: the keys that are known (1) are used on',
       },
     ])
     expect(body.tokens).toMatchObject({ jwt: null, operators: { source: 'url', keys: 1, error: 'it answered 500' } })

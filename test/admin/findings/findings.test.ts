@@ -979,7 +979,7 @@ test('an operation that an operator refuses is named with the end of that', () =
 })
 
 test.each([
-  [2, 'it answered 500: the 2 that are known are used on'],
+  [2, 'it answered 500: the keys that are known (2) are used on'],
   [0, 'it answered 500: no token can be checked'],
 ])('keys of the issuer of operators that cannot be had, with %d known, are a warning', (keys, words) => {
   const state = { source: 'url', keys, error: 'it answered 500', since: at - 60_000, lastSuccess: null } as const
@@ -988,6 +988,7 @@ test.each([
     {
       severity: 'warning',
       about: 'admin.jwt',
+      command: 'lender-gateway check --online gateway.yaml',
       cause: `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${words}`,
     },
   ])
