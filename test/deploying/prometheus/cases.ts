@@ -297,7 +297,12 @@ export const cases: readonly Case[] = [
   },
   {
     alert: 'LenderGatewayErrorBudgetFast',
-    bad: { [requests('market.insights', '2xx')]: by(980), [requests('market.insights', '5xx')]: by(20) },
+    // Half of them cut short.
+    bad: {
+      [requests('market.insights', '2xx')]: by(980),
+      [requests('market.insights', '5xx')]: by(10),
+      [requests('market.insights', '2xx', 'truncated')]: by(10),
+    },
     waits: 1,
     fires: 20,
     good: { [requests('market.insights', '2xx')]: by(9980), [requests('market.insights', '5xx')]: by(4) },
