@@ -127,8 +127,9 @@ const rollbackCommand: ReloadCommand = {
     }
   },
   async run({ reloader }, { force }, by) {
+    const wasHeldBack = reloader.state.nextTryAt !== null
     const outcome = await reloader.rollback(force, by)
-    if (outcome === null) return nothingToRollBack(reloader)
+    if (outcome === null) return nothingToRollBack(reloader, wasHeldBack)
     return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
   },
   cliText: (_, { from, to, neverRan }) =>
@@ -200,15 +201,18 @@ const preflightNotice = ({ config, state }: Reloader): HtmlValue =>
 
 const forceWarning = html`<strong>What it brings is not tried:</strong> a group whose endpoints are not there answers its clients with errors from then on.`
 
-const nothingToRollBack = ({ isFirst }: Reloader): AdminError => ({
-  status: 409,
-  code: 'nothing-to-roll-back',
-  detail: `nothing to roll back: ${
-    isFirst
-      ? 'what runs is the first configuration since the start'
-      : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
-  }`,
-})
+/** `hasEndedTries`: an edit was held back, and the rollback has ended that. */
+const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTries = false): AdminError => {
+  const why = isFirst
+    ? 'what runs is the first configuration since the start'
+    : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
+  const note = hasEndedTries
+    ? '; the edit that was held back never ran, and is tried no more: put the file right, or have reload try it again'
+    : refusal === null || refusal.trigger === 'rollback'
+      ? ''
+      : `; the edit that was refused at ${formatTime(refusal.at)} never ran, so nothing of it is to be undone`
+  return { status: 409, code: 'nothing-to-roll-back', detail: `nothing to roll back: ${why}${note}` }
+}
 
 const switchesOffError = ({ switchesOff }: UnforcedRollback): AdminError => ({
   status: 409,

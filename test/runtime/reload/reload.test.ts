@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { isWholeResponse, rawClient } from '../../helpers/raw-client.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
@@ -198,6 +199,22 @@ describe('POST /rollback', () => {
       code: 'nothing-to-roll-back',
       detail: 'nothing to roll back: what runs is the first configuration since the start',
     })
+  })
+
+  test('with nothing before says that an edit which was refused or held back never ran, and is tried no more', async () => {
+    const live = await bootLiveGateway({ reload: { preflight: 'connect' } })
+    const rollback = async () => (await fetchAdmin(`${live.admin}/rollback`, 'POST')).body.detail
+
+    live.edit('upstreams: 1\n')
+    await live.gateway.reload('request')
+    const afterRefusal = await rollback()
+    live.edit({ upstream: `http://127.0.0.1:${await freePort()}` })
+    await live.gateway.reload('request')
+    const whileHeldBack = await rollback()
+
+    expect(afterRefusal).toMatch(/since the start; the edit that was refused at \S+Z never ran, so nothing of it is/)
+    expect(whileHeldBack).toMatch(/since the start; the edit that was held back never ran, and is tried no more: /)
+    expect((await status(live)).config).toMatchObject({ fileDiffers: true, nextTry: null })
   })
 
   test('is a conflict when the one before differs only in what is kept, and says so', async () => {
