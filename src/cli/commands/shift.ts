@@ -1,6 +1,6 @@
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
-import { shellQuote } from '../../shared/program-command.ts'
+import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway, type TargetOptions } from '../client/locate.ts'
@@ -39,7 +39,7 @@ const nextCommand = (
   // It asks the gateway that this command has asked.
   const ofFile = config === defaultConfigFile ? '' : ` --config ${shellQuote(config)}`
   const target = ofFile + (admin === undefined ? '' : ` --admin ${shellQuote(admin)}`)
-  const commandOf = (option: string): string => `lender-gateway shift ${group} ${option}${target}`
+  const commandOf = (option: string): string => `${programCommand()} shift ${group} ${option}${target}`
   if (shift.stopped) return `to let clients go there again: ${commandOf('--resume')}`
   if (shift.share > 0 && !isUp) return `no endpoint of it is up; to take its clients back: ${commandOf('--abort')}`
   return isWholeShift(shift) ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null

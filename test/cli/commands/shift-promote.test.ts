@@ -75,7 +75,7 @@ describe('shift --promote', () => {
     const promoted = await run('--promote')
 
     expect(shown.out).toMatch(
-      /no endpoint of it is up; to take its clients back: lender-gateway shift market --abort --config /,
+      /no endpoint of it is up; to take its clients back: \S+ \S+main\.ts shift market --abort --config /,
     )
     expect(shown.out).not.toContain('--promote')
     expect(promoted.code).toBe(0)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { programCommand } from '../../../src/shared/program-command.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
@@ -54,7 +55,7 @@ describe('shift', () => {
     expect(aborted.out).toMatch(
       /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an operator says otherwise, or the candidate's part of the file changes\n$/,
     )
-    const next = '\n\nto let clients go there again: lender-gateway shift risk --resume'
+    const next = `\n\nto let clients go there again: ${programCommand()} shift risk --resume`
     expect(shown.out.endsWith(`${next} --admin ${live.admin}\n`)).toBe(true)
     expect(byFile.out.endsWith(`${next} --config ${live.file} --admin ${live.admin}\n`)).toBe(true)
   })
@@ -77,7 +78,7 @@ describe('shift', () => {
     const { out } = await runShift('risk')
 
     expect(out).toMatch(
-      /\nto make it the upstream: lender-gateway shift risk --promote --admin http:\S+ prints the file\n$/,
+      /\nto make it the upstream: \S+ \S+main\.ts shift risk --promote --admin http:\S+ prints the file\n$/,
     )
   })
 
