@@ -4,8 +4,10 @@ import { digestSecret } from '../../shared/secrets.ts'
 import { type Authenticator, singleFieldValue, unauthenticated } from './authenticator.ts'
 import type { ClientRegistry } from './client-registry.ts'
 
-// The public half, and 256 bits in base64url.
-const keyPattern = /^([\w-]{1,64})\.([\w-]{43})$/
+// The public half, and the secret one.
+const keyPattern = /^([\w-]{1,64})\.(.*)$/s
+// 256 bits in base64url.
+const secretPattern = /^[\w-]{43}$/
 
 // The digest to compare with where there is no such key: the work is the same, and no known text hashes to it.
 const dummyDigest = Buffer.alloc(32)
@@ -23,8 +25,12 @@ export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Aut
     authenticate({ fields }) {
       const [, id = '', secret = ''] = keyPattern.exec(singleFieldValue(fields, lower) ?? '') ?? []
       const known = clients.byKey(id)
-      const isRight = timingSafeEqual(digestSecret(secret), known?.digest ?? dummyDigest)
+      const isWhole = secretPattern.test(secret)
+      const isRight = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
       if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
+      // A key that was cut off where it was copied is known all the same.
+      if (!isWhole)
+        throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is not 43 characters of base64url')
       if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')
       return { client: known.client, token: null, keyId: id }
     },

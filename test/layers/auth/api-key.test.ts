@@ -47,6 +47,26 @@ test.each([
   expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
 })
 
+test.each([
+  ['cut off', `old.${secret.slice(1)}`, 'wrong-secret', /not 43 characters/],
+  ['too long', `old.${secret}x`, 'wrong-secret', /not 43 characters/],
+  ['of another key', `old.${other}`, 'wrong-secret', /is wrong/],
+  ['without its key', secret, 'unknown-key', /no such key/],
+  ['of no key', `none.${secret.slice(1)}`, 'unknown-key', /no such key/],
+])('a secret that is %s is told as what it is', (_, key, reason, cause) => {
+  const error = thrownBy(() => authenticator.authenticate(exchangeWith('X-Api-Key', key)))
+
+  expect(error).toMatchObject({ reason, cause: expect.stringMatching(cause) })
+})
+
+const thrownBy = (run: () => unknown): unknown => {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}
+
 test('two of them are rejected, though both are good', () => {
   const exchange = exchangeWith('X-Api-Key', `old.${secret}`, 'X-API-KEY', `old.${secret}`)
 
