@@ -20,11 +20,11 @@ import type { FindingInputs } from './finding-inputs.ts'
 import { isServing } from './outage.ts'
 import { ownerDetails } from './owner-details.ts'
 
-// Fewer in a minute may be a hiccup of one connection, and are a warning.
-const minFailures = 3
+/** Fewer in a minute may be a hiccup of one connection, and are a warning. */
+export const minFailures = 3
 
-// Where none has failed for that long, requests fail no more: the endpoint has recovered, or others do its work.
-const quietMs = 15_000
+/** In milliseconds. Where none has failed for that long, requests fail no more: the cause is gone, or others help. */
+export const quietMs = 15_000
 
 // Of the timeout of its requests.
 const slowShare = 0.5

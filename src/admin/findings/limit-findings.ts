@@ -1,12 +1,14 @@
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
+import { minFailures, quietMs } from './endpoint-findings.ts'
 import {
   countPhrase,
   createFinding,
   type Finding,
   groupByKey,
   groupOfOperation,
+  type Severity,
   tallyFailures,
   wherePhrase,
 } from './finding.ts'
@@ -39,18 +41,28 @@ const limitKey = ({ reason, operation }: LimitError): string => {
 
 const isConcurrencyError = hasReason('limits-concurrency', 'upstream-concurrency', 'operation-concurrency')
 
-const rejectingLimitFindings = ({ config, report }: FindingInputs): readonly Finding[] =>
-  groupByKey(report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
+const rejectingLimitFindings = (inputs: FindingInputs): readonly Finding[] =>
+  groupByKey(inputs.report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
     const key = limitKey(same[0] as LimitError)
-    const state = report.limits.concurrency.find((each) => each.key === key)
+    const state = inputs.report.limits.concurrency.find((each) => each.key === key)
     const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
     const tally = tallyFailures(same)
     // A limit that the running configuration does not have refuses nothing any more.
     const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
     const cause = `${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`
-    const command = explainCommandLine((same[0] as LimitError).operation, config)
-    return createFinding(tally.lastMinute > 0 ? 'warning' : 'notice', key, cause, { since: tally.firstAt, command })
+    const command = explainCommandLine((same[0] as LimitError).operation, inputs.config)
+    return createFinding(rejectionSeverity(same, inputs), key, cause, { since: tally.firstAt, command })
   })
+
+/** Says how bad it is that requests find no room: critical while at least half of those for their operations do not. */
+const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingInputs): Severity => {
+  const { lastMinute, lastAt } = tallyFailures(same)
+  if (lastMinute === 0 || lastAt === null) return 'notice'
+  if (recent === null || lastMinute < minFailures || at - lastAt >= quietMs) return 'warning'
+  const operations = [...new Set(same.map(({ operation }) => operation))]
+  const requests = operations.reduce((sum, id) => sum + recent[id].requests, 0)
+  return lastMinute * 2 >= requests ? 'critical' : 'warning'
+}
 
 /** Finds limits that are full, but have rejected no request yet. */
 const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
@@ -63,17 +75,19 @@ const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
 }
 
 /** Finds groups whose endpoints have no room for more. */
-const fullEndpointFindings = ({ config, report }: FindingInputs): readonly Finding[] =>
-  groupByKey(report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
+const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
+  groupByKey(inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
     groupOfOperation(operation),
   ).map((same) => {
     const { operation } = same[0] as LimitError
     const group = groupOfOperation(operation)
     const tally = tallyFailures(same)
     const cause = `all places at the endpoints of ${group} are taken (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`
-    const severity = tally.lastMinute > 0 ? 'warning' : 'notice'
-    const command = explainCommandLine(operation, config)
-    return createFinding(severity, `upstreams.${group}`, cause, { since: tally.firstAt, command })
+    const command = explainCommandLine(operation, inputs.config)
+    return createFinding(rejectionSeverity(same, inputs), `upstreams.${group}`, cause, {
+      since: tally.firstAt,
+      command,
+    })
   })
 
 /** Finds limits that close connections at once: the client gets no response, and the access log has no line. */

@@ -703,6 +703,19 @@ describe('a limit', () => {
     expect(causes({ causes: [refused] })).toEqual([`${key} was full: 12 requests were refused in the last minute`])
   })
 
+  test.each([
+    [24, 0, 'critical'],
+    [24, 15_000, 'warning'],
+    [25, 0, 'warning'],
+  ])('that rejects 12 of %d requests, the last %d ms ago, is a %s', (requests, ago, severity) => {
+    const none = { requests: 0, passedOn: 0 }
+    const recent = { ...byOperation(() => none), 'risk.asset-valuation': { requests, passedOn: 0 } }
+
+    expect(found({ recent, report: report(3), causes: [{ ...refused, lastAt: at - ago }] })).toMatchObject([
+      { severity, about: key },
+    ])
+  })
+
   test('that is full and has rejected no request is a notice', () => {
     expect(found({ report: report(3) })).toMatchObject([{ severity: 'notice', about: key }])
     expect(found({ report: report(2) })).toEqual([])
