@@ -7,8 +7,9 @@ import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
 import { pluralize } from '../commands/phrases.ts'
-import { formatTime } from '../format-time.ts'
+import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
+import { quietMs } from './endpoint-findings.ts'
 import {
   countPhrase,
   createFinding,
@@ -80,9 +81,13 @@ const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
       .filter(({ lastFailure }) => inputs.at - lastFailure.at <= recentMs)
       .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
     if (isOut && failing.length === 0) return []
-    const last = failing[0] === undefined ? '' : ` (${lastFailurePhrase(failing[0].lastFailure, failing[0].url)} last)`
-    const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${pluralize(all, 'request')} in the last minute`
-    const severity = errors * 2 >= all ? 'critical' : 'warning'
+    const [latest] = failing
+    const last = latest === undefined ? '' : ` (${lastFailurePhrase(latest.lastFailure, latest.url)} last)`
+    const isQuiet = latest !== undefined && inputs.at - latest.lastFailure.at >= quietMs
+    const quiet = isQuiet ? `, none since ${formatTimeOfDay(latest.lastFailure.at, inputs.at)}` : ''
+    const answers = isQuiet ? 'answered' : 'answers'
+    const cause = `its upstream ${answers} with 5xx of its own${last}: ${errors} of ${pluralize(all, 'request')} in the last minute${quiet}`
+    const severity = errors * 2 >= all && !isQuiet ? 'critical' : 'warning'
     return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, inputs.config) })]
   })
 

@@ -962,15 +962,20 @@ test('an operation whose upstream answers with errors of its own is named, with 
     ...(Object.fromEntries(allOperations.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
     'risk.asset-valuation': { requests: 40, passedOn },
   })
-  const lastFailure = { at: at - 61_000, endpoint: risk, kind: null, reason: null, status: 503 }
-  const upstreams = { risk: { endpoints: [endpoint({ lastFailure })] } }
+  const upstreams = (ago: number) => {
+    const lastFailure = { at: at - ago, endpoint: risk, kind: null, reason: null, status: 503 }
+    return { risk: { endpoints: [endpoint({ lastFailure })] } }
+  }
+  const words = `5xx of its own (${risk} answered 503 last): 30 of 40 requests in the last minute`
 
-  expect(found({ recent: of(30), upstreams })).toMatchObject([
-    {
-      severity: 'critical',
-      about: 'operations.risk.asset-valuation',
-      cause: `its upstream answers with 5xx of its own (${risk} answered 503 last): 30 of 40 requests in the last minute`,
-    },
+  expect(found({ recent: of(30), upstreams: upstreams(1000) })[0]).toMatchObject({
+    severity: 'critical',
+    about: 'operations.risk.asset-valuation',
+    cause: `its upstream answers with ${words}`,
+  })
+  // What is counted as of the last minute may be older by one sample.
+  expect(found({ recent: of(30), upstreams: upstreams(61_000) })).toMatchObject([
+    { severity: 'warning', cause: `its upstream answered with ${words}, none since 02:02:59` },
   ])
   expect(found({ recent: of(4) })).toMatchObject([{ severity: 'warning' }])
   expect(found({ recent: of(2) })).toEqual([])
