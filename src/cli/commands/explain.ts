@@ -4,8 +4,8 @@ import { createFormatOption, defaultConfigFile } from '../options.ts'
 import { formatJson } from '../render/output.ts'
 
 const help = `
-It tells what the file says, as start-up or a reload would read it. Only the method and the target are looked at; header fields and
-a body are not. It asks no gateway, unless told to: --live adds what is so just now, what an operator refuses for a while among it.
+It tells what the file says, as start-up or a reload would read it. Only the method, the target and --client are looked at; header fields
+and a body are not. It asks no gateway, unless told to: --live adds what is so just now, what an operator refuses for a while among it.
 
 Exit code: 0 it would be forwarded, 1 it would be refused, or the file has problems, 2 the file cannot be read, --live: or the gateway could
 not be asked, or wrong usage.
@@ -31,7 +31,10 @@ export const createExplainCommand = (): Command =>
       'the request target as a client sends it: a path with or without a query, or a whole http:// URL',
     )
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
-    .option('--client <NAME>', 'also tell on which side of the group this client is: its name, or its address')
+    .option(
+      '--client <NAME>',
+      'also tell whether this client may call it, and on which side of the group it is: its name, or its address',
+    )
     .option('--live', 'also ask the gateway how it stands with that just now')
     .option('--admin <URL>', 'with --live: the admin listener, in place of what the file says')
     .addOption(createFormatOption())
