@@ -116,7 +116,7 @@ export const renderLiveState = (live: LiveState, { id, group }: Operation, fileH
     ...(upstream === null ? [] : [formatTable(upstreamRows({ [group]: upstream }, at))]),
     ...(limitsTable.length > 1 ? [formatTable(limitsTable)] : []),
     ...(learning === null ? [] : [renderLearning(learning, at)]),
-    failures.length === 0 ? 'no failure of it in the last 15 minutes' : formatTable(failureRows(live)),
+    failures.length === 0 ? 'no error of the gateway’s own in the last 15 minutes' : formatTable(failureRows(live)),
   ]
   return `\n${sections.join('\n\n')}\n`
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { freePort } from '../../helpers/free-port.ts'
 import { configText } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
 import { configFileWith, jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../status-fixtures.ts'
 
@@ -37,6 +38,17 @@ describe('explain --live', () => {
       ),
     )
     expect(below(out)).not.toMatch(/leads|valuation/)
+  })
+
+  test('says of what an upstream answers itself no more than that it is no error of the gateway', async () => {
+    const upstream = await httpUpstream((_, response) => void response.writeHead(503).end())
+    const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
+    await (await fetch(`${live.url}/market/insights`)).text()
+
+    const { out } = await explain(live.admin, live.file)
+
+    expect(below(out)).toContain('\nno error of the gateway’s own in the last 15 minutes\n')
+    expect(below(out)).toMatch(/ up, 1 of 1 requests failed$/m)
   })
 
   test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {
