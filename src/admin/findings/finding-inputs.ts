@@ -17,6 +17,8 @@ export interface FindingInputs {
   readonly config: Config
   /** When it took effect. */
   readonly loadedAt: number
+  /** When the last edit took effect, where a rollback would undo it; null: what runs is no edit. */
+  readonly undoableEditAt: number | null
   readonly file: ConfigFileState
   readonly report: StatusReport
   /** The requests of each operation in the last minute; null: nothing is counted. */
@@ -54,11 +56,13 @@ export const collectFindingInputs = (
   report: StatusReport,
   drifted: readonly string[],
 ): FindingInputs => {
-  const { config, file, state } = context.reloader
+  const { config, file, state, previous } = context.reloader
+  const isEdit = state.loadedBy !== 'start' && state.loadedBy !== 'rollback' && previous !== null
   return {
     at: epochMs(),
     config,
     loadedAt: state.loadedAt,
+    undoableEditAt: isEdit ? state.loadedAt : null,
     file: {
       name: resolve(file),
       differing: listDifferingFiles(context.reloader, drifted),

@@ -191,7 +191,7 @@ const failingOperations = (
 }
 
 const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly string[] => {
-  const { report, at } = inputs
+  const { report, at, undoableEditAt } = inputs
   // Endpoints that several groups share are in the same state for each of them.
   const [group] = names as readonly [Group, ...Group[]]
   const { endpoints } = report.upstreams[group]
@@ -200,6 +200,10 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
     ...endpoints.slice(0, maxEndpoints).map(endpointText),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...names.flatMap((each) => breakerText(each, report, at)),
+    // Where they have never answered, an edit that led to the wrong place is as likely as a fault of theirs.
+    ...(undoableEditAt !== null && endpoints.every(({ succeededAt }) => succeededAt === null)
+      ? [`no request has gone well there yet: rollback undoes the last edit, of ${formatTimeOfDay(undoableEditAt, at)}`]
+      : []),
     ...ownerDetails(endpoints.slice(0, maxEndpoints), inputs),
   ]
 }

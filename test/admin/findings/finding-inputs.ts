@@ -77,6 +77,7 @@ export const findingInputs = ({
   at,
   config: testConfig(settings),
   loadedAt: at - 86_400_000,
+  undoableEditAt: null,
   file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
   report: {
     upstreams: Object.fromEntries(

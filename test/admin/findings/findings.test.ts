@@ -437,6 +437,19 @@ describe('a group', () => {
     ])
   })
 
+  test.each([
+    ['never answered, after an edit', null, at - 60_000, 1],
+    ['answered once', at - 5000, at - 60_000, 0],
+    ['never answered, since the start', null, null, 0],
+  ])('whose endpoint has %s, says so, and what undoes that', (_, succeededAt, undoableEditAt, count) => {
+    const upstreams = { risk: { endpoints: [dead({ succeededAt })] } }
+
+    const details = found({ upstreams, causes: [cause()], undoableEditAt })[0]?.details ?? []
+
+    const hint = 'no request has gone well there yet: rollback undoes the last edit, of 02:03:00'
+    expect(details.filter((line) => line === hint)).toHaveLength(count)
+  })
+
   test('is named as before while its breaker finds out, and while no request comes', () => {
     const half = { risk: { breaker: tripped('half-open'), endpoints: [dead()] } }
     const shut = { risk: { breaker: tripped('open'), endpoints: [dead()] } }
