@@ -1,5 +1,6 @@
 import { formatInstance } from '../../admin/api/format-instance.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
+import { pluralize } from '../../admin/commands/phrases.ts'
 import { formatProblem } from '../../config/problem.ts'
 import { expiryWarningDays } from '../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../units.ts'
@@ -100,7 +101,7 @@ const renderLog = ({ dropped }: Status['log']): string =>
 const renderAudit = ({ file, count, since, reason, lost }: NonNullable<Status['audit']>, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST`
   if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
-  return `${count} lines in ${file}${missing}`
+  return `${pluralize(count, 'line')} in ${file}${missing}`
 }
 
 const loadCauses: Readonly<Record<string, string>> = {
