@@ -1,6 +1,7 @@
 /** The contract beside the cache: what is stored was checked, and is not checked again. */
 import { expect, test, vi } from 'vitest'
 import { contractFile } from '../helpers/contract.ts'
+import { bootGateway } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, fieldValues, type WireResponse } from '../helpers/wire.ts'
@@ -141,4 +142,29 @@ test('enforced: an error of the upstream that the contract does not have becomes
   const { port } = await boot('enforce', [{ status: 404, fields: [], body: '{}' }])
 
   expect((await call(port)).status).toBe(502)
+})
+
+test('enforced: a POST whose response breaks the contract removes what it names all the same', async () => {
+  const upstream = await httpUpstream(({ method }, response) => {
+    const fields = method === 'GET' ? fresh : ['Location', '/market/insights']
+    response.writeHead(200, ['Content-Type', 'application/json', ...fields])
+    response.end(method === 'GET' ? `{"grade":"${upstream.requests.length}"}` : bad)
+  })
+  const scored = { post: contract.paths['/market/insights'].get }
+  const { port } = await bootGateway({
+    upstream: upstream.url,
+    contract: {
+      file: contractFile({ ...contract, paths: { ...contract.paths, '/valuation/score': scored } }),
+      response: 'enforce',
+    },
+    operations: { 'market.insights': { cache: true } },
+  })
+  const read = async () => (await call(port)).body.toString()
+
+  const before = [await read(), await read()]
+  const posted = await call(port, { method: 'POST', target: '/valuation/score', body: Buffer.from('{}') })
+  const after = await read()
+
+  expect(before).toEqual(['{"grade":"1"}', '{"grade":"1"}'])
+  expect([posted.status, after]).toEqual([502, '{"grade":"3"}'])
 })

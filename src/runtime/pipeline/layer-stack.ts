@@ -201,13 +201,6 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
             (rules) => createIdempotencyLayer(options, rules),
             'false',
           ),
-          row(
-            'cache-invalidation',
-            'cache',
-            caches.isUsed || null,
-            () => 'of what its answers name',
-            () => cacheInvalidationLayer(config.listen, caches.invalidate),
-          ),
         ]),
     row('deadline', 'deadline', own.deadline, formatDuration, deadlineLayer),
     // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
@@ -219,6 +212,19 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       (mode) => createResponseContractLayer(options, mode),
       'off',
     ),
+    // Below what replaces an answer: what the upstream has done makes stored responses invalid, whatever the
+    // client gets.
+    ...(operation.method === 'GET'
+      ? []
+      : [
+          row(
+            'cache-invalidation',
+            'cache',
+            caches.isUsed || null,
+            () => 'of what its answers name',
+            () => cacheInvalidationLayer(config.listen, caches.invalidate),
+          ),
+        ]),
     // Below what rejects messages: it learns what the upstream sends, and from requests that reach it. Below the cache
     // too, so that a stored response is learnt once. Above retries, which end in one response.
     row(
