@@ -22,6 +22,12 @@ const hopByHop = [
   'upgrade',
 ]
 
+/**
+ * The fields, in lower case, in which an upstream repeats what one request said. Kept for another request, they would
+ * tell it of the first.
+ */
+export const perExchangeFields: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
+
 // Most names have a length that no dropped field has: they pass without being folded to lower case.
 const hopByHopByLength: (readonly string[] | undefined)[] = []
 for (const name of hopByHop) hopByHopByLength[name.length] = [...(hopByHopByLength[name.length] ?? []), name]

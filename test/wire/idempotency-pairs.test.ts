@@ -5,6 +5,7 @@ import { createAuditLog } from '../helpers/audit-log.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually, fieldValues, type WireRequest } from '../helpers/wire.ts'
 
@@ -223,4 +224,24 @@ test('an interim response goes to the client of the first request, and is not pa
 
   expect(first.interim.map(({ status }) => status)).toEqual([103])
   expect([second.interim, second.status, second.body.toString()]).toEqual([[], 200, 'done'])
+})
+
+test('a replay has the interaction id of its own request, not that of the first', async () => {
+  const upstream = await httpUpstream((request, response) => {
+    response.setHeader('X-FAPI-Interaction-Id', receivedValues(request, 'x-fapi-interaction-id'))
+    response.end('done')
+  })
+  const { port } = await bootGateway({ upstream: upstream.url, ...once })
+  const ask = async (...ids: readonly string[]) => {
+    const { fields } = await call(port, {
+      method: 'POST',
+      target: '/valuation/score',
+      fields: ['Idempotency-Key', 'a', ...ids.flatMap((id) => ['x-fapi-interaction-id', id])],
+      body: Buffer.from('abc'),
+    })
+    return fieldValues(fields, 'x-fapi-interaction-id')
+  }
+
+  expect([await ask('first'), await ask('second'), await ask()]).toEqual([['first'], ['second'], []])
+  expect(upstream.requests).toHaveLength(1)
 })

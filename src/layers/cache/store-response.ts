@@ -1,5 +1,5 @@
 import type { ProxyResponse } from '../../exchange.ts'
-import { type HeaderFields, omitFields } from '../../header-fields.ts'
+import { type HeaderFields, omitFields, perExchangeFields } from '../../header-fields.ts'
 import { BodyTee, declaredLength } from './body-tee.ts'
 import type { Reservation } from './cache-store.ts'
 import type { FetchContext, FetchResult, SharedResult } from './fetch-context.ts'
@@ -26,9 +26,6 @@ export interface StoringFetch {
   /** Called when a reader has left, and it may have been the last. */
   onReadersGone(): void
 }
-
-// Fields in which an upstream repeats the request: stored, they would tell one client of another's request.
-const perExchangeFields: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
 
 /** Turns a response into the result for those who wait, and stores it if it is complete. */
 export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): FetchResult => {

@@ -1,22 +1,19 @@
 import type { ProxyResponse } from '../../exchange.ts'
-import type { HeaderFields } from '../../header-fields.ts'
+import { type HeaderFields, omitFields, perExchangeFields } from '../../header-fields.ts'
 import { BytesBody } from '../../shared/bodies/bytes-body.ts'
 
 /** The field of a replayed response. It is this gateway's own: the draft has none. */
 const replayedField = 'Idempotency-Replayed'
 
 // A cookie is for whom the first response was for, and may be over by the time of a replay.
-const unkeptFields = /^set-cookie2?$/i
+const unkeptFields: ReadonlySet<string> = new Set(['set-cookie', 'set-cookie2', ...perExchangeFields])
 
 /**
  * Encodes a response to be replayed: the length of its head in four bytes, the head as JSON, the body. It may lie in
  * memory that others share, so stores copy it.
  */
 export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
-  const kept: string[] = []
-  for (let i = 0; i < fields.length; i += 2)
-    if (!unkeptFields.test(fields[i] as string)) kept.push(fields[i] as string, fields[i + 1] as string)
-  const head = JSON.stringify([status, reason, kept])
+  const head = JSON.stringify([status, reason, omitFields(fields, unkeptFields)])
   const headLength = Buffer.byteLength(head)
   const encoded = Buffer.allocUnsafe(4 + headLength + body.length)
   encoded.writeUInt32BE(headLength)
