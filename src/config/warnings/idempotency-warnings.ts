@@ -28,6 +28,29 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
     )
   })
 
+/**
+ * Warns of operations that forward a request again, and whose clients may be on a candidate. The repetition goes where
+ * its client is by then, or to the primary where the candidate is down: after a takeback that is another upstream than
+ * the one which may have processed the request.
+ */
+const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
+  allOperations.map(({ id, group }) => {
+    const { candidate } = upstreams[group]
+    const mayHaveClients =
+      candidate !== null && (candidate.share > 0 || candidate.steps !== null || candidate.clients.length > 0)
+    return (
+      mayHaveClients &&
+      operations[id].idempotency?.onUnknown === 'forward' && {
+        path: ['operations', id, 'idempotency'],
+        message:
+          'what one side of the group may have processed is forwarded to the other, when its client has changed sides',
+        expected: 'upstreams that recognise the keys of each other, or onUnknown: refuse',
+        found: `${sideKey(group, 'candidate')} with clients`,
+        hint: 'write onUnknown: refuse unless both sides keep their keys in one place',
+      }
+    )
+  })
+
 /** Warns of a Redis that replaces its masters, and of which no replica has to have a key. */
 const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
   idempotency.redis !== null &&
@@ -55,6 +78,7 @@ const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations
 /** The warnings of idempotency: requests that may happen twice, and settings without an effect. */
 export const idempotencyWarnings: readonly WarningRule[] = [
   lostIdempotencyKeys,
+  keysOfTwoSides,
   unreplicatedKeys,
   unusedIdempotencyRedis,
 ]

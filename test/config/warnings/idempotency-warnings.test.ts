@@ -32,3 +32,29 @@ describe('a Redis that replaces its masters', () => {
     expect(warned(on, redis, replicas)).toEqual([])
   })
 })
+
+describe('onUnknown: forward beside a candidate', () => {
+  const warnedOf = (candidate: string, onUnknown: string) => {
+    const financing = `financing: { endpoints: ["http://a"], healthCheck: { path: /h }, candidate: ${candidate} }`
+    const result = parse(
+      `${sandbox.replace('financing: sandbox', financing)}\noperations: { financing.pre-approval: { idempotency: { onUnknown: ${onUnknown} } } }`,
+    )
+    return result.ok ? result.warnings.map(({ path }) => path) : result.problems
+  }
+
+  test.each(['share: 5%', 'steps: { shares: [5%], every: 15m }', 'clients: [bank-a]'])(
+    'gets a warning where clients may be on it: %s',
+    (own) => {
+      expect(warnedOf(`{ endpoints: ["http://b"], ${own} }`, 'forward')).toContain(
+        'operations.financing.pre-approval.idempotency',
+      )
+    },
+  )
+
+  test.each([
+    ['{ endpoints: ["http://b"] }', 'forward'],
+    ['{ endpoints: ["http://b"], share: 5% }', 'refuse'],
+  ])('gets none otherwise: %s with %s', (candidate, onUnknown) => {
+    expect(warnedOf(candidate, onUnknown)).toEqual([])
+  })
+})
