@@ -73,11 +73,13 @@ type AbortListener = (reason: GatewayError) => void
 /** The parts that an exchange is made of. */
 export type ExchangeInit = Pick<
   Exchange,
-  'operation' | 'client' | 'peer' | 'query' | 'fields' | 'authority' | 'body' | 'onInterim'
+  'requestId' | 'operation' | 'client' | 'peer' | 'query' | 'fields' | 'authority' | 'body' | 'onInterim'
 >
 
 /** One request and its response while they are in the gateway. */
 export class Exchange {
+  /** The id of the request in the log, whether or not a field carries it. */
+  readonly requestId: string
   readonly operation: Operation
   /** The client's address: its own, or the one that a trusted proxy names. */
   readonly client: string
@@ -139,6 +141,7 @@ export class Exchange {
   #isFinished = false
 
   constructor(init: ExchangeInit) {
+    this.requestId = init.requestId
     this.operation = init.operation
     this.client = init.client
     this.peer = init.peer

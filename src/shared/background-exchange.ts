@@ -6,14 +6,14 @@ import { Exchange } from '../exchange.ts'
  * `isDetached` from the beginning.
  */
 export const createBackgroundExchange = (cause: Exchange, isDetached = false): Exchange => {
-  const { operation, client, peer, query, fields, authority, body, onInterim } = cause
+  const { requestId, operation, client, peer, query, fields, authority, body, onInterim } = cause
   const relayed =
     isDetached || onInterim === null
       ? null
       : (status: number, interim: Exchange['fields']): void => {
           if (cause.aborted === null) onInterim(status, interim)
         }
-  const own = new Exchange({ operation, client, peer, query, fields, authority, body, onInterim: relayed })
+  const own = new Exchange({ requestId, operation, client, peer, query, fields, authority, body, onInterim: relayed })
   own.identity = cause.identity
   own.trace = cause.trace
   own.side = cause.side

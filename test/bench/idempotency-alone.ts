@@ -41,7 +41,6 @@ const serveWith = (store: IdempotencyStore): Handler =>
     rooms: { requests: new BodyRoom(), responses: new BodyRoom() },
     abandoned: new AbandonedAttempts(),
     credentialFields: ['authorization', 'cookie'],
-    requestIdField: 'x-request-id',
     maxKeysPerClient: 1e7,
   })(upstream)
 
@@ -144,10 +143,11 @@ const levels: Readonly<Record<string, Handler>> = {
 
 const makePost = (): Exchange =>
   fakeExchange({
+    requestId: randomUUID(),
     operation: 'valuation.score',
     fields: [
       ...['Content-Type', 'application/json', 'Accept', 'application/json', 'User-Agent', 'lender/1.0'],
-      ...['Idempotency-Key', randomUUID(), 'X-Request-Id', randomUUID()],
+      ...['Idempotency-Key', randomUUID()],
     ],
     body: new WholeBody(Buffer.from(smallBody)),
   })

@@ -64,6 +64,7 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
   const found = allOperations.find(({ id }) => id === operation)
   if (found === undefined) throw new Error(`no operation ${operation}`)
   return new Exchange({
+    requestId: 'r-1',
     client: '127.0.0.1',
     peer: { trusted: false, certificate: () => null },
     query: '',

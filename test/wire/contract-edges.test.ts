@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import { contractFile, sampleContract } from '../helpers/contract.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 import { spanReceiver } from '../helpers/span-receiver.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
@@ -123,4 +124,17 @@ test('what a revalidation in the background brings is held to the contract befor
   }, 30_000)
 
   expect(bodies).toEqual(new Set(['{"grade":"A"}', '{"grade":"B"}']))
+})
+
+test('where no field carries request ids, a row of the drift report leads to its line of the log all the same', async () => {
+  const live = await bootLiveGateway({
+    contract: { file: contractFile(), ...enforce },
+    requestId: { header: 'none' },
+  })
+
+  await exchangeRaw(live.gateway.address.port, post('{}'))
+  const { requestId } = await live.line(({ msg }) => msg === 'exchange')
+
+  const { body } = await fetchAdmin(`${live.admin}/contract`)
+  expect(body).toMatchObject({ rows: [{ requestId }] })
 })

@@ -61,6 +61,18 @@ test('the log and the audit log say what became of a key, and which request was 
   expect(JSON.stringify([live.lines, log.text()])).not.toContain('k-1')
 })
 
+test('where no field carries request ids, a repetition leads to the line of the first request all the same', async () => {
+  const { live, post } = await bootOnce({ requestId: { header: 'none' } })
+
+  await post('first', 'k-1')
+  await post('again', 'k-1')
+  await eventually(() => live.lines.filter(({ msg }) => msg === 'exchange').length === 2)
+
+  const [first, again] = live.lines.filter(({ msg }) => msg === 'exchange')
+  expect([first?.idempotency, again?.idempotency]).toEqual(['processed', 'replayed'])
+  expect(again?.firstRequestId).toBe(first?.requestId)
+})
+
 test('the log says that a request has gone on without its client', async () => {
   const upstream = await httpUpstream(() => {})
   const live = await bootLiveGateway({

@@ -28,6 +28,7 @@ export const createExchange = (
   if (snapshot.config.requestId.header !== null) fields.push(snapshot.config.requestId.header, requestId)
 
   const exchange = new Exchange({
+    requestId,
     operation,
     client: activeRequest.client,
     peer,

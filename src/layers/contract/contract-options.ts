@@ -3,7 +3,6 @@ import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
 import { maxViolations } from '../../contract/violations.ts'
 import type { Exchange } from '../../exchange.ts'
-import { getFirstFieldValue } from '../../header-fields.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { MessageDirection } from '../../observe/contract/drift-report.ts'
 import type { CheckQueue } from './check-queue.ts'
@@ -20,8 +19,6 @@ export interface ContractLayerOptions {
   readonly refusesUnchecked: boolean
   /** The share of messages that is checked in report mode. */
   readonly sample: number
-  /** The field that carries the request id, in lower case; null: there is none. */
-  readonly requestIdField: string | null
 }
 
 /** Decides whether a message is checked in report mode. */
@@ -29,9 +26,9 @@ export const isSampled = (sample: number): boolean => sample >= 1 || Math.random
 
 /** Counts a message once: as broken, else as unchecked, else as kept. */
 export const countMessage = (
-  { operation: { id }, identity, client, attempt, fields }: Exchange,
+  { requestId, operation: { id }, identity, client, attempt }: Exchange,
   direction: MessageDirection,
-  { driftCounts, requestIdField }: ContractLayerOptions,
+  { driftCounts }: ContractLayerOptions,
   violations: readonly Violation[],
   unchecked: UncheckedReason | null,
   isRejected = false,
@@ -41,7 +38,7 @@ export const countMessage = (
     driftCounts.countBroken(id, direction, violations, isRejected, {
       client: identity?.client ?? client,
       endpoint,
-      requestId: requestIdField === null ? null : (getFirstFieldValue(fields, requestIdField) ?? null),
+      requestId,
     })
   else if (unchecked !== null) driftCounts.countUnchecked(id, direction, unchecked)
   else driftCounts.countKept(id, direction, direction === 'response' ? endpoint : null)

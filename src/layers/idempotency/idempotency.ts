@@ -4,7 +4,6 @@ import type { OperationIdempotencyConfig } from '../../config/config.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import type { IdempotencyOutcome } from '../../exchange-outcomes.ts'
 import { GatewayError, StacklessError } from '../../failures/errors.ts'
-import { getFirstFieldValue } from '../../header-fields.ts'
 import type { BodyRoom } from '../../shared/bodies/body-room.ts'
 import { clientShare } from '../../shared/bodies/client-share.ts'
 import type { Claim, ClaimResult, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
@@ -24,8 +23,6 @@ export interface IdempotencyDeps {
   readonly abandoned: AbandonedAttempts
   /** The fields, in lower case, that tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
-  /** The field, in lower case, that carries the request id; null: there is none. */
-  readonly requestIdField: string | null
   readonly maxKeysPerClient: number
 }
 
@@ -49,7 +46,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       name,
       token: createToken(),
       fingerprint: body.digest(),
-      requestId: getRequestId(exchange, deps.requestIdField),
+      requestId: exchange.requestId,
       ttlMs: rules.ttl,
       leaseMs: claimLeaseMs,
       takesOver: rules.onUnknown === 'forward',
@@ -174,6 +171,3 @@ const inProgressError = (): GatewayError => new GatewayError('request-in-progres
 
 const tooManyKeysError = (): GatewayError =>
   new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
-
-const getRequestId = ({ fields }: Exchange, requestIdField: string | null): string =>
-  (requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)) ?? ''

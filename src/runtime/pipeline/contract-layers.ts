@@ -58,5 +58,4 @@ const toLayerOptions = ({ contract, config, operation }: ContractStackOptions): 
         maxBytes: config.contract.maxBody,
         refusesUnchecked: config.operations[operation.id].contract.unchecked === 'refuse',
         sample: config.contract.sample,
-        requestIdField: config.requestId.header?.toLowerCase() ?? null,
       }

@@ -13,7 +13,6 @@ export const createIdempotencyLayer = (
   idempotencyLayer(rules, {
     ...idempotency,
     credentialFields: ['authorization', 'cookie', ...config.cache.credentials],
-    requestIdField: config.requestId.header?.toLowerCase() ?? null,
     maxKeysPerClient: config.idempotency.maxKeysPerClient,
   })
 

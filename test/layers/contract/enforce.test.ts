@@ -19,7 +19,6 @@ const options: ContractLayerOptions = {
   maxBytes: 10,
   refusesUnchecked: false,
   sample: 1,
-  requestIdField: null,
 }
 
 test('an upload that is too long to be checked stops when it cannot be forwarded', async () => {

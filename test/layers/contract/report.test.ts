@@ -26,7 +26,6 @@ const layerOptions = (more: Partial<ContractLayerOptions> = {}): ContractLayerOp
   maxBytes: 1000,
   refusesUnchecked: false,
   sample: 1,
-  requestIdField: null,
   ...more,
 })
 

@@ -40,7 +40,7 @@ const serve = (
 ) => {
   const { abandoned = new AbandonedAttempts(), responses = new BodyRoom() } = more
   const deps = { store, rooms: { requests: new BodyRoom(), responses }, abandoned }
-  return idempotencyLayer(rules, { ...deps, credentialFields: [], requestIdField: null, maxKeysPerClient: 10 })(next)
+  return idempotencyLayer(rules, { ...deps, credentialFields: [], maxKeysPerClient: 10 })(next)
 }
 
 /** Counts how many attempts may still go on without their client. */

@@ -80,7 +80,7 @@ export class ScriptedUpstream {
         }
         const read = readAll(exchange)
         const sending: Sending = {
-          requestId: exchange.fields[exchange.fields.indexOf('X-Request-Id') + 1] as string,
+          requestId: exchange.requestId,
           name: nameOf(exchange),
           startedAt: now(),
           isProcessed: false,

@@ -88,7 +88,6 @@ export class ModelGateway {
         rooms: { requests: this.room, responses: this.room },
         abandoned: this.abandoned,
         credentialFields: ['authorization'],
-        requestIdField: 'x-request-id',
         maxKeysPerClient: 100,
       }
       const send = upstream.send(
@@ -140,9 +139,10 @@ export class World {
     const requestId = `r-${this.sent.length}`
     const body = bodyOf(wanted)
     const exchange = fakeExchange({
+      requestId,
       operation: wanted.operation,
       client: wanted.client,
-      fields: ['Idempotency-Key', wanted.key, 'X-Request-Id', requestId],
+      fields: ['Idempotency-Key', wanted.key],
       body,
     })
     const isDisturbed = gateway.running !== undefined
