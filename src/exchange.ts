@@ -112,6 +112,8 @@ export class Exchange {
   side: Side | null = null
   /** Whether it went over to the primary, although its client is on the candidate. */
   fellBack = false
+  /** Whether the guard has counted it as a failure of that side already. */
+  hasFailedItsSide = false
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: AttemptRecord | null = null
   /** Its place in a trace; null: it is not traced. */

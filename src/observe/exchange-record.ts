@@ -40,6 +40,7 @@ export type ExchangeFacts = Pick<
   | 'trace'
   | 'side'
   | 'fellBack'
+  | 'hasFailedItsSide'
   | 'attempt'
   | 'attempts'
   | 'failedAttempts'

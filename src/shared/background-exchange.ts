@@ -25,5 +25,6 @@ export const adoptAttempts = (exchange: Exchange, own: Exchange): void => {
   exchange.attempt = own.attempt
   exchange.attempts += own.attempts
   exchange.fellBack ||= own.fellBack
+  exchange.hasFailedItsSide ||= own.hasFailedItsSide
   exchange.failedAttempts ??= own.failedAttempts
 }

@@ -30,15 +30,24 @@ export const guardLayer = ({ group, counts, ipv6Prefix }: GuardOptions): Layer =
     const cell = side === 'candidate' ? findCell(exchange) : 0
     const request = counts.begin(operation.id, side, cell, exchange.body.received)
     if (!exchange.body.received) startWhenReceived(exchange, request)
+    const fail = (): void => {
+      exchange.hasFailedItsSide = true
+      counts.failed(request, 'failed')
+    }
     return next(exchange).then(
       (response) => {
-        if (exchange.fellBack || response.status >= 500) counts.failed(request, 'failed')
+        if (exchange.fellBack || response.status >= 500) fail()
         else if (response.status >= 400) counts.failed(request, 'refused')
         else counts.answered(request)
         return response
       },
       (error) => {
-        settleFailure(counts, request, exchange, error)
+        const { kind } = GatewayError.from(error)
+        if (exchange.fellBack) fail()
+        else if (kind === 'client-gone') counts.left(request)
+        // What is the client's fault or the gateway's own says nothing of a side.
+        else if (kind === 'internal' || failureTable[kind].fault === 'client') counts.dropped(request)
+        else fail()
         throw error
       },
     )
@@ -54,18 +63,9 @@ const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void =>
   }
 }
 
-const settleFailure = (counts: GuardCounts, request: GuardedRequest, exchange: Exchange, error: unknown): void => {
-  if (exchange.fellBack) return counts.failed(request, 'failed')
-  const { kind } = GatewayError.from(error)
-  if (kind === 'client-gone') return counts.left(request)
-  // What is the client's fault or the gateway's own says nothing of a side.
-  if (kind === 'internal' || failureTable[kind].fault === 'client') return counts.dropped(request)
-  counts.failed(request, 'failed')
-}
-
 /**
- * Observes what goes wrong when a response has begun: one that broke off, and one that breaks the contract. `groups`:
- * the groups that are guarded.
+ * Observes what goes wrong when a response has begun: one that broke off, and one that breaks the contract. A request
+ * that has failed its side by then, by a 500 say, counts once. `groups`: the groups that are guarded.
  */
 export const guardObserver = (groups: ReadonlyMap<Group, GuardOptions>): ExchangeObserver => {
   const finders = new Map([...groups].map(([group, { ipv6Prefix }]) => [group, createCellFinder(group, ipv6Prefix)]))
@@ -73,9 +73,9 @@ export const guardObserver = (groups: ReadonlyMap<Group, GuardOptions>): Exchang
     name: 'guard',
     record({ failure, client, exchange }) {
       if (failure === null || (failure.kind !== 'truncated' && failure.kind !== 'invalid-response')) return
-      if (exchange === null || exchange.side === null || exchange.fellBack) return
+      if (exchange === null || exchange.side === null || exchange.fellBack || exchange.hasFailedItsSide) return
       // It was counted with the request that fetched it.
-      if (exchange.cache === 'hit' || exchange.cache === 'collapsed' || exchange.cache === 'stale') return
+      if (exchange.attempts === 0 || exchange.cache === 'stale') return
       const { operation, side, identity } = exchange
       const cell = side === 'candidate' ? (finders.get(operation.group)?.({ identity, client }) ?? 0) : 0
       groups.get(operation.group)?.counts.late(operation.id, side, cell)

@@ -152,10 +152,26 @@ describe('a response that was begun', () => {
     expect(counted()).toMatchObject([{ side: 'primary', outcome: 'late' }])
   })
 
+  test.each(['truncated', 'invalid-response'] as const)(
+    'and is a 500 as well, is one failure: the %s adds none',
+    async (failure) => {
+      const { handle, observer, counted } = guarded(answering(500))
+      const exchange = on('candidate')
+
+      await handle(exchange)
+      observer.record(late(failure, { hasFailedItsSide: exchange.hasFailedItsSide }))
+
+      expect(counted()).toMatchObject([{ outcome: 'failed' }])
+    },
+  )
+
   test('counts once, for the request that fetched it, and for the side that it came from', () => {
     const { observer, counted } = guarded(answering(200))
 
-    for (const cache of ['hit', 'stale', 'collapsed'] as const) observer.record(late('truncated', { cache }))
+    // Of a fetch that fails, those that waited for it have `miss`.
+    for (const cache of ['hit', 'collapsed', 'miss'] as const)
+      observer.record(late('invalid-response', { cache, attempts: 0 }))
+    observer.record(late('truncated', { cache: 'stale' }))
     observer.record(late('truncated', { fellBack: true }))
     observer.record(late('truncated', { side: null }))
     observer.record(late('client-gone', {}))
