@@ -25,6 +25,7 @@ export const adoptAttempts = (exchange: Exchange, own: Exchange): void => {
   exchange.attempt = own.attempt
   exchange.attempts += own.attempts
   exchange.fellBack ||= own.fellBack
+  exchange.wasSent ||= own.wasSent
   exchange.hasFailedItsSide ||= own.hasFailedItsSide
   exchange.failedAttempts ??= own.failedAttempts
 }

@@ -5,6 +5,7 @@ import { createAuditLog } from '../helpers/audit-log.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually, fieldValues, type WireRequest } from '../helpers/wire.ts'
@@ -84,6 +85,28 @@ test('a deadline leaves an unknown outcome', async () => {
 
   expect([await post(port, 'a'), await post(port, 'a')]).toEqual(['504 deadline-exceeded', '409 outcome-unknown'])
   expect(upstream.begun()).toBe(1)
+})
+
+test('a deadline frees the key of a request that has waited for its connection until then', async () => {
+  const upstream = await httpUpstream(({ body }, response) => {
+    // Its head has come, so no deadline ends it; its body keeps the only connection.
+    if (`${body}` === 'first') response.writeHead(200, { 'Content-Length': '4' }).write('do')
+    else response.end('done')
+  })
+  const { port, line } = await bootGateway({
+    upstreams: { valuation: { endpoints: [upstream.url], maxConnections: 1 } },
+    operations: { 'valuation.score': { idempotency: true, deadline: '1s' } },
+  })
+  const first = await rawClient(port)
+  first.send('POST /valuation/score HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfirst')
+  await first.until((received) => received.includes(' 200 '))
+
+  const late = await post(port, 'a')
+  first.socket.resetAndDestroy()
+  await line(({ failure }) => failure === 'client-gone')
+
+  expect(late).toBe('504 deadline-exceeded')
+  expect(await post(port, 'a')).toBe('200 done')
 })
 
 test('a replay removes nothing from the cache: only what was processed did', async () => {

@@ -1,7 +1,6 @@
 import type { Exchange, Handler } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { failureTable } from '../../failures/kinds.ts'
-import { hasNoPlace, wasNeverSent } from '../../shared/exchange/never-sent.ts'
+import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 
 /** The two sides of a group, as the innermost handler uses them. */
 export interface SplitSides {
@@ -35,11 +34,19 @@ export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: Split
 }
 
 /** Tells whether nothing that the candidate may have processed would be processed by the primary as well. */
-const mayLeave = ({ operation, attempts }: Exchange): boolean => operation.method === 'GET' || attempts === 0
+const mayLeave = ({ operation, wasSent }: Exchange): boolean => operation.method === 'GET' || !wasSent
 
 const isUnsent = (exchange: Exchange, error: unknown): boolean => {
   if (!(error instanceof GatewayError)) return false
   if (failureTable[error.kind].retry !== 'always' && !hasNoPlace(error)) return false
   // A POST that its key let the candidate try twice may have been processed the first time.
-  return exchange.operation.method === 'GET' || wasNeverSent(exchange, error)
+  return mayLeave(exchange)
 }
+
+// The candidate has no endpoint for it.
+const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-endpoint', 'circuit-open'])
+
+/** Tells whether the candidate had no place for a request: no endpoint, no connection, or an open breaker. */
+const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
+  // The response to a request that was sent can want for room too: `overloaded` alone says nothing.
+  unsentKinds.has(kind) || (kind === 'overloaded' && reason === 'endpoint-connections')

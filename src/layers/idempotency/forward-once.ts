@@ -3,7 +3,6 @@ import { GatewayError } from '../../failures/errors.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
 import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
-import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
 
@@ -104,9 +103,8 @@ export const forwardAndSettle = async (
   try {
     response = await next(own)
   } catch (error) {
-    const failure = GatewayError.from(error)
-    await settle(wasNeverSent(own, failure) ? 'free' : 'unknown')
-    throw failure
+    await settle(own.wasSent ? 'unknown' : 'free')
+    throw error
   }
   const { status, reason, fields } = response
   const state = classifyResponse(status)

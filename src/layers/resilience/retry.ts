@@ -5,7 +5,6 @@ import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { foldUnderscores, getFieldValues, type HeaderFields } from '../../header-fields.ts'
 import type { Side } from '../../operations.ts'
-import { wasNeverSent } from '../../shared/exchange/never-sent.ts'
 import { sleepUnlessAborted } from '../../shared/sleep-unless-aborted.ts'
 
 // The longest wait that a Retry-After imposes on an exchange without a deadline.
@@ -74,7 +73,7 @@ export const retryLayer = (
     const rule = error === null ? 'replayable' : failureTable[error.kind].retry
     if (rule === 'never') return null
     if (!(rule === 'replayable' ? canRepeat(exchange, idempotency) : isBodySendable(exchange))) return null
-    const fallsBack = mayFallBack(exchange, error, idempotency)
+    const fallsBack = mayFallBack(exchange, idempotency)
     const retryAfter = fallsBack ? null : retryAfterMs(fields) // the primary has not asked for it
     const delayMs = Math.max(retryAfter ?? 0, jitteredBackoff(backoff, nth, random))
     if (!fitsDeadline(exchange, delayMs, retryAfter)) return null
@@ -143,10 +142,8 @@ const canRepeat = ({ body, fields, servingSide }: Exchange, { safe, keyField, ca
 }
 
 /** Tells whether the next attempt leaves the candidate. A key is known only to the side that it was sent to. */
-const mayFallBack = (exchange: Exchange, error: GatewayError | null, { safe, candidate }: Idempotency): boolean =>
-  exchange.servingSide === 'candidate' &&
-  candidate?.fallback === true &&
-  (safe || (error !== null && wasNeverSent(exchange, error)))
+const mayFallBack = ({ servingSide, wasSent }: Exchange, { safe, candidate }: Idempotency): boolean =>
+  servingSide === 'candidate' && candidate?.fallback === true && (safe || !wasSent)
 
 /** Tells whether the body of an unsent request is still there to be sent: a body that streams is read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started

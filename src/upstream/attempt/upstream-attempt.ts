@@ -46,6 +46,8 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   readonly #endpoint: Endpoint
   readonly #options: SendOptions
   readonly #record: AttemptRecord
+  /** Whether an attempt before it was sent. */
+  readonly #wasSentBefore: boolean
   readonly #resolve: (response: ProxyResponse) => void
   readonly #reject: (error: GatewayError) => void
   readonly #timer: CoalescedTimer
@@ -88,6 +90,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
       endedAt: null,
       previous: exchange.attemptOnSide,
     }
+    this.#wasSentBefore = exchange.wasSent
     this.#timer = new CoalescedTimer(() =>
       this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
     )
@@ -116,6 +119,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     if (this.#isFinished) return false // ended while it waited for a connection
     this.#connection = connection
     this.#timer.set(this.#options.headersTimeoutMs)
+    this.#exchange.wasSent = true
     connection.send(this, this.#head, this.#body, this.#exchange.body.length)
     this.#exchange.onSent?.()
     return true
@@ -164,6 +168,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   onError(error: GatewayError): void {
     if (this.#isFinished) return
     const connection = this.#connection
+    if (connection?.isUnsent === true) this.#exchange.wasSent = this.#wasSentBefore
     if (connection !== null && this.#mayResend(connection)) this.#resend(connection, error)
     else this.#fail(error)
   }

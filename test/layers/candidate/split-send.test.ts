@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Exchange, Handler } from '../../../src/exchange.ts'
-import { FailedAttempt, GatewayError, overloadedError } from '../../../src/failures/errors.ts'
+import { GatewayError, overloadedError } from '../../../src/failures/errors.ts'
+import { failureTable } from '../../../src/failures/kinds.ts'
 import { type SplitSides, splitSend } from '../../../src/layers/candidate/split-send.ts'
 import type { OperationId, Side } from '../../../src/operations.ts'
 import { fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
@@ -9,12 +10,12 @@ import { fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 const exchangeOn = (side: Side, operation: OperationId = 'market.insights'): Exchange =>
   Object.assign(fakeExchange({ operation }), { side })
 
-/** Fails as an attempt that was made does, which the exchange records. */
+/** Fails as an attempt that was made does. */
 const failing =
   (error: GatewayError): Handler =>
   (exchange) => {
     exchange.attempts++
-    exchange.failedAttempts = [...(exchange.failedAttempts ?? []), new FailedAttempt('http://new', error, 0)]
+    exchange.wasSent ||= failureTable[error.kind].retry !== 'always'
     return Promise.reject(error)
   }
 
@@ -120,8 +121,7 @@ describe('what the candidate may have been sent', () => {
   test('stays there for a POST, also when a later attempt finds no connection', async () => {
     const { send, primary } = split(failing(new GatewayError('connect-failed')))
     const exchange = exchangeOn('candidate', 'risk.asset-valuation')
-    exchange.attempts = 1
-    exchange.failedAttempts = [new FailedAttempt('http://new', new GatewayError('reset-before-headers'), 0)]
+    exchange.wasSent = true
 
     await expect(send(exchange)).rejects.toThrow('connect-failed')
 
@@ -150,7 +150,7 @@ describe('a candidate of which no endpoint is up', () => {
 
   test('gets what it may have had before: a POST that is repeated by its key', async () => {
     const { send, primary } = split(responding, { candidateIsUp: () => false })
-    const exchange = Object.assign(exchangeOn('candidate', 'risk.asset-valuation'), { attempts: 1 })
+    const exchange = Object.assign(exchangeOn('candidate', 'risk.asset-valuation'), { wasSent: true })
 
     await expect(send(exchange)).resolves.toMatchObject({ status: 200 })
 

@@ -2,8 +2,7 @@
 import type { BodySink, ResponseBody } from '../../../src/body.ts'
 import { epochMs, now } from '../../../src/clock.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../src/exchange.ts'
-import { FailedAttempt, GatewayError, overloadedError } from '../../../src/failures/errors.ts'
-import { failureTable } from '../../../src/failures/kinds.ts'
+import { GatewayError, overloadedError } from '../../../src/failures/errors.ts'
 
 /** Where the upstream is in a request when it fails, or what it says at the end. */
 export const outcomes = [
@@ -28,7 +27,8 @@ export const outcomes = [
 export type Outcome = (typeof outcomes)[number]
 
 // What an upstream cannot say of a request that it has processed.
-const denials: readonly Outcome[] = ['refused', 'connect failed', 'circuit open', 'no place']
+const unsent: readonly Outcome[] = ['connect failed', 'circuit open', 'no place']
+const denials: readonly Outcome[] = ['refused', ...unsent]
 
 /** One sending of a request. */
 export interface Sending {
@@ -97,6 +97,7 @@ export class ScriptedUpstream {
             }),
         }
         exchange.attempts++
+        exchange.wasSent = true
         exchange.setAbortListener((reason) => {
           // What the gateway gives up may have been processed, or may be only now.
           sending.isProcessed ||= !sending.isEnded && nth % 2 === 0 && exchange.body.received
@@ -161,10 +162,7 @@ interface Decision {
 
 /** Notes a failure at its exchange as an attempt does. */
 const note = (exchange: Exchange, outcome: Outcome, failure: GatewayError): GatewayError => {
-  if (outcome === 'circuit open')
-    exchange.attempts-- // it comes before any attempt
-  else if (failureTable[failure.kind].fault === 'upstream' && failure.kind !== 'invalid-response')
-    exchange.failedAttempts = [...(exchange.failedAttempts ?? []), new FailedAttempt('http://a', failure, epochMs())]
+  if (unsent.includes(outcome)) exchange.wasSent = false
   return failure
 }
 

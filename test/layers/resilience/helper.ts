@@ -2,7 +2,7 @@ import { now } from '../../../src/clock.ts'
 import type { RetryConfig } from '../../../src/config/config.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import type { FailureKind } from '../../../src/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../../../src/failures/kinds.ts'
 import { type FakeBody, fakeBody, fakeResponse } from '../../helpers/exchange.ts'
 
 /** Creates a retry configuration: the built-in one, with changes. */
@@ -40,7 +40,10 @@ export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
   const handler = async (exchange: Exchange): Promise<ProxyResponse> => {
     const step = steps[Math.min(calls.push(now()), steps.length) - 1] as Step
     // As the attempt sender does: an attempt that a breaker rejects reaches no endpoint.
-    if (step !== 'circuit-open' && step !== 'overloaded') exchange.attempts++
+    if (step !== 'circuit-open' && step !== 'overloaded') {
+      exchange.attempts++
+      exchange.wasSent ||= !(typeof step === 'string' && failureTable[step].retry === 'always')
+    }
     if (step instanceof Error) throw step
     if (typeof step === 'string') throw new GatewayError(step)
     if (typeof step === 'number') return respond(step, [])

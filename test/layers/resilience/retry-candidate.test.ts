@@ -1,7 +1,7 @@
 /** How attempts that failed at a candidate are repeated. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, Handler } from '../../../src/exchange.ts'
-import { FailedAttempt, type GatewayError } from '../../../src/failures/errors.ts'
+import type { GatewayError } from '../../../src/failures/errors.ts'
 import { splitSend } from '../../../src/layers/candidate/split-send.ts'
 import { type Idempotency, retryLayer } from '../../../src/layers/resilience/retry.ts'
 import type { Side } from '../../../src/operations.ts'
@@ -24,15 +24,6 @@ interface Given {
   readonly canTake?: (side: Side | null) => boolean
 }
 
-/** Records the failures of a handler at its exchange, as attempts do. */
-const recording =
-  (handler: Handler): Handler =>
-  (exchange) =>
-    handler(exchange).catch((error: GatewayError) => {
-      exchange.failedAttempts = [...(exchange.failedAttempts ?? []), new FailedAttempt('http://new', error, 0)]
-      throw error
-    })
-
 /** Sends one exchange through the retries and both sides, and returns where its attempts went. */
 const run = async ({
   candidate,
@@ -49,7 +40,7 @@ const run = async ({
     (name: Side, handler: Handler): Handler =>
     (exchange) => {
       visits.push(name)
-      return recording(handler)(exchange)
+      return handler(exchange)
     }
   const isSafe = idempotency.safe ?? true
   const exchange: Exchange = fakeExchange({
