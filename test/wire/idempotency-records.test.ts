@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readExposition } from '../admin/metrics/parse-exposition.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
@@ -93,6 +94,22 @@ test('the log says that a request has gone on without its client', async () => {
   expect(await live.line(({ msg }) => msg === 'exchange')).toMatchObject({
     ...{ requestId: 'left', failure: 'client-gone', idempotency: 'abandoned' },
   })
+})
+
+test('the log says that the outcome is unknown where a client leaves in the middle of a long body', async () => {
+  const upstream = await httpUpstream()
+  const operations = { 'financing.pre-approval': { idempotency: { maxBody: '1KiB' } } }
+  const live = await bootLiveGateway({ upstream: upstream.url, operations })
+  const client = await rawClient(live.gateway.address.port)
+
+  client.send(
+    `POST /financing/pre-approval HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k-1\r\nContent-Length: 200000\r\n\r\n${'x'.repeat(100_000)}`,
+  )
+  await eventually(() => upstream.begun() === 1)
+  client.socket.resetAndDestroy()
+  const line = await live.line(({ msg }) => msg === 'exchange')
+
+  expect(line).toMatchObject({ status: 499, failure: 'client-gone', idempotency: 'unknown' })
 })
 
 test('the metrics count the outcomes of each operation that has idempotency, and what is remembered', async () => {

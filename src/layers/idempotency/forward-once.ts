@@ -99,6 +99,8 @@ export const forwardAndSettle = async (
     return claim.settle({ state, fingerprint: fingerprint(), response })
   }
 
+  // What its record says when the client leaves, and takes the request with it: the record is written at once.
+  exchange.idempotency = { outcome: 'unknown', firstRequestId: null }
   let response: ProxyResponse
   try {
     response = await next(own)
