@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
+import { dial, eventually, renderHead } from '../helpers/wire.ts'
 
 /** Boots a gateway with two cached operations; the upstream counts, and POSTs say what they have changed. */
 const boot = async (more = {}) => {
@@ -164,6 +166,23 @@ test('the status and the access log say what the cache did', async () => {
     'leads.pipeline': { entries: 0, hitRatio: null },
   })
   expect(await line(({ cache: did }) => did === 'hit')).toMatchObject({ endpoint: null, attempts: 0, upstreamMs: null })
+})
+
+test('the access log says where a client that left without a response had waited', async () => {
+  const upstream = await httpUpstream(() => {})
+  const { port, line } = await bootGateway({
+    upstream: upstream.url,
+    operations: { 'market.insights': { cache: true } },
+  })
+  const client = await dial(port)
+  client.write(renderHead({}))
+  await eventually(() => upstream.begun() === 1)
+
+  client.resetAndDestroy()
+
+  expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({
+    ...{ status: 499, endpoint: upstream.url, attempts: 1, upstreamMs: expect.any(Number) },
+  })
 })
 
 test('with several workers, one drops what another has made invalid, and all are purged', async () => {

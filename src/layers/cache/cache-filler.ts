@@ -113,6 +113,7 @@ export class CacheFiller {
       }
       fetch.addWaiter(waiter)
       exchange.setAbortListener((reason) => {
+        if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange) // its record is written now
         fetch.removeWaiter(waiter)
         reject(reason)
       })
