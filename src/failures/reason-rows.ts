@@ -116,6 +116,10 @@ export const reasonRows = {
     'read the answer as it comes',
   ),
   'nobody-waits': clientGone('nobody waited for the answer any more'),
+  'shutdown-deadline': clientGone(
+    'the gateway stopped, and cut it at shutdown.deadline',
+    'repeat the request; the operator raises shutdown.deadline above the longest request',
+  ),
 
   // What is too large.
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),

@@ -105,6 +105,27 @@ test('a gateway that stops waits for an abandoned attempt, as for every request'
   expect([wasClosed, connections]).toEqual([false, 1])
 })
 
+test('a request that the gateway cuts at its end has the gateway’s reason, with a key and without', async () => {
+  const { upstream } = await openHeldUpstream()
+  const live = await bootLiveGateway({
+    upstream: upstream.url,
+    operations,
+    shutdown: { wait: '1ms', deadline: '100ms' },
+  })
+  for (const field of ['', 'Idempotency-Key: a\r\n']) {
+    const client = await rawClient(live.gateway.address.port)
+    client.send(`POST /valuation/score HTTP/1.1\r\nHost: a\r\n${field}Content-Length: 3\r\n\r\nabc`)
+  }
+  await expect.poll(() => upstream.requests.length).toBe(2)
+
+  await live.gateway.close()
+
+  const lines = live.lines.filter(({ msg }) => msg === 'exchange')
+  expect(lines.map(({ failure, reason }) => [failure, reason])).toEqual(
+    Array(2).fill(['client-gone', 'shutdown-deadline']),
+  )
+})
+
 test('a gateway that remembers in memory has forgotten every key when it starts again', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
   const before = await bootLiveGateway({ upstream: upstream.url, operations })

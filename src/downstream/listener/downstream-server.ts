@@ -68,6 +68,7 @@ export const openDownstreamServer = async (
   const { listen } = currentSnapshot.value.config
   const getListenerConfig = createListenerConfigGetter(currentSnapshot)
   let draining = false
+  let cutting = false
   let closed = false
   const clientErrors = createClientErrorHandler(getListenerConfig, currentSnapshot)
   const handleRequest = createRequestHandler({
@@ -75,6 +76,7 @@ export const openDownstreamServer = async (
     getListenerConfig,
     pseudonym: listen.via ?? pseudonym,
     draining: () => draining,
+    cutting: () => cutting,
   })
   const http1 = createHttp1Server({
     getListenerConfig,
@@ -215,7 +217,10 @@ export const openDownstreamServer = async (
       http1.closeConnections()
       for (const socket of sockets)
         if (hasReceivedNothing(socket) || isInHandshake(socket) || proxyAcceptor.isAwaited(socket)) socket.destroy()
-      if (!(await settlesWithin(deadlineMs, allClosed))) for (const socket of sockets) socket.destroy()
+      if (!(await settlesWithin(deadlineMs, allClosed))) {
+        cutting = true
+        for (const socket of sockets) socket.destroy()
+      }
       await allClosed
       closed = true
       await app.close()

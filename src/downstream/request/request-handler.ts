@@ -19,6 +19,8 @@ interface RequestHandlerOptions {
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
   readonly draining: () => boolean
+  /** Returns whether the gateway cuts the connections that are left. */
+  readonly cutting: () => boolean
 }
 
 /**
@@ -40,6 +42,7 @@ export const createRequestHandler = ({
   getListenerConfig,
   pseudonym,
   draining,
+  cutting,
 }: RequestHandlerOptions): RequestHandler => {
   const responseVia = `1.1 ${pseudonym}`
 
@@ -51,7 +54,7 @@ export const createRequestHandler = ({
     response.on('close', () => {
       if (activeRequests.length === 1) activeRequests.pop()
       else advanceQueue(activeRequests, activeRequest)
-      if (!response.writableFinished) abortUnfinished(activeRequest)
+      if (!response.writableFinished) abortUnfinished(activeRequest, cutting())
       activeRequest.exchange?.finish()
       snapshot.release()
       if (activeRequest.exchange?.bodySent === true) activeRequest.body?.freeBuffers()
@@ -125,8 +128,8 @@ const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequ
   onHeadOfLine()
 }
 
-/** Aborts a request whose connection closed before its response was complete. */
-const abortUnfinished = (activeRequest: ActiveRequest): void => {
-  activeRequest.failure ??= new GatewayError('client-gone')
+/** Aborts a request whose connection closed before its response was complete: `isCut` by the gateway. */
+const abortUnfinished = (activeRequest: ActiveRequest, isCut: boolean): void => {
+  activeRequest.failure ??= new GatewayError('client-gone', isCut ? { reason: 'shutdown-deadline' } : {})
   activeRequest.abort(activeRequest.failure)
 }
