@@ -60,13 +60,13 @@ export const forwardDetachable = (
       if (isAbandoned) {
         abandoned.remove(bytes)
         own.finish()
-      } else adoptAttempts(exchange, own)
+      } else if (exchange.aborted === null) adoptAttempts(exchange, own)
       return !isAbandoned
     }
     exchange.setAbortListener((reason) => {
       isAbandoned = reason.kind === 'client-gone' && abandoned.add(bytes)
-      if (!isAbandoned) return own.abort(reason)
       adoptAttempts(exchange, own) // the record of the request is written now
+      if (!isAbandoned) return own.abort(reason)
       exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
       exchange.setAbortListener(null)
       reject(reason)

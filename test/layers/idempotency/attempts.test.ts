@@ -12,7 +12,7 @@ import type {
   IdempotencyCall,
   IdempotencyStore,
 } from '../../../src/shared/idempotency/idempotency-store.ts'
-import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { fakeExchange, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
 import { createClaim } from '../../helpers/idempotency-claim.ts'
 
 const rules: OperationIdempotencyConfig = {
@@ -105,6 +105,33 @@ test('an attempt that went on without its client makes room for another when it 
 
   expect(roomMeanwhile).toBe(999)
   await vi.waitFor(() => expect(roomOf(abandoned)).toBe(1000))
+})
+
+test('where no more attempts may go on, the record of a client that leaves has the attempt that ends with it', async () => {
+  const { store, calls } = openStore()
+  const abandoned = new AbandonedAttempts()
+  while (abandoned.add(0));
+  const sent = vi.fn()
+  const handler = serve(
+    (own) => {
+      own.attempts++
+      own.wasSent = true
+      sent()
+      return untilAborted(own)
+    },
+    store,
+    { abandoned },
+  )
+  const exchange = post()
+  const served = handler(exchange)
+  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+
+  exchange.abort(gone)
+  const recorded = [exchange.attempts, exchange.idempotency?.outcome]
+
+  expect(recorded).toEqual([1, 'unknown'])
+  await expect(served).rejects.toBe(gone)
+  expect([exchange.attempts, settlementsOf(calls)]).toMatchObject([1, [{ state: 'unknown' }]])
 })
 
 const renewalMs = 5000
