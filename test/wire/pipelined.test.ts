@@ -84,7 +84,7 @@ test('a body that has begun is read all the same, so that its client is not late
 
   client.send(`${get.repeat(3)}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nfir`)
   await eventually(() => received === 'fir')
-  client.send('st.' + get)
+  client.send(`st.${get}`)
   await eventually(() => received === 'first..' && socket?.isPaused() === true)
   finishFirst()
   await eventually(() => socket?.isPaused() === false)

@@ -184,8 +184,14 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
     const visible = (selectors: readonly string[]) =>
       Promise.all(selectors.map((selector) => page.locator(selector).isVisible()))
 
+    // The button says so for two seconds, or until the next tick: a busy browser may be asked too late.
+    await page.evaluate(
+      `new MutationObserver((changes) => {
+        globalThis.said ??= changes.find(({ target }) => target.data === 'Copied')?.target.data
+      }).observe(document.body, { characterData: true, subtree: true })`,
+    )
     await page.click('#findings .command code')
-    await expect.poll(() => page.textContent('#findings .copy')).toContain('Copied')
+    await expect.poll(() => page.evaluate('globalThis.said')).toBe('Copied')
     const copied = await page.evaluate('navigator.clipboard.readText()')
     const folded = await visible(['#endpoint-market-0', '#endpoint-risk-0'])
     await page.check('#unfold-market')

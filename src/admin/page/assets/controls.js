@@ -21,14 +21,16 @@ const shownMs = 2000
 /** Copies the text of a command, and says so on its button. @param {Element} command */
 const copy = async (command) => {
   const code = command.querySelector('code')
-  const text = code?.textContent ?? ''
-  const [words] = command.querySelector('.copy')?.childNodes ?? []
-  if (code === null || !(words instanceof Text)) return
+  if (code === null) return
+  const text = code.textContent ?? ''
   // A page that came by http from another machine has no clipboard: there the selection is copied.
   const isCopied = await (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
     () => true,
     () => copySelection(code),
   )
+  // The section may have been brought up to date meanwhile.
+  const [words] = command.querySelector('.copy')?.childNodes ?? []
+  if (!(words instanceof Text)) return
   words.data = isCopied ? 'Copied' : 'Selected'
   setTimeout(() => {
     words.data = 'Copy'
