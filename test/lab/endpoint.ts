@@ -47,6 +47,8 @@ interface Options {
 interface Line {
   readonly socket: Socket
   busy: boolean
+  /** A request has come on it. */
+  used: boolean
   /** A connection that is cut when the next request comes. */
   doomed: boolean
 }
@@ -80,7 +82,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
   }
 
   const onConnection = (socket: Socket): void => {
-    const line: Line = { socket, busy: false, doomed: false }
+    const line: Line = { socket, busy: false, used: false, doomed: false }
     let entry: LedgerEntry
     let nth = 0
     accepted++
@@ -96,6 +98,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     readRequests(socket, {
       begins() {
         line.busy = true
+        line.used = true
         nth++
       },
       head(head) {
@@ -170,12 +173,13 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
 
 /**
  * Cuts what is idle. In this one process the gateway would notice it before it sent anything more, so every other one
- * is left until the next request is on its way: as over a network, where the two cross.
+ * is left until the next request is on its way: as over a network, where the two cross. As real servers do, it leaves
+ * a connection that awaits its first request.
  */
 const cutIdle = (lines: ReadonlySet<Line>): void => {
   let nth = 0
   for (const line of lines) {
-    if (line.busy) continue
+    if (line.busy || !line.used) continue
     if (nth++ % 2 === 0) line.doomed = true
     else line.socket.destroy()
   }
