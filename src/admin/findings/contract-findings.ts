@@ -3,6 +3,7 @@ import type { DriftReport, DriftRow, RecentDrift } from '../../observe/contract/
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { formatShare } from '../../units.ts'
 import { formatTimeOfDay } from '../format-time.ts'
+import { areMostFailing } from './failure-tally.ts'
 import { createFinding, type Finding, type Severity, unknownPlaces } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -49,7 +50,7 @@ export const contractFindings = ({ at, config, report: { drift } }: FindingInput
  */
 const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boolean): Severity => {
   if (direction === 'response') return isEnforced ? 'critical' : 'warning'
-  return isEnforced && broken * 2 >= checked ? 'warning' : 'notice'
+  return isEnforced && areMostFailing(broken, checked) ? 'warning' : 'notice'
 }
 
 const reportCommand = 'lender-gateway contract report'

@@ -4,27 +4,12 @@ import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { sideKey } from '../../sides.ts'
 import { formatDuration } from '../../units.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
-import {
-  causePhrase,
-  countPhrase,
-  createFinding,
-  type FailureTally,
-  type Finding,
-  groupByKey,
-  lastFailurePhrase,
-  recentMs,
-  tallyFailures,
-} from './finding.ts'
+import { countPhrase, type FailureTally, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
+import { causePhrase, createFinding, type Finding, groupByKey, lastFailurePhrase, recentMs } from './finding.ts'
 import { faultCommandLine, liveCommandLine, tryCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { isServing } from './outage.ts'
 import { ownerDetails } from './owner-details.ts'
-
-/** Fewer in a minute may be a hiccup of one connection, and are a warning. */
-export const minFailures = 3
-
-/** In milliseconds. Where none has failed for that long, requests fail no more: the cause is gone, or others help. */
-export const quietMs = 15_000
 
 // Of the timeout of its requests.
 const slowShare = 0.5
@@ -102,7 +87,7 @@ const endpointOutageFinding = (
  * over.
  */
 const getQuietSince = ({ lastMinute, lastAt }: FailureTally, at: number): number | null =>
-  lastMinute > 0 && lastAt !== null && at - lastAt >= quietMs ? lastAt : null
+  lastMinute > 0 && lastAt !== null && isQuiet(lastAt, at) ? lastAt : null
 
 /** Checks whether an endpoint gets no requests while others serve: its failures have ended. */
 const isOutOfRotation = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'

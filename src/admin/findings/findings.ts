@@ -10,17 +10,8 @@ import { candidateFindings } from './candidate-findings.ts'
 import { comparisonFindings } from './comparison-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
-import {
-  countPhrase,
-  createFinding,
-  type Finding,
-  groupByKey,
-  joinWithAnd,
-  rejectedPhrase,
-  tallyFailures,
-  tallyRejected,
-  worstFirst,
-} from './finding.ts'
+import { countPhrase, rejectedPhrase, tallyFailures, tallyRejected } from './failure-tally.ts'
+import { createFinding, type Finding, groupByKey, joinWithAnd, worstFirst } from './finding.ts'
 import { tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { idempotencyFindings } from './idempotency-findings.ts'

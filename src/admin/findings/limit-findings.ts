@@ -1,17 +1,8 @@
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
-import { minFailures, quietMs } from './endpoint-findings.ts'
-import {
-  countPhrase,
-  createFinding,
-  type Finding,
-  groupByKey,
-  groupOfOperation,
-  type Severity,
-  tallyFailures,
-  wherePhrase,
-} from './finding.ts'
+import { areMostFailing, countPhrase, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
+import { createFinding, type Finding, groupByKey, groupOfOperation, type Severity, wherePhrase } from './finding.ts'
 import { explainCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -58,10 +49,10 @@ const rejectingLimitFindings = (inputs: FindingInputs): readonly Finding[] =>
 const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingInputs): Severity => {
   const { lastMinute, lastAt } = tallyFailures(same)
   if (lastMinute === 0 || lastAt === null) return 'notice'
-  if (recent === null || lastMinute < minFailures || at - lastAt >= quietMs) return 'warning'
+  if (recent === null || lastMinute < minFailures || isQuiet(lastAt, at)) return 'warning'
   const operations = [...new Set(same.map(({ operation }) => operation))]
   const requests = operations.reduce((sum, id) => sum + recent[id].requests, 0)
-  return lastMinute * 2 >= requests ? 'critical' : 'warning'
+  return areMostFailing(lastMinute, requests) ? 'critical' : 'warning'
 }
 
 /** Finds limits that are full, but have rejected no request yet. */

@@ -9,16 +9,8 @@ import { findCandidateClients } from '../candidate-clients.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
-import { quietMs } from './endpoint-findings.ts'
-import {
-  countPhrase,
-  createFinding,
-  type Finding,
-  groupByKey,
-  lastFailurePhrase,
-  rejectedPhrase,
-  tallyFailures,
-} from './finding.ts'
+import { areMostFailing, countPhrase, isQuiet, rejectedPhrase, tallyFailures } from './failure-tally.ts'
+import { createFinding, type Finding, groupByKey, lastFailurePhrase } from './finding.ts'
 import { explainCommandLine, tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
@@ -83,11 +75,11 @@ const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
     if (isOut && failing.length === 0) return []
     const [latest] = failing
     const last = latest === undefined ? '' : ` (${lastFailurePhrase(latest.lastFailure, latest.url)} last)`
-    const isQuiet = latest !== undefined && inputs.at - latest.lastFailure.at >= quietMs
-    const quiet = isQuiet ? `, none since ${formatTimeOfDay(latest.lastFailure.at, inputs.at)}` : ''
-    const answers = isQuiet ? 'answered' : 'answers'
+    const hasEnded = latest !== undefined && isQuiet(latest.lastFailure.at, inputs.at)
+    const quiet = hasEnded ? `, none since ${formatTimeOfDay(latest.lastFailure.at, inputs.at)}` : ''
+    const answers = hasEnded ? 'answered' : 'answers'
     const cause = `its upstream ${answers} with 5xx of its own${last}: ${errors} of ${pluralize(all, 'request')} in the last minute${quiet}`
-    const severity = errors * 2 >= all && !isQuiet ? 'critical' : 'warning'
+    const severity = areMostFailing(errors, all) && !hasEnded ? 'critical' : 'warning'
     return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, inputs.config) })]
   })
 

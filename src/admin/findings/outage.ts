@@ -8,6 +8,7 @@ import { sideKey } from '../../sides.ts'
 import { findPrimaryClients, type PrimaryClients } from '../candidate-clients.ts'
 import { joinFirst, pluralize } from '../commands/phrases.ts'
 import { formatTimeOfDay } from '../format-time.ts'
+import { rejectedPhrase, tallyRejected } from './failure-tally.ts'
 import {
   createFinding,
   type Finding,
@@ -16,8 +17,6 @@ import {
   lastFailurePhrase,
   limitPhrase,
   recentMs,
-  rejectedPhrase,
-  tallyRejected,
   wherePhrase,
 } from './finding.ts'
 import { faultCommandLine } from './finding-commands.ts'

@@ -1,6 +1,7 @@
 import type { NotServingReason } from '../../runtime/report/status-report.ts'
 import { formatDuration } from '../../units.ts'
-import { createFinding, type Finding, rejectedPhrase, tallyFailures, wherePhrase } from './finding.ts'
+import { rejectedPhrase, tallyFailures } from './failure-tally.ts'
+import { createFinding, type Finding, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // Far longer than pauses of the garbage collector, or the hiccups of a machine that is shared: clients notice.

@@ -7,6 +7,7 @@ import { findPrimaryClients, type PrimaryClients } from '../candidate-clients.ts
 import { clientErrorFindings } from './client-errors.ts'
 import { isContractFailure } from './contract-findings.ts'
 import { endpointFindings } from './endpoint-findings.ts'
+import { rejectedPhrase, tallyRejected } from './failure-tally.ts'
 import {
   causePhrase,
   createFinding,
@@ -15,8 +16,6 @@ import {
   lastFailurePhrase,
   limitPhrase,
   mergeByGroup,
-  rejectedPhrase,
-  tallyRejected,
   wherePhrase,
 } from './finding.ts'
 import { faultCommandLine, liveCommandLine } from './finding-commands.ts'
