@@ -84,9 +84,11 @@ export const connectServer = async (
 
 /** Opens a connection, and sends first commands. The library is only loaded here: a gateway without Redis has none. */
 const openClient = async (options: RedisServerOptions, commands: readonly Command[]) => {
-  const { createClient, RESP_TYPES } = await import('@redis/client')
+  const { RedisClient, RESP_TYPES } = await import('@redis/client')
   const { host, port, username, password, database, connectTimeoutMs } = options
-  const client = createClient({
+  // `createClient` makes a class of all commands for each change of options: several servers that are tried again would
+  // cost half a core.
+  const client = new RedisClient({
     ...(username !== null && { username }),
     ...(password !== null && { password }),
     database,

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { RedisClient } from '@redis/client'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
@@ -48,4 +49,17 @@ test.each(rows)('a server that replies %s has counted nothing', async (_, login,
   })
 
   await expect(consumed).rejects.toThrow()
+})
+
+// Each has some 400 commands: with two servers that are away, and are tried again all the time, that took half a core.
+test('servers that are tried by turns cost no class of commands each', async () => {
+  const makesClass = vi.spyOn(RedisClient, 'factory')
+  onTestFinished(() => makesClass.mockRestore())
+
+  for (const password of ['one', 'two', 'one']) {
+    const connection = connectRedis(redisSettings({ url: `redis://:${password}@127.0.0.1:1` }))(() => {})
+    await expect(connection).rejects.toThrow('ECONNREFUSED')
+  }
+
+  expect(makesClass).not.toHaveBeenCalled()
 })
