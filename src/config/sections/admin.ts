@@ -108,7 +108,7 @@ export const adminSchema = z
       .meta({ description: 'Further names that may be asked for as Host' })
       .prefault([]),
     token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
-    metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics, and nothing else')),
+    metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
     tokens: tokens.prefault([]),
     jwt: optionalKey(operatorJwtSchema),
     tls: annotate(optionalKey(tls), { restart: true }),
