@@ -143,7 +143,7 @@ export const reasonRows = {
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
   'client-keys': rateLimited(
-    'as many keys of idempotency of the client are remembered as idempotency.maxKeysPerClient allows',
+    'the client has as many keys as idempotency.maxKeysPerClient allows, or leaves free of idempotency.maxEntries',
     'wait until some have expired',
   ),
   'client-concurrency': rateLimited(

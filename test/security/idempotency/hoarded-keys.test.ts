@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { type FailureReason, reasonTable } from '../../../src/failures/reasons.ts'
 import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
 import { MemoryIdempotencyStore } from '../../../src/shared/idempotency/memory-idempotency-store.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
@@ -55,6 +56,17 @@ test('a client that has used up its keys is told so, and another is served', asy
   expect(fieldValues(refused.fields, 'retry-after')).toEqual(['60'])
   expect(other.status).toBe(200)
   expect(upstream.requests).toHaveLength(4)
+})
+
+test('a client that has half of all keys is told of the bound that it has reached', async () => {
+  const { port, line } = await bootGateway({ operations, idempotency: { maxEntries: 100 } })
+
+  for (let nth = 0; nth < 50; nth++) await call(port, request(`k${nth}`))
+  const refused = await call(port, request('one more'))
+
+  expect(refused.status).toBe(429)
+  const { reason } = await line(({ status }) => status === 429)
+  expect(reasonTable[reason as FailureReason].text).toContain('idempotency.maxEntries')
 })
 
 test('a client that sends 10,000 requests with one key and leaves has one processed', async () => {
