@@ -85,7 +85,8 @@ const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
 const connectionFindings = ({ report, config }: FindingInputs): readonly Finding[] =>
   report.rejectedConnections.map(({ setting, firstAt, ...counts }) => {
     const key = `listen.${setting}`
-    const cause = `${key} (${config.listen[setting]}) is reached: ${countPhrase(counts, 'closed at once', 'connection')}`
+    // Not that it is reached: an edit may have raised it, or clients may have left.
+    const cause = `${key} was reached: ${countPhrase(counts, 'closed at once', 'connection')}; it is ${config.listen[setting] ?? 'none'} now`
     const severity = counts.lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
     return createFinding(severity, key, cause, { since: firstAt })
   })

@@ -743,7 +743,7 @@ test('connections that are closed at once are counted by the setting that has it
     {
       severity: 'warning',
       about: 'listen.maxConnections',
-      cause: 'listen.maxConnections (10000) is reached: 1 connection was closed at once in the last minute',
+      cause: 'listen.maxConnections was reached: 1 connection was closed at once in the last minute; it is 10000 now',
     },
   ])
   expect(found({ report: { rejectedConnections: rejected(0) } })).toMatchObject([
