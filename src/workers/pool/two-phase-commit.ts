@@ -72,7 +72,7 @@ export const prepareAll = async (
       : getFailure(worker.call('prepare', { prepared: id, state }, timeoutMs))
     const committed = getFailure(worker.call('commit', { prepared: id, verdicts }, timeoutMs))
     const failure = (await prepared) ?? (await committed)
-    if (failure !== null) worker.kill(`could not follow a reload: ${failure.reason}`)
+    if (failure !== null) worker.kill(`could not put a change into effect: ${failure.reason}`)
   }
   return {
     async commit(verdicts) {

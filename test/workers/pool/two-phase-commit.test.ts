@@ -65,6 +65,7 @@ describe('what is urgent', () => {
     const change = await prepared
     await change.commit([])
     await vi.waitFor(() => expect(hung.kill).toHaveBeenCalledOnce())
+    expect(hung.kill).toHaveBeenCalledWith('could not put a change into effect: did not answer')
 
     expect(hung.calls).toEqual([
       ['prepare', 1000],
