@@ -1,6 +1,7 @@
 import { constants } from 'node:crypto'
 import type { RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../node-http.ts'
 
@@ -29,8 +30,37 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
       : createTlsServer({ ...options, ...tlsOptions(tls), handshakeTimeout: requestTimeoutMs }, onRequest)
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
-  server.on('drop', () => server.closeIdleConnections()) // makes room for the next connection, a probe's among them
+  const closeOldestSilent = trackSilentConnections(server)
+  // Makes room for the next connection, a probe's among them.
+  server.on('drop', () => {
+    server.closeIdleConnections()
+    closeOldestSilent()
+  })
   return server
+}
+
+/**
+ * Tracks connections on which no request has come yet: to Node they are not idle. Returns what closes the one that is
+ * open for longest. Else so many of them would keep probes out for as long as a head may take, and a gateway that
+ * serves would be taken for dead.
+ */
+const trackSilentConnections = (server: Server): (() => void) => {
+  const silent = new Map<string, Socket>()
+  // With TLS a request has another socket than its connection, with the same peer.
+  const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket) =>
+    `${remoteAddress} ${remotePort} ${localAddress}`
+  server.on('connection', (socket: Socket) => {
+    const key = keyOf(socket)
+    silent.set(key, socket)
+    socket.once('close', () => silent.get(key) === socket && silent.delete(key))
+  })
+  server.prependListener('request', ({ socket }) => silent.delete(keyOf(socket)))
+  return () => {
+    const [[key, oldest] = []] = silent
+    if (key === undefined) return
+    silent.delete(key)
+    oldest?.destroy()
+  }
 }
 
 /** Sets the certificate that new connections get. */

@@ -41,3 +41,19 @@ test('connections that are kept alive for nothing make room for a probe', async 
   expect(parseStatus(answered)).toBe(200)
   for (const { close } of [...clients, again]) close()
 })
+
+test('connections on which nothing is sent make room for a probe', async () => {
+  const { gateway } = await bootLiveGateway()
+  const { port } = gateway.adminAddress
+  const clients = await flood(port, async () => {})
+  const probe = async () => {
+    const client = await rawClient(port)
+    client.send('GET /live HTTP/1.1\r\n\r\n')
+    return parseStatus(await client.until((text) => parseStatus(text) === 200).finally(client.close))
+  }
+
+  const answered = await probe().catch(probe).catch(probe)
+
+  expect(answered).toBe(200)
+  for (const { close } of clients) close()
+})
