@@ -1,5 +1,5 @@
 import { constants } from 'node:crypto'
-import type { RequestListener, Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
@@ -30,36 +30,40 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
       : createTlsServer({ ...options, ...tlsOptions(tls), handshakeTimeout: requestTimeoutMs }, onRequest)
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
-  const closeOldestSilent = trackSilentConnections(server)
+  const closeOldestWaiting = trackConnections(server)
   // Makes room for the next connection, a probe's among them.
   server.on('drop', () => {
     server.closeIdleConnections()
-    closeOldestSilent()
+    closeOldestWaiting()
   })
   return server
 }
 
 /**
- * Tracks connections on which no request has come yet: to Node they are not idle. Returns what closes the one that is
- * open for longest. Else so many of them would keep probes out for as long as a head may take, and a gateway that
- * serves would be taken for dead.
+ * Tracks connections. Returns what closes the oldest of those that wait for their client: for a request, or for the
+ * rest of one, which to Node are not idle. Else a few hundred of them would keep probes out for as long as a request
+ * may take, and a gateway that serves would be taken for dead.
  */
-const trackSilentConnections = (server: Server): (() => void) => {
-  const silent = new Map<string, Socket>()
+const trackConnections = (server: Server): (() => void) => {
+  const requests = new Map<string, { readonly socket: Socket; readonly request: IncomingMessage | null }>()
   // With TLS a request has another socket than its connection, with the same peer.
   const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket) =>
     `${remoteAddress} ${remotePort} ${localAddress}`
   server.on('connection', (socket: Socket) => {
     const key = keyOf(socket)
-    silent.set(key, socket)
-    socket.once('close', () => silent.get(key) === socket && silent.delete(key))
+    requests.set(key, { socket, request: null })
+    socket.once('close', () => requests.delete(key))
   })
-  server.prependListener('request', ({ socket }) => silent.delete(keyOf(socket)))
+  server.prependListener('request', (request, response) => {
+    const { socket } = request
+    const key = keyOf(socket)
+    if (!requests.has(key)) return
+    requests.set(key, { socket, request })
+    response.once('close', () => requests.has(key) && requests.set(key, { socket, request: null }))
+  })
   return () => {
-    const [[key, oldest] = []] = silent
-    if (key === undefined) return
-    silent.delete(key)
-    oldest?.destroy()
+    for (const { socket, request } of requests.values())
+      if (!socket.destroyed && !request?.complete) return socket.destroy()
   }
 }
 

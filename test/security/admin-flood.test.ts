@@ -7,8 +7,12 @@ import { parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts
 const many = 400
 
 /** Opens as many connections; `act` is done with each that is not rejected. */
-const flood = async (port: number, act: (client: RawClient) => Promise<unknown>): Promise<readonly RawClient[]> => {
-  const clients = await Promise.all(Array.from({ length: many }, () => rawClient(port)))
+const flood = async (
+  port: number,
+  act: (client: RawClient) => Promise<unknown>,
+  length = many,
+): Promise<readonly RawClient[]> => {
+  const clients = await Promise.all(Array.from({ length }, () => rawClient(port)))
   await Promise.all(clients.map((client) => act(client).catch(() => {})))
   return clients
 }
@@ -42,10 +46,20 @@ test('connections that are kept alive for nothing make room for a probe', async 
   for (const { close } of [...clients, again]) close()
 })
 
-test('connections on which nothing is sent make room for a probe', async () => {
-  const { gateway } = await bootLiveGateway()
+test.each([
+  ['nothing is sent', async () => {}],
+  ['a head breaks off', async (client: RawClient) => client.send('GET /live HT')],
+  [
+    'no body follows its head',
+    async (client: RawClient) => {
+      client.send('POST /reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n')
+      await client.until((text) => parseStatus(text) === 401)
+    },
+  ],
+])('connections on which %s make room for a probe', async (_, act) => {
+  const { gateway } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
   const { port } = gateway.adminAddress
-  const clients = await flood(port, async () => {})
+  const clients = await flood(port, act, 256) // as many as there may be: none of them has made room yet
   const probe = async () => {
     const client = await rawClient(port)
     client.send('GET /live HTTP/1.1\r\n\r\n')
