@@ -66,6 +66,17 @@ describe('what is stored', () => {
     expect(asked()).toBe(3)
   })
 
+  test('goes with a reload that names the credentials which it was fetched with', async () => {
+    const { gateway, edit, settings, get, url, asked } = await boot()
+    await fetch(`${url}/market/insights`, { headers: { 'X-Session': 'alice' } })
+
+    edit({ ...settings, cache: { credentials: ['X-Session'] } })
+    await gateway.reload('request')
+
+    expect(await get('/market/insights')).toBe('answer 2')
+    expect(asked()).toBe(2)
+  })
+
   test('is not served while its operation is out of service, and is still there afterwards', async () => {
     const { gateway, edit, settings, get, url, asked } = await boot()
     const before = await get('/market/insights')

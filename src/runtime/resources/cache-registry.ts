@@ -163,7 +163,7 @@ const sideFingerprints = (
  * tried, does not.
  */
 const responseFingerprint = (
-  { operations, auth, compiledContract }: Config,
+  { operations, auth, cache, compiledContract }: Config,
   { id }: Operation,
   { endpoints, host, request, response, tls }: UpstreamConfig,
 ): string => {
@@ -172,6 +172,8 @@ const responseFingerprint = (
   return JSON.stringify([
     id,
     operations[id].cache,
+    // A response that was stored for a client's credentials must not outlive the edit that says that they are some.
+    cache.credentials,
     operations[id].auth,
     operations[id].contract.response === 'enforce' ? compiledContract?.digest : null,
     origins,
