@@ -50,18 +50,20 @@ const boot = async (
     response.writeHead(status, ['Content-Type', 'application/json', ...fields])
     response.end(body)
   })
-  const live = await bootLiveGateway({
-    upstream: upstream.url,
-    contract: { file: contractFile(contract), response: mode },
-    operations: { 'market.insights': { cache: true } },
-  })
+  const rules = { file: contractFile(contract), response: mode, maxBody: '1KiB' }
+  const settings = { upstream: upstream.url, operations: { 'market.insights': { cache: true } } }
+  const live = await bootLiveGateway({ ...settings, contract: rules })
+  const reload = (edited: object) => {
+    live.edit({ ...settings, contract: { ...rules, ...edited } })
+    return live.gateway.reload('request')
+  }
   const { port } = live.gateway.address
   const counts = async (): Promise<Counts> => {
     const report = (await fetch(`${live.admin}/contract`).then((response) => response.json())) as ContractAnswer
     const { checked, broken, rejected } = report.contract.operations['market.insights'].response
     return { checked, broken, rejected }
   }
-  return { upstream, port, counts }
+  return { upstream, port, counts, reload }
 }
 
 const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join().split(';ttl')[0] ?? ''
@@ -87,6 +89,17 @@ test('enforced: a response that breaks the contract is not stored', async () => 
   expect(got.map(({ status }) => status)).toEqual([502, 200, 200])
   expect(got[2] && statusOf(got[2])).toBe('lender-gateway;hit')
   expect(upstream.requests).toHaveLength(2)
+})
+
+test('enforced: what was stored unchecked is gone after an edit that refuses what cannot be checked', async () => {
+  const { port, reload } = await boot('enforce', [{ fields: fresh, body: good.padEnd(2048) }])
+
+  const before = [await call(port), await call(port)]
+  await reload({ unchecked: 'refuse' })
+  const after = await call(port)
+
+  expect(before.map(statusOf)).toEqual(['lender-gateway;fwd=uri-miss;stored', 'lender-gateway;hit'])
+  expect(after.status).toBe(502)
 })
 
 test('enforced: where stale-if-error allows it, the stored response stands in for one that breaks the contract', async () => {

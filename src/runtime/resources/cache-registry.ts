@@ -163,11 +163,12 @@ const sideFingerprints = (
  * tried, does not.
  */
 const responseFingerprint = (
-  { operations, auth, cache, compiledContract }: Config,
+  { operations, auth, cache, contract, compiledContract }: Config,
   { id }: Operation,
   { endpoints, host, request, response, tls }: UpstreamConfig,
 ): string => {
   const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
+  const { response: mode, unchecked } = operations[id].contract
   const identitySettings = auth === null ? null : [auth.identityField, auth.credentials]
   return JSON.stringify([
     id,
@@ -175,7 +176,7 @@ const responseFingerprint = (
     // A response that was stored for a client's credentials must not outlive the edit that says that they are some.
     cache.credentials,
     operations[id].auth,
-    operations[id].contract.response === 'enforce' ? compiledContract?.digest : null,
+    mode === 'enforce' ? [compiledContract?.digest, unchecked, contract?.maxBody] : null,
     origins,
     host,
     request,
