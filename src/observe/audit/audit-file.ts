@@ -60,7 +60,7 @@ interface FileLocation {
 
 /** A file that lines are appended to, by one process at a time. */
 class AuditFile implements AuditOutput {
-  readonly name: string
+  name: string
   readonly #real: string
   readonly #handle: FileHandle
   rotateBytes: number | null
@@ -86,6 +86,13 @@ class AuditFile implements AuditOutput {
 
   get isFull(): boolean {
     return this.rotateBytes !== null && this.#size >= this.rotateBytes
+  }
+
+  isAt(path: string): Promise<boolean> {
+    return realpath(path).then(
+      (real) => real === this.#real,
+      () => false,
+    )
   }
 
   async append(bytes: Buffer): Promise<number> {

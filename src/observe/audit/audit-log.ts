@@ -35,6 +35,8 @@ export class AuditLog implements AuditSink {
   /** Lines that came before this process has begun to write; null: it has begun. */
   #early: string[] | null = []
   #earlyLost = 0
+  /** The writers that still write what waited, and a last line. */
+  readonly #closing = new Map<AuditWriter, Promise<readonly string[]>>()
   /** The output of a configuration that is not in effect yet. */
   #opened: OpenedAuditOutput | null = null
   /** Called when lines cannot be written, and when they can be again. */
@@ -77,8 +79,9 @@ export class AuditLog implements AuditSink {
 
   /** Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. */
   async prepare(next: AuditConfig | null): Promise<PreparedAuditChange> {
-    if (next === null || next.file === this.#config?.file)
+    if (next === null || (await this.#writesTo(next.file)))
       return { commit: () => this.#update(next), discard: async () => {} }
+    await this.#waitUntilClosed(next.file)
     const opened = await this.#open(next)
     this.#opened = opened
     const discard = async (): Promise<void> => {
@@ -115,7 +118,7 @@ export class AuditLog implements AuditSink {
       return void this.#closeWriter('reconfigured')
     }
     if (previous?.key !== next.key) this.#writer?.rekey(toAuditKey(next.key))
-    this.#writer?.setRotateBytes(next.rotate)
+    this.#writer?.configureFile(next)
   }
 
   #startWriter(next: AuditConfig, opened: OpenedAuditOutput): void {
@@ -141,10 +144,25 @@ export class AuditLog implements AuditSink {
     return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
   }
 
+  /** Tells whether a file is written already. A second writer would break its chain, by whatever path it has it. */
+  async #writesTo(file: string): Promise<boolean> {
+    return file === this.#config?.file || (await this.#writer?.isAt(file)) === true
+  }
+
+  /** Waits for the last line of a file that was left by an edit: the chain goes on behind it. */
+  async #waitUntilClosed(file: string): Promise<void> {
+    for (const [writer, closed] of this.#closing)
+      if ((await writer.isAt(file)) && !(await settlesWithin(closeTimeoutMs, closed)))
+        openFailed(file)(new Error('the lines before it was left are not written yet'))
+  }
+
   async #closeWriter(reason: AuditEndReason): Promise<readonly string[]> {
     const writer = this.#writer
+    if (writer === null) return []
     this.#writer = null
-    return (await writer?.close(reason)) ?? []
+    const closed = writer.close(reason).finally(() => this.#closing.delete(writer))
+    this.#closing.set(writer, closed)
+    return closed
   }
 }
 

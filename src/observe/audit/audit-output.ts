@@ -3,13 +3,15 @@ import type { ChainPosition } from './chain.ts'
 /** A destination of lines, written one batch after another. */
 export interface AuditOutput {
   /** The destination as the configuration names it. */
-  readonly name: string
+  name: string
   /** The size from which it is full; null: never. */
   rotateBytes: number | null
   /** Whether it is full, so that {@link openNext} is due. */
   readonly isFull: boolean
   /** Whether the file was removed: appended bytes would be lost, so none are appended, and {@link openNext} is due. */
   readonly isUnlinked: boolean
+  /** Tells whether a path leads to this file, by whatever spelling or symbolic link. */
+  isAt(path: string): Promise<boolean>
   /** Appends bytes, perhaps not all, and resolves with how many. Rejects when it took none. */
   append(bytes: Buffer): Promise<number>
   /** Makes the appended bytes survive a crash of the machine. */
@@ -43,6 +45,9 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
   rotateBytes: null,
   isFull: false,
   isUnlinked: false,
+  async isAt() {
+    return false
+  },
   async append(bytes) {
     let at = 0
     while (at < bytes.length) {

@@ -1,4 +1,5 @@
 import { CoalescedTimer, epochMs } from '../../clock.ts'
+import type { AuditConfig } from '../../config/config.ts'
 import { SerialQueue } from '../../serial-queue.ts'
 import type { Log } from '../log.ts'
 import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
@@ -110,9 +111,14 @@ export class AuditWriter {
     this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
   }
 
-  /** Sets the size from which files are rotated. */
-  setRotateBytes(bytes: number | null): void {
-    this.#output.rotateBytes = bytes
+  /** Tells whether a path leads to the file that is written. */
+  isAt(path: string): Promise<boolean> {
+    return this.#output.isAt(path)
+  }
+
+  /** Sets by which path the file is named, and the size from which it is rotated. */
+  configureFile({ file, rotate }: Pick<AuditConfig, 'file' | 'rotate'>): void {
+    Object.assign(this.#output, { name: file, rotateBytes: rotate })
   }
 
   /** Continues in another file if this one was moved away or is full. */

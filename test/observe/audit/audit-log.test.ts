@@ -1,6 +1,7 @@
 /** How an audit log goes on: over a restart, a crash and a reload. Its files are `audit-log-files.test.ts`'s. */
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { toAuditKey } from '../../../src/observe/audit/chain.ts'
 import { eventually } from '../../helpers/wire.ts'
@@ -88,3 +89,44 @@ test('a reload moves to another file with what the one before could not take, or
   expect(verified([first.read().slice(0, length)]).findings).toEqual([])
   expect(verified([second.read()], { keys: [key, toAuditKey('x'.repeat(32))] }).findings).toEqual([])
 })
+
+test.each([
+  ['spelt in another way', (file: string) => `${dirname(file)}/./${basename(file)}`],
+  ['behind a symbolic link', (file: string) => linkTo(file)],
+])('a reload that names the same file, %s, goes on with its chain', async (_, respell) => {
+  const { config, file, read } = place()
+  const { auditLog, begin } = open()
+  await begin(config)
+  auditLog.record(says(1))
+  await eventually(() => existsSync(file) && read().includes('"n":1'))
+  const respelt = respell(file)
+
+  await begin({ ...config, file: respelt })
+  auditLog.record(says(2))
+  await eventually(() => read().includes('"n":2') || auditLog.failing)
+
+  expect(auditLog.state).toMatchObject({ file: respelt, reason: null })
+  await auditLog.close()
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 4 }] })
+})
+
+test('a log that is switched off and at once on again goes on with the chain of its file', async () => {
+  const { config, read } = place()
+  const { auditLog, begin } = open()
+  await begin(config)
+  for (let n = 0; n < 200; n++) auditLog.record(`${says(n)},"long":"${'x'.repeat(50_000)}"`)
+
+  await begin(null)
+  await begin(config)
+  auditLog.record(says(200))
+  await eventually(() => read().includes('"n":200') || auditLog.failing)
+
+  expect(auditLog.failing).toBe(false)
+  await auditLog.close()
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 205 }] })
+})
+
+const linkTo = (file: string): string => {
+  symlinkSync(file, `${file}.link`)
+  return `${file}.link`
+}

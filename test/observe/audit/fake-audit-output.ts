@@ -3,7 +3,7 @@ import { genesis } from '../../../src/observe/audit/chain.ts'
 
 /** An output in memory that a test has fail, take little, or wait. */
 export class FakeAuditOutput implements AuditOutput {
-  readonly name: string = 'audit.log'
+  name = 'audit.log'
   rotateBytes: number | null = null
   isFull = false
   isUnlinked = false
@@ -21,6 +21,10 @@ export class FakeAuditOutput implements AuditOutput {
   isClosed = false
   /** Called at each write. */
   onWrite: () => void = () => {}
+
+  async isAt(): Promise<boolean> {
+    return false
+  }
 
   async append(bytes: Buffer): Promise<number> {
     this.writes++
