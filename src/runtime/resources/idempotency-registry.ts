@@ -49,6 +49,8 @@ export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms
   readonly settled: Promise<void>
   /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
   state(): IdempotencyState | null
+  /** Applies the bounds of its configuration. */
+  activate(): void
   release(): void
 }
 
@@ -88,11 +90,9 @@ export class IdempotencyRegistry {
       role.kind === 'worker' ? remoteIdempotencyStore(role.askPrimaryForKeys) : (this.#memory as IdempotencyStore)
   }
 
-  /** Acquires the store, with the bounds of a configuration. Null: no operation has idempotency. */
+  /** Acquires the store of a configuration. Null: no operation has idempotency. */
   acquire({ idempotency, operations }: Config): IdempotencyLease | null {
     if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
-    if (this.#memory !== null) this.#memory.bounds = idempotency
-    if (this.#role !== 'worker') this.#logChange(idempotency.redis)
     // The primary of several workers serves no client.
     const shared = this.#role === 'primary' ? null : this.#acquireRedis(idempotency)
     return {
@@ -101,6 +101,10 @@ export class IdempotencyRegistry {
       abandoned: this.#abandoned,
       settled: shared?.settled ?? Promise.resolve(),
       state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
+      activate: () => {
+        if (this.#memory !== null) this.#memory.bounds = idempotency
+        if (this.#role !== 'worker') this.#logChange(idempotency.redis)
+      },
       release: () => shared?.release(),
     }
   }

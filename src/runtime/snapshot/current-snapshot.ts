@@ -44,13 +44,14 @@ export class CurrentSnapshot {
 }
 
 /**
- * Applies the cache size, the bounds of copies and the health checks of a configuration. Of two snapshots that share a
- * resource, the later decides.
+ * Applies the cache size, the bounds of keys and copies, and the health checks of a configuration. Of two snapshots that
+ * share a resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
-  const { config, caches, telemetry } = snapshot
+  const { config, caches, idempotency, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
   caches.activate()
+  idempotency?.activate()
   for (const group of groups) {
     const { candidate } = config.upstreams[group]
     if (candidate?.shadow != null) telemetry.shadows[group].bounds = candidate.shadow

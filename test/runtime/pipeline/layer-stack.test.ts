@@ -112,6 +112,11 @@ const stackOptions = ({
     ...own,
   }
   const upstream = { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null }
+  const idempotency = new IdempotencyRegistry({ kind: 'alone' }, () => {}).acquire({
+    ...config,
+    operations: byOperation(() => operation),
+  })
+  idempotency?.activate()
   return {
     operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
     config: {
@@ -138,10 +143,7 @@ const stackOptions = ({
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches,
-    idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}).acquire({
-      ...config,
-      operations: byOperation(() => operation),
-    }),
+    idempotency,
     contract: null,
     learningMode: null,
     candidateUse,

@@ -11,15 +11,21 @@ const claim = (name: string): Claim => ({
   ...{ ttlMs: 60_000, leaseMs: 15_000, maxKeys: 100 },
 })
 
-const acquire = () => {
-  const config = testConfig({ operations: { 'financing.pre-approval': { idempotency: true } } })
-  const lease = new IdempotencyRegistry({ kind: 'alone' }, () => {}).acquire(config)
+const acquire = (idempotency = {}, registry = new IdempotencyRegistry({ kind: 'alone' }, () => {})) => {
+  const operations = { 'financing.pre-approval': { idempotency: true } }
+  const lease = registry.acquire(testConfig({ operations, idempotency }))
   if (lease === null) throw new Error('no operation has idempotency')
   return lease
 }
 
-test('an attempt that is not renewed has an unknown outcome, since its lease is over', async () => {
+const open = () => {
   const lease = acquire()
+  lease.activate()
+  return lease
+}
+
+test('an attempt that is not renewed has an unknown outcome, since its lease is over', async () => {
+  const lease = open()
   await lease.store.call({ type: 'claim', claim: claim('a') })
 
   const before = lease.state()
@@ -30,7 +36,7 @@ test('an attempt that is not renewed has an unknown outcome, since its lease is 
 })
 
 test('what has expired is not counted, though no new key has come', async () => {
-  const lease = acquire()
+  const lease = open()
   await lease.store.call({ type: 'claim', claim: claim('a') })
   await lease.store.call({ type: 'settle', claim: claim('a'), settlement: { state: 'unknown', fingerprint: 'f' } })
 
@@ -41,9 +47,29 @@ test('what has expired is not counted, though no new key has come', async () => 
 
 test('the state of the memory is that of this gateway alone, since the process started', async () => {
   const since = Date.now()
-  const lease = acquire()
+  const lease = open()
 
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(lease.state()).toMatchObject({ store: 'memory', state: 'local', since, reason: null, maxEntries: 200_000 })
+})
+
+test('an edit that is prepared changes no bound, and is not logged, before it is in effect', async () => {
+  const events: string[] = []
+  const registry = new IdempotencyRegistry({ kind: 'alone' }, (_, event) => events.push(event))
+  const running = acquire({}, registry)
+  running.activate()
+  const redis = { url: 'redis://127.0.0.1:1' }
+  const edited = acquire({ maxEntries: 100, redis, encryptionKeys: ['0'.repeat(64)] }, registry)
+
+  const replies = await Promise.all(
+    [...Array(60).keys()].map((n) => running.store.call({ type: 'claim', claim: claim(`${n}`) })),
+  )
+
+  expect(new Set(replies.map((reply) => reply?.state))).toEqual(new Set(['claimed']))
+  expect(events).not.toContain('idempotency store changed')
+  edited.activate()
+  expect(await running.store.call({ type: 'claim', claim: claim('b') })).toEqual({ state: 'full', of: 'client' })
+  expect(events).toContain('idempotency store changed')
+  edited.release()
 })
