@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { commandGroups } from '../src/admin/commands/command-groups.ts'
 import { jsonSchema } from '../src/config/json-schema.ts'
 import { formatProblems } from '../src/config/problem.ts'
+import { schemaKeys } from '../src/config/schema/schema-keys.ts'
 import { type FailureKind, failureTable } from '../src/failures/kinds.ts'
 import { allOperations, groups } from '../src/operations.ts'
 import { findProblems } from './config/helper.ts'
@@ -258,6 +259,14 @@ operations:
 
     expect(shown?.trim()).toBe(formatProblems(findProblems(file, {}, 'config/gateway.yaml')).trim())
   })
+})
+
+test('docs/admin.md lists every key that cannot change live, and no other', () => {
+  const [, listed] = /cannot change live is rejected\*\*(.*?)The hint/s.exec(read('docs/admin.md')) ?? []
+
+  const restartOnly = schemaKeys.flatMap(({ path, restart }) => (restart ? [path.join('.')] : []))
+
+  expect(code(listed).sort()).toEqual(restartOnly.sort())
 })
 
 test('the life of a request names every layer, in the order of the stack', () => {
