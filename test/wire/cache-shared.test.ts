@@ -391,6 +391,31 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect({ status, code: body.code }).toEqual({ status: 503, code: 'redis-not-answering' })
   })
 
+  test('a purge that has not reached Redis is done when it is back, also where the way to it was edited', async () => {
+    const own = await startRedis(program.path ?? '')
+    onTestFinished(() => {
+      own.thaw()
+      return own.kill()
+    })
+    const live = await boot({}, own)
+    const watching = await connect(own.url)
+    onTestFinished(() => watching.destroy())
+    const first = await get(live, '/market/insights')
+    await expect.poll(async () => (await watching.keys('*:cache:*')).length).toBe(4)
+    own.freeze()
+    const { status } = await fetchAdmin(`${live.admin}/cache`, 'DELETE')
+
+    live.edit(settings({ cache: { timeout: '500ms' } }, own))
+    const { result } = await live.gateway.reload('request')
+    const before = live.lines.filter(isShared).length
+    own.thaw()
+    await expect.poll(() => live.lines.filter(isShared).length).toBeGreaterThan(before)
+    const second = await get(live, '/market/insights')
+
+    expect({ status, result }).toEqual({ status: 503, result: 'applied' })
+    expect(second.body).not.toBe(first.body)
+  })
+
   test('what another program has written there is served to no client', async () => {
     const [one, other] = [await boot(), await boot()]
     await get(one, '/market/insights?a=1')

@@ -2,7 +2,7 @@ import type { RedisConfig } from '../../config/config.ts'
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
 import { type RedisCacheCounts, RedisCacheStore } from '../../layers/cache/redis/redis-cache-store.ts'
-import { purgedGenerationKeys, queryGenerationKey } from '../../layers/cache/redis/redis-keys.ts'
+import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from '../../layers/cache/redis/redis-keys.ts'
 import { RedisTier, type RedisTierOptions } from '../../layers/cache/redis/redis-tier.ts'
 import type { SharedTier } from '../../layers/cache/shared-tier.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
@@ -47,10 +47,8 @@ export class SharedCacheRegistry {
   acquire(redis: RedisConfig): SharedCacheLease {
     const name = JSON.stringify(redis)
     const { link, release } = this.#links.acquire(redis)
-    const store = this.#storesByConfig.acquire(
-      name,
-      () => new RedisCacheStore(link, { prefix: redis.prefix, isCluster: redis.cluster !== null }),
-    )
+    const space = { prefix: redis.prefix, isCluster: redis.cluster !== null }
+    const store = this.#storesByConfig.acquire(name, () => new RedisCacheStore(link, space, this.#pendingKeysOf(space)))
     this.#stores.add(store)
     return {
       createTier: (options) => new RedisTier({ ...options, store }),
@@ -63,6 +61,15 @@ export class SharedCacheRegistry {
         release()
       },
     }
+  }
+
+  /**
+   * Lists what a Redis has yet to learn. A new password or time-out is another way to the same one, and the old way is
+   * closed. Another Redis loses a few responses by it.
+   */
+  #pendingKeysOf({ prefix, isCluster }: CacheKeySpace): readonly string[] {
+    const same = [...this.#stores].filter(({ space }) => space.prefix === prefix && space.isCluster === isCluster)
+    return [...new Set(same.flatMap(({ pendingKeys }) => pendingKeys))]
   }
 
   /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */

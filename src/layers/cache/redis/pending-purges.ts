@@ -17,10 +17,16 @@ export class PendingPurges {
   #last = 0
   #sending = 0
 
-  /** `all`: keys of which each response has at least one. */
-  constructor(all: readonly string[], send: SendPurges) {
+  /** `all`: keys of which each response has at least one. `pending`: those of purges that are pending already. */
+  constructor(all: readonly string[], send: SendPurges, pending: readonly string[] = []) {
     this.#all = all
     this.#send = send
+    for (const key of pending) this.#keys.set(key, ++this.#last)
+  }
+
+  /** The keys of the purges that are pending. */
+  get keys(): readonly string[] {
+    return [...this.#keys.keys()]
   }
 
   /** Tells whether one of these keys is pending; if any is, the pending purges are sent again. */
@@ -32,7 +38,7 @@ export class PendingPurges {
 
   /** Sends the pending purges again, until Redis does not acknowledge some. */
   async resend(): Promise<void> {
-    const keys = [...this.#keys.keys()]
+    const { keys } = this
     for (let at = 0; at < keys.length; at += batchSize)
       if (!(await this.#sendAll(keys.slice(at, at + batchSize)))) return
   }

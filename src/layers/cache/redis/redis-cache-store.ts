@@ -85,13 +85,20 @@ export class RedisCacheStore {
   #queuedBytes = 0
   #isWriting = false
 
-  constructor(link: Link, space: CacheKeySpace) {
+  /** `pendingKeys`: those of generations that have ended, and of which Redis does not know yet. */
+  constructor(link: Link, space: CacheKeySpace, pendingKeys: readonly string[] = []) {
     this.link = link
     this.space = space
     this.#pendingPurges = new PendingPurges(
       purgedGenerationKeys(space, { operation: null, client: null }),
       (keys, waitMs) => this.#sendRenewal(keys, waitMs),
+      pendingKeys,
     )
+  }
+
+  /** The keys of generations that have ended, and of which Redis does not know yet. */
+  get pendingKeys(): readonly string[] {
+    return this.#pendingPurges.keys
   }
 
   /** Finds what is under a key; null: unknown. */
