@@ -97,7 +97,6 @@ export class AuditLog implements AuditSink {
   }
 
   async close(): Promise<void> {
-    const { log } = this.#options
     await this.#opened?.output.close()
     let lines: number | null = null
     await settlesWithin(
@@ -106,7 +105,12 @@ export class AuditLog implements AuditSink {
         lines = left.length
       }),
     )
-    if (lines !== 0) log.error({ lines }, 'audit lines lost')
+    this.#logLost(lines)
+  }
+
+  /** Logs how many lines could not be written to the end. Null: that is not known. */
+  #logLost(lines: number | null): void {
+    if (lines !== 0) this.#options.log.error({ lines }, 'audit lines lost')
   }
 
   /** Applies the changes that need no other file. */
@@ -115,7 +119,7 @@ export class AuditLog implements AuditSink {
     this.#config = next
     if (next === null) {
       this.#early = null
-      return void this.#closeWriter('reconfigured')
+      return void this.#closeWriter('reconfigured').then((left) => this.#logLost(left.length))
     }
     if (previous?.key !== next.key) this.#writer?.rekey(toAuditKey(next.key))
     this.#writer?.configureFile(next)

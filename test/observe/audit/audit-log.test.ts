@@ -126,6 +126,22 @@ test('a log that is switched off and at once on again goes on with the chain of 
   expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 205 }] })
 })
 
+test('a log that is switched off while lines cannot be written says how many are lost', async () => {
+  const { config, file } = place()
+  const { auditLog, lines, begin } = open()
+  await begin(config)
+  await eventually(() => auditLog.state?.count === 1)
+  appendFileSync(file, 'an intruder\n')
+  auditLog.record(says(1))
+  auditLog.record(says(2))
+  await eventually(() => auditLog.failing)
+
+  await begin(null)
+
+  await eventually(() => lines.some(({ msg }) => msg === 'audit lines lost'))
+  expect(lines.find(({ msg }) => msg === 'audit lines lost')).toMatchObject({ lines: 2 })
+})
+
 const linkTo = (file: string): string => {
   symlinkSync(file, `${file}.link`)
   return `${file}.link`
