@@ -9,6 +9,7 @@ import {
   type KeptShift,
   mergeRecords,
   type ShiftToKeep,
+  stopKeys,
   takeUpKept,
 } from './shift/kept-shift.ts'
 import { createEntry, effectiveRecord, type ShiftEntry, toState } from './shift/shift-entry.ts'
@@ -190,6 +191,15 @@ export class Shifts implements ShiftsView {
   markKept(group: Group, { digest, revision }: ShiftToKeep): void {
     const entry = this.#entries.get(group)
     if (entry?.plan.digest === digest && entry.revision === revision) entry.changes.keys.clear()
+  }
+
+  /**
+   * Notes that the records will be kept at another place. One from earlier may be there, which knows nothing of a stop:
+   * it must not end by that.
+   */
+  noteMoved(): void {
+    for (const { record, changes } of this.#entries.values())
+      if (record.stop !== null && !isHeld(record)) for (const key of stopKeys) changes.keys.add(key)
   }
 
   /**

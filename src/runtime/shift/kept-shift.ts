@@ -58,6 +58,9 @@ export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (
   return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'order'))
 }
 
+/** What a stop is about: it ends orders too. */
+export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'order']
+
 /** The stop that was known at a change. */
 export interface KnownStop {
   readonly knownStop: ShiftStop | null
@@ -78,7 +81,8 @@ export interface OwnChanges extends KnownStop {
 export const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
   const isNews = kept.stop !== null && !isKnownStop(kept.stop, last)
   if (isNews)
-    for (const key of recordKeys) if (!(key === 'pause' || (isStopKey(key) && own.stop !== null))) keys.delete(key)
+    for (const key of recordKeys)
+      if (!(key === 'pause' || (stopKeys.includes(key) && own.stop !== null))) keys.delete(key)
   const put = isNews ? { ...own, order: null } : own
   return { ...kept, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
 }
@@ -86,8 +90,6 @@ export const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...las
 /** Tells whether a stop was known at a change. Where Redis was not read, what it had until then counts as known. */
 export const isKnownStop = (stop: ShiftStop, { knownStop, at }: KnownStop): boolean =>
   knownStop?.cause === 'redis' ? stop.since <= at : isSameStop(stop, knownStop)
-
-const isStopKey = (key: keyof ShiftRecord): boolean => key === 'stop' || key === 'order'
 
 const isSameStop = (stop: ShiftStop, other: ShiftStop | null): boolean =>
   stop.since === other?.since && stop.cause === other.cause && stop.reason === other.reason

@@ -94,7 +94,10 @@ export class SharedShifts {
     return {
       ...shifts,
       commit: () => {
-        if (JSON.stringify(this.#place?.settings) !== JSON.stringify(settings)) this.#seen.clear()
+        if (JSON.stringify(this.#place?.settings) !== JSON.stringify(settings)) {
+          this.#seen.clear()
+          this.#shifts.noteMoved()
+        }
         this.#place?.release()
         this.#place = place
         this.#syncSoon()

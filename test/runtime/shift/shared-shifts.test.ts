@@ -23,13 +23,13 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
   beforeEach(() => void prefix++)
   afterAll(() => redis.kill())
 
-  const configOf = (candidate: string, use = 'limits', keys = ''): Config => {
+  const configOf = (candidate: string, use = 'limits', keys = '', place = `p${prefix}`): Config => {
     const upstreams = sandbox.replace(
       'risk: sandbox',
       `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`,
     )
     return validConfig(
-      `${upstreams}\n${use}: { redis: { url: "${redis.url}", prefix: "p${prefix}", timeout: 1s }${keys} }\n`,
+      `${upstreams}\n${use}: { redis: { url: "${redis.url}", prefix: "${place}", timeout: 1s }${keys} }\n`,
     )
   }
   const shared = '{ endpoints: [http://b.internal], share: 5% }'
@@ -148,6 +148,22 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
 
     expect(other).toMatchObject({ share: 0.09, isStopped: false })
     expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, ...words })
+  })
+
+  test('that are stopped stay so over an edit to where there is an older record, and that one learns of it', async () => {
+    const [there, elsewhere] = [configOf(shared), configOf(shared, 'limits', '', `q${prefix}`)]
+    const gateway = await start(there)
+    await untilKept(there, { share: 0.05 })
+    gateway.order({ kind: 'to', share: 0.1, ttlMs: hour })
+    await untilKept(there, { share: 0.1 })
+    await gateway.apply(elsewhere)
+    gateway.shifts.takeBack('risk', 'it fails')
+    await untilKept(elsewhere, { isStopped: true })
+
+    await gateway.apply(there)
+
+    await untilKept(there, { isStopped: true, reason: 'it fails' })
+    expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
   })
 
   test('are written again to a Redis that has lost them', async () => {
