@@ -19,6 +19,7 @@ test('ticket keys follow from the secret, and differ each day and with the setti
     deriveTicketKeys('secret', withClients, 1),
     deriveTicketKeys('secret', { ...withClients, clientCertificates: 'optional' }, 1),
     deriveTicketKeys('secret', { ...withClients, clientCrl: ['c'] }, 1),
+    deriveTicketKeys('secret', { ...withClients, clientCa: 'long'.repeat(16 * 1024) }, 1),
   ].map((key) => key.toString('hex'))
 
   const other: ListenTlsConfig = { ...tls, minVersion: 'TLSv1.3' }
