@@ -47,12 +47,13 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
     address: server.address,
     async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
       await preloadTracing(state.config)
+      const applyListen = server.prepareConfig(state.config.listen)
       const next = dataPlane.buildNext(state)
       await settleStores(next)
       return {
         async commit() {
           currentSnapshot.swap(next)
-          server.applyConfig(state.config.listen)
+          applyListen()
           loop.setLimit(state.config.limits.eventLoopDelay)
         },
         discard: () => next.retire(),

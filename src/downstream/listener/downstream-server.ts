@@ -22,8 +22,11 @@ export interface DownstreamServer {
   readonly address: AddressInfo
   /** Whether it listens: not after `stopAccepting`, and never where another process accepts. */
   readonly isListening: boolean
-  /** Applies the limits and the certificates of a new configuration; where it listens stays. */
-  applyConfig(listen: ListenConfig): void
+  /**
+   * Prepares the limits and the certificates of a new configuration, and returns what applies them; where it listens
+   * stays. Throws when a certificate is not accepted.
+   */
+  prepareConfig(listen: ListenConfig): () => void
   /** Serves a connection that another process accepted, unless the limit of connections is reached. */
   adoptConnection(socket: Socket): void
   /** Goes on accepting and serving, but from now on every response ends its connection. */
@@ -181,12 +184,15 @@ export const openDownstreamServer = async (
 
   return {
     address: listeningServer.address() as AddressInfo,
-    applyConfig(nextListen) {
-      applyLimits(nextListen)
-      if (countElsewhere === undefined) addressLimit.applyConfig(nextListen)
-      proxyAcceptor.applyConfig(nextListen)
-      applyProxyProtocol(nextListen)
-      tlsAcceptor?.applyConfig(nextListen)
+    prepareConfig(nextListen) {
+      const applyTls = tlsAcceptor?.prepareConfig(nextListen)
+      return () => {
+        applyLimits(nextListen)
+        if (countElsewhere === undefined) addressLimit.applyConfig(nextListen)
+        proxyAcceptor.applyConfig(nextListen)
+        applyProxyProtocol(nextListen)
+        applyTls?.()
+      }
     },
     get isListening() {
       return listeningServer.listening

@@ -11,8 +11,11 @@ import { createHandshaker } from './handshakes.ts'
 export interface TlsAcceptor {
   /** Takes a connection of which nothing has been read. */
   accept(socket: Socket): void
-  /** Applies a new configuration: it holds for clients that connect from now on. */
-  applyConfig(listen: ListenConfig): void
+  /**
+   * Prepares a new configuration, and returns what applies it: it holds for clients that connect from then on. Throws
+   * when a certificate is not accepted.
+   */
+  prepareConfig(listen: ListenConfig): () => void
 }
 
 export interface TlsAcceptorOptions {
@@ -72,12 +75,15 @@ export const createTlsAcceptor = ({
         })
       })
     },
-    applyConfig({ tls, timeouts }) {
-      timeoutMs = timeouts.headers
+    prepareConfig({ tls, timeouts }) {
       const next = JSON.stringify(tls)
-      if (tls === null || next === appliedTls) return
-      startHandshake = createHandshaker(tls, protocols, ticketSecret)
-      appliedTls = next
+      const handshaker = tls === null || next === appliedTls ? null : createHandshaker(tls, protocols, ticketSecret)
+      return () => {
+        timeoutMs = timeouts.headers
+        if (handshaker === null) return
+        startHandshake = handshaker
+        appliedTls = next
+      }
     },
   }
 }
