@@ -44,8 +44,8 @@ export class CurrentSnapshot {
 }
 
 /**
- * Applies the cache size, the bounds of keys and copies, and the health checks of a configuration. Of two snapshots that
- * share a resource, the later decides.
+ * Applies the cache size, the bounds of keys and copies, and the health checks of a configuration. Of two snapshots
+ * that share a resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
   const { config, caches, idempotency, telemetry } = snapshot
