@@ -118,7 +118,8 @@ export class AuditWriter {
 
   /** Sets by which path the file is named, and the size from which it is rotated. */
   configureFile({ file, rotate }: Pick<AuditConfig, 'file' | 'rotate'>): void {
-    Object.assign(this.#output, { name: file, rotateBytes: rotate })
+    this.#output.name = file
+    this.#output.rotateBytes = rotate
   }
 
   /** Continues in another file if this one was moved away or is full. */
