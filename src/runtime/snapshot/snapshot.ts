@@ -81,7 +81,6 @@ export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Pro
       if (--inFlight === 0) onIdle()
     },
     async retire() {
-      // A pool that is closing rejects new requests, a retry among them. So all requests are counted out first.
       if (inFlight > 0) {
         await new Promise<void>((resolve) => {
           onIdle = resolve
