@@ -29,8 +29,8 @@ const minWaitMs = 250
 
 /** Counts what becomes of the requests of a group, while its share stays the same. */
 export class GuardCounts {
-  readonly #group: Group
-  readonly #era: string
+  readonly group: Group
+  readonly era: string
   readonly #onFirst: (counts: GuardCounts) => void
   #counts = new Map<number, number>()
   readonly #waiting = new SlotList<GuardedRequest>()
@@ -38,8 +38,8 @@ export class GuardCounts {
 
   /** `onFirst` is called when there is something to report. */
   constructor(group: Group, era: string, onFirst: (counts: GuardCounts) => void) {
-    this.#group = group
-    this.#era = era
+    this.group = group
+    this.era = era
     this.#onFirst = onFirst
   }
 
@@ -81,8 +81,8 @@ export class GuardCounts {
   /** Takes what was counted since the last time. Tells whether there will be more without another request. */
   take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
     const report = {
-      group: this.#group,
-      era: this.#era,
+      group: this.group,
+      era: this.era,
       counts: [...this.#counts].flat(),
       waiting: this.#takeWaiting(),
     }
@@ -124,7 +124,7 @@ const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null 
 
 /** Everything that one process counts for the guards. It reports while there is something to report. */
 export class GuardReporter {
-  readonly #latest = new Map<Group, { readonly era: string; readonly counts: GuardCounts }>()
+  readonly #latest = new Map<Group, GuardCounts>()
   readonly #pending = new Set<GuardCounts>()
   #onReports: ((reports: readonly GuardReport[]) => void) | null = null
   #stop: (() => void) | null = null
@@ -135,16 +135,13 @@ export class GuardReporter {
   }
 
   /**
-   * Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits.
+   * Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits,
+   * also where an edit that was rejected has opened others meanwhile.
    */
   open(group: Group, era: string): GuardCounts {
-    const latest = this.#latest.get(group)
-    if (latest?.era === era) return latest.counts
-    const counts = new GuardCounts(group, era, (each) => {
-      this.#pending.add(each)
-      this.#stop ??= unrefTimeout(reportEveryMs, () => this.#report())
-    })
-    this.#latest.set(group, { era, counts })
+    const known = [this.#latest.get(group), ...this.#pending].find((each) => each?.group === group && each.era === era)
+    const counts = known ?? new GuardCounts(group, era, (each) => this.#reportSoon(each))
+    this.#latest.set(group, counts)
     return counts
   }
 
@@ -152,6 +149,11 @@ export class GuardReporter {
   close(): void {
     this.#stop?.()
     this.#onReports = null
+  }
+
+  #reportSoon(counts: GuardCounts): void {
+    this.#pending.add(counts)
+    this.#stop ??= unrefTimeout(reportEveryMs, () => this.#report())
   }
 
   #report(): void {

@@ -63,6 +63,18 @@ test('a request that waits while the configuration is loaded again still waits',
   expect(reporter.open('market', 'another')).not.toBe(counts)
 })
 
+test('a request that waits while an edit of the share is rejected still waits', () => {
+  const { reporter, all, counts } = open()
+  counts.begin('market.insights', 'candidate', 0, true)
+  reporter.open('market', 'rejected')
+
+  const reopened = reporter.open('market', 'era')
+  reopened.begin('market.insights', 'candidate', 0, true)
+  vi.advanceTimersByTime(1000)
+
+  expect(all.at(-1)?.map(({ waiting }) => readAll(waiting).map(({ times }) => times))).toEqual([[2]])
+})
+
 test('what ends twice counts once', () => {
   const { all, counts } = open()
   const request = counts.begin('market.insights', 'primary', 0, true)
