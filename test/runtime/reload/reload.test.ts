@@ -142,11 +142,12 @@ describe('POST /reload', () => {
 
 test('connections to endpoints that an edit does not change are kept, the others are closed', async () => {
   const [one, two, three] = [await namedUpstream('one'), await namedUpstream('two'), await namedUpstream('three')]
-  const live = await bootLiveGateway({ upstream: one.url, upstreams: { market: two.url } })
+  const defaults = { keepAlive: '1h' } // else none is kept where a reload takes longer than a second
+  const live = await bootLiveGateway({ upstream: one.url, defaults, upstreams: { market: two.url } })
   await upstreamName(live)
   await upstreamName(live, '/leads/pipeline')
 
-  live.edit({ upstream: one.url, upstreams: { market: three.url } })
+  live.edit({ upstream: one.url, defaults, upstreams: { market: three.url } })
   await fetchAdmin(`${live.admin}/reload`, 'POST')
   await upstreamName(live)
   await upstreamName(live, '/leads/pipeline')
