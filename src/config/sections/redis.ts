@@ -87,15 +87,19 @@ const masterName = scalar<string>(
   'What the Sentinels call the master',
 )
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+const fileHint = 'write the name here, or ${NAME}: file: is for the password'
+
 const username = (description: string) =>
   scalar<string>(
     {
       expected: '1 to 128 visible characters',
       parse: (value) => {
         if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
+        if (value.startsWith('file:')) return new InvalidScalar('a path of a file', fileHint)
         return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name of a user')
       },
-      json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
+      json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$', not: { pattern: '^file:' } },
     },
     description,
   )

@@ -88,6 +88,8 @@ describe('an editor', () => {
     '{ sentinels: ["a:1"] }',
     '{ url: redis://a, cluster: [redis://a] }',
     '{ cluster: [redis://a], sentinels: ["a:1"], name: m }',
+    '{ url: redis://a, username: "file:user", password: p }',
+    '{ sentinels: ["a:1"], name: m, sentinelUsername: "file:user", sentinelPassword: p }',
   ])('and the gateway refuse %s', (written) => {
     expect(validate(parseYaml(withRedis(written)))).toBe(false)
     expect(findProblems(withRedis(written))).toHaveLength(1)
