@@ -101,7 +101,7 @@ const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScop
   status: 403,
   code: 'insufficient-scope',
   detail: `${name} has the scope ${held}: ${
-    held === 'metrics' ? 'that is for /metrics alone' : 'that is to read, and to give no orders'
+    held === 'metrics' ? 'that is for /metrics and /whoami alone' : 'that is to read, and to give no orders'
   }; ${method === 'GET' || method === 'HEAD' ? 'this page' : 'this'} takes the scope ${needed}`,
   headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
 })

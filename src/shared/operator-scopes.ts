@@ -1,7 +1,7 @@
 /** What an operator may do, the least first: each scope includes those before it. */
 export const operatorScopes = ['metrics', 'read', 'operate'] as const
 
-/** `metrics`: /metrics alone. `read`: whatever is shown. `operate`: orders as well. */
+/** `metrics`: /metrics and /whoami alone. `read`: whatever is shown. `operate`: orders as well. */
 export type OperatorScope = (typeof operatorScopes)[number]
 
 /** Tells whether one scope includes another. */

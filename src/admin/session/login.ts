@@ -110,7 +110,7 @@ const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this
 const tokenOfAScraper: AdminError = {
   status: 403,
   code: 'insufficient-scope',
-  detail: 'this token is for /metrics alone: log in with one of the scope read or operate',
+  detail: 'this token is for /metrics and /whoami alone: log in with one of the scope read or operate',
 }
 
 // People mistype now and then. One limit for all clients together, because an address costs an attacker nothing.

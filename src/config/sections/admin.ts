@@ -45,9 +45,10 @@ const operatorName = scalar<string>(
   'Its operator, in the log, the audit log and on the page',
 )
 
-const scope = choice('What it is good for: metrics is /metrics alone, read all that is shown, operate orders too', [
-  ...operatorScopes,
-])
+const scope = choice(
+  'What it is good for: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+  [...operatorScopes],
+)
 
 // Each request is compared with all of them.
 const maxTokens = 100

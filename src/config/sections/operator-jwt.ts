@@ -20,7 +20,10 @@ const maxScopes = 100
 const scopes = z
   .record(
     claimValue,
-    choice('What it opens: metrics is /metrics alone, read all that is shown, operate orders too', operatorScopes),
+    choice(
+      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+      operatorScopes,
+    ),
   )
   .check((context) => {
     const count = Object.keys(context.value).length

@@ -340,7 +340,7 @@ describe('a session of such a token', () => {
     [
       'of a scraper',
       jwtOf('metrics'),
-      'This token is for /metrics alone: log in with one of the scope read or operate.',
+      'This token is for /metrics and /whoami alone: log in with one of the scope read or operate.',
     ],
   ])('is not opened by one %s', async (_, token, reason) => {
     const live = await boot()

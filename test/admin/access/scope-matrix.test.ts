@@ -169,7 +169,7 @@ describe('a token that Prometheus holds', () => {
       const { status, headers, body } = await fetchAdmin(live.admin + path, method, { headers: bearerOf('metrics') })
       expect([path, status, body.code]).toEqual([path, 403, 'insufficient-scope'])
       expect(body.detail).toBe(
-        'prometheus has the scope metrics: that is for /metrics alone; this takes the scope operate',
+        'prometheus has the scope metrics: that is for /metrics and /whoami alone; this takes the scope operate',
       )
       expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="operate"')
     }

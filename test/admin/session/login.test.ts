@@ -161,7 +161,9 @@ test('a token that is for /metrics alone opens none, and the log has its name', 
   const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: tokenOf.metrics })
 
   expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
-  expect(response.text).toContain('<p role="alert">This token is for /metrics alone: log in with one of the scope read')
+  expect(response.text).toContain(
+    '<p role="alert">This token is for /metrics and /whoami alone: log in with one of the scope read',
+  )
   expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ operator: 'prometheus' })
 })
 
