@@ -139,7 +139,10 @@ export const reasonRows = {
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
   'operation-concurrency': overloaded('the concurrency of the operation is full'),
   'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
-  'buffered-bodies': overloaded('too many bodies wait in memory'),
+  'buffered-bodies': overloaded(
+    'too many bodies wait in memory',
+    'wait as `Retry-After` says; the operator looks why bodies come slowly, or takes more workers',
+  ),
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
   'client-keys': rateLimited(

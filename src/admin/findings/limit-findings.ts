@@ -2,8 +2,16 @@ import type { FailureReason } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
 import { areMostFailing, countPhrase, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
-import { createFinding, type Finding, groupByKey, groupOfOperation, type Severity, wherePhrase } from './finding.ts'
-import { explainCommandLine } from './finding-commands.ts'
+import {
+  createFinding,
+  type Finding,
+  groupByKey,
+  groupOfOperation,
+  joinWithAnd,
+  type Severity,
+  wherePhrase,
+} from './finding.ts'
+import { explainCommandLine, tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 /** Finds limits that are full, and shared stores that are not reached. */
@@ -11,6 +19,7 @@ export const limitFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...rejectingLimitFindings(inputs),
   ...fullLimitFindings(inputs),
   ...fullEndpointFindings(inputs),
+  ...fullBodyRoomFindings(inputs),
   ...connectionFindings(inputs),
   ...redisFindings(inputs),
 ]
@@ -80,6 +89,18 @@ const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
       command,
     })
   })
+
+/** Finds that bodies which the contract or idempotency reads whole have no room. The room is that of a process. */
+const fullBodyRoomFindings = (inputs: FindingInputs): readonly Finding[] => {
+  const same = inputs.report.recentErrors.causes.filter(hasReason('buffered-bodies'))
+  if (same.length === 0) return []
+  const operations = [...new Set(same.map(({ operation }) => operation))]
+  const tally = tallyFailures(same)
+  const cause = `too many bodies wait in memory, of ${joinWithAnd(operations)}: ${countPhrase(tally, 'refused')}`
+  return [
+    createFinding(rejectionSeverity(same, inputs), 'limits', cause, { since: tally.firstAt, command: tailCommand }),
+  ]
+}
 
 /** Finds limits that close connections at once: the client gets no response, and the access log has no line. */
 const connectionFindings = ({ report, config }: FindingInputs): readonly Finding[] =>

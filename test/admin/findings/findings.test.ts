@@ -735,6 +735,20 @@ describe('a limit', () => {
   })
 })
 
+test('bodies that find no room are counted, and so are the operations whose they are', () => {
+  const refused = cause({ kind: 'overloaded', reason: 'buffered-bodies', endpoint: null })
+
+  expect(found({ causes: [refused, { ...refused, operation: 'valuation.score' }] })).toMatchObject([
+    {
+      severity: 'warning',
+      about: 'limits',
+      cause:
+        'too many bodies wait in memory, of risk.asset-valuation and valuation.score: 24 requests were refused in the last minute',
+      command: 'lender-gateway tail --refused --since 15m',
+    },
+  ])
+})
+
 test('connections that are closed at once are counted by the setting that has it so', () => {
   const rejected = (lastMinute: number) =>
     [{ setting: 'maxConnections', lastMinute, last15Min: 9, firstAt: at }] as const
