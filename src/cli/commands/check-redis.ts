@@ -40,7 +40,7 @@ export const checkRedis = async (
     }
     const policy = isIdempotency ? await withTimeout(readEvictionPolicy(redis), timeoutMs) : null
     if (policy === null || policy === keepingPolicy) return []
-    const message = `Redis (${name}) may forget keys for want of room: what comes again is then processed again`
+    const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
     const expected = `maxmemory-policy ${keepingPolicy}`
     return [{ ...at, message, expected, found: policy, hint: policyHint }]
   })
