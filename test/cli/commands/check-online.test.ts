@@ -301,7 +301,9 @@ test.each([
 
   const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis: { url }, encryptionKeys } }))
 
-  expect(out.split('\n').filter((line) => line.includes(`may forget keys for want of room (maxmemory-policy ${policy})`))).toHaveLength(warnings)
+  expect(
+    out.split('\n').filter((line) => line.includes(`may forget keys for want of room (maxmemory-policy ${policy})`)),
+  ).toHaveLength(warnings)
   expect(code).toBe(0)
 })
 
