@@ -1,4 +1,6 @@
+import { createSecureContext } from 'node:tls'
 import { CoalescedTimer } from '../../clock.ts'
+import { weakMemo } from '../weak-memo.ts'
 import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
 
@@ -122,14 +124,21 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
 
 const tlsOptions = (tls: RedisTls | null) => {
   if (tls === null) return {}
-  const { ca, certificate, key } = tls
-  return {
-    tls: true as const,
+  const isSystemDefault = tls.ca === null && tls.certificate === null
+  return { tls: true as const, ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
+}
+
+/**
+ * Reads the authorities and the certificate once, not for each connection: servers that are away are tried again
+ * several times a second.
+ */
+const getSecureContext = weakMemo(({ ca, certificate, key }: RedisTls) =>
+  createSecureContext({
     ...(ca !== null && { ca }),
     ...(certificate !== null && { cert: certificate }),
     ...(key !== null && { key }),
-  }
-}
+  }),
+)
 
 const ignore = (): void => {}
 

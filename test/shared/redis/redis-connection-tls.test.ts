@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { expect, onTestFinished, test } from 'vitest'
+import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
 import type { RedisTls } from '../../../src/shared/redis/redis-settings.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
@@ -62,3 +63,19 @@ test.skipIf(server.missing ?? openssl.missing)(
     await expect(connect({ ca: authority.cert, certificate: null, key: null })).rejects.toThrow()
   },
 )
+
+// A file of authorities takes milliseconds to read: with 20 Sentinels that are away, that took two thirds of a core.
+test('servers that are tried again and again cost one reading of the authorities', async () => {
+  const readsAuthorities = vi.spyOn(tls, 'createSecureContext')
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    readsAuthorities.mockRestore()
+    syncBuiltinESMExports()
+  })
+  const own: RedisTls = { ca: getCACertificates('bundled')[0] ?? '', certificate: null, key: null }
+  const connect = connectRedis(redisSettings({ sentinels: ['127.0.0.1:1', '127.0.0.1:2'], name: 'main', tls: own }))
+
+  for (let tries = 0; tries < 2; tries++) await expect(connect(() => {})).rejects.toThrow('ECONNREFUSED')
+
+  expect(readsAuthorities).toHaveBeenCalledTimes(1)
+})
