@@ -1,7 +1,8 @@
 import { epochMs, now } from '../../clock.ts'
 import type { LogEvent } from '../log-event.ts'
 
-// A collector that is down is logged for as long as it is, but not with every batch.
+// A collector that is down is logged for as long as it is, but not with every batch: where one of two behind an address
+// is down, every second batch is lost.
 const logIntervalMs = 60_000
 
 /** Counts of spans by their fate: numbers that only ever grow. */
@@ -20,15 +21,16 @@ export interface SpanCounts {
 export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, exportFailure: null })
 
 /**
- * Counts the spans sent to one collector, beside those of others in the same counts. Logs lost spans: at once, then
- * once a minute, and when they arrive again.
+ * Counts the spans sent to one collector, beside those of others in the same counts. Logs lost spans, once a minute at
+ * most, and after each such line when they arrive again.
  */
 export class SpanExportStats {
   readonly #counts: SpanCounts
   readonly #logEvent: LogEvent
   #pending = { dropped: 0, failed: 0 }
-  /** When a loss was last logged; null: there is none to report the end of. */
-  #loggedAt: number | null = null
+  #loggedAt = Number.NEGATIVE_INFINITY
+  /** Whether a loss was logged whose end was not. */
+  #isEndDue = false
   /** The failure that it reported of its own collector. */
   #reported: SpanCounts['exportFailure'] = null
   #isRetired = false
@@ -41,10 +43,10 @@ export class SpanExportStats {
   onExported(spans: number): void {
     this.#counts.exported += spans
     if (!this.#isRetired) this.#counts.exportFailure = null
-    if (this.#loggedAt === null) return
+    if (!this.#isEndDue) return
+    this.#isEndDue = false
     this.#logEvent('info', 'spans arrive again', { ...this.#pending })
     this.#pending = { dropped: 0, failed: 0 }
-    this.#loggedAt = null
   }
 
   /** `reason` is a word of the gateway or of Node, never of the collector. */
@@ -58,8 +60,9 @@ export class SpanExportStats {
       this.#counts.exportFailure = this.#reported
     }
     const at = now()
-    if (this.#loggedAt !== null && at - this.#loggedAt < logIntervalMs) return
+    if (at - this.#loggedAt < logIntervalMs) return
     this.#loggedAt = at
+    this.#isEndDue = true
     this.#logEvent('warn', 'spans are lost', { ...this.#pending, reason })
     this.#pending = { dropped: 0, failed: 0 }
   }

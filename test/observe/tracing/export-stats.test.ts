@@ -28,6 +28,24 @@ test('lost spans are logged at once, then once a minute with all since, and when
   expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14, exportFailure: null })
 })
 
+test('a collector that rejects every second batch is logged once a minute, and so is the end', () => {
+  const logged: unknown[] = []
+  const stats = new SpanExportStats(emptySpanCounts(), (_, event, fields) => logged.push([event, fields]))
+
+  for (let batches = 0; batches < 61; batches++) {
+    stats.onLost('failed', 1, 'status 400')
+    stats.onExported(1)
+    vi.advanceTimersByTime(1000)
+  }
+
+  expect(logged).toEqual([
+    ['spans are lost', { dropped: 0, failed: 1, reason: 'status 400' }],
+    ['spans arrive again', { dropped: 0, failed: 0 }],
+    ['spans are lost', { dropped: 0, failed: 60, reason: 'status 400' }],
+    ['spans arrive again', { dropped: 0, failed: 0 }],
+  ])
+})
+
 test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
   vi.setSystemTime(1_800_000_000_000)
   const counts = emptySpanCounts()
