@@ -13,6 +13,8 @@ const programs = {
 }
 const missing = Object.values(programs).find((each) => each.missing !== null)?.missing
 
+const patient = { timeout: 60_000, interval: 500 }
+
 const nowhere = 'http://127.0.0.1:1'
 
 describe.skipIf(missing)('the rules fire', () => {
@@ -39,13 +41,10 @@ describe.skipIf(missing)('the rules fire', () => {
    */
   const fire = (...alerts: readonly string[]) =>
     expect
-      .poll(
-        async () => {
-          fired = await world.prometheus.fired()
-          return alerts.filter((alert) => !fired.includes(alert))
-        },
-        { timeout: 60_000, interval: 500 },
-      )
+      .poll(async () => {
+        fired = await world.prometheus.fired()
+        return alerts.filter((alert) => !fired.includes(alert))
+      }, patient)
       .toEqual([])
   let fired: readonly string[] = []
 
@@ -120,6 +119,8 @@ describe.skipIf(missing)('the rules fire', () => {
         mtls: { from: 'client-cert', ca: brief },
       },
     })
+    // While the audit log fails, no request reaches an endpoint, and none shows its certificate.
+    await expect.poll(world.metrics, patient).toMatch(/_endpoint_certificate_not_after_timestamp_seconds{/)
     await redis.kill()
     execFileSync(programs.prlimit.path ?? '', ['--pid', String(gateway.pid), '--fsize=1'])
     gateway.stdout.pause()
@@ -164,7 +165,7 @@ describe.skipIf(missing)('the rules fire', () => {
     expect(await isDown()).toBe(false)
     world.gateway.signal('SIGKILL')
 
-    await expect.poll(isDown, { timeout: 60_000, interval: 500 }).toBe(true)
+    await expect.poll(isDown, patient).toBe(true)
     expect(await world.prometheus.fired()).not.toContain('LenderGatewayAuditLinesLost')
   }, 90_000)
 })
