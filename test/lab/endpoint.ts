@@ -43,12 +43,11 @@ interface Options {
   readonly onEnd?: OnTestEnd
 }
 
-/** A connection, and whether a request is on it. */
+/** A connection, how many requests have begun on it, and whether one is on it. */
 interface Line {
   readonly socket: Socket
+  begun: number
   busy: boolean
-  /** A request has come on it. */
-  used: boolean
   /** A connection that is cut when the next request comes. */
   doomed: boolean
 }
@@ -82,9 +81,8 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
   }
 
   const onConnection = (socket: Socket): void => {
-    const line: Line = { socket, busy: false, used: false, doomed: false }
+    const line: Line = { socket, begun: 0, busy: false, doomed: false }
     let entry: LedgerEntry
-    let nth = 0
     accepted++
     lines.add(line)
     socket.setNoDelay()
@@ -98,14 +96,13 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     readRequests(socket, {
       begins() {
         line.busy = true
-        line.used = true
-        nth++
+        line.begun++
       },
       head(head) {
         requests++
         entry = ledger.record({ id: head.id, method: head.method, endpoint: name, sha256: null })
         if (line.doomed) crossed.push(head.id)
-        if (line.doomed || (behaviour.cutsIdle === true && nth > 1)) return void socket.destroy()
+        if (line.doomed || (behaviour.cutsIdle === true && line.begun > 1)) return void socket.destroy()
         onRequest(line, entry, head, 'head')
       },
       whole(head, sha256) {
@@ -179,7 +176,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
 const cutIdle = (lines: ReadonlySet<Line>): void => {
   let nth = 0
   for (const line of lines) {
-    if (line.busy || !line.used) continue
+    if (line.busy || line.begun === 0) continue
     if (nth++ % 2 === 0) line.doomed = true
     else line.socket.destroy()
   }
