@@ -6,7 +6,7 @@ import { needProgram } from '../helpers/program.ts'
 import { tokenBeside } from './configurations.ts'
 import { startPod } from './pod.ts'
 
-const found = await needProgram('chromium')
+const found = await needProgram('chromium-headless-shell')
 
 describe.skipIf(found.missing)('by port-forward', () => {
   test('an operator logs in with the token of the Secret, and reads how the pod stands', async () => {

@@ -10,7 +10,7 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/liv
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 
-const program = await needProgram('chromium')
+const program = await needProgram('chromium-headless-shell')
 
 describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
   let browser: Browser

@@ -17,7 +17,7 @@ import { httpUpstream } from '../../helpers/upstream.ts'
 import { causeOf, type Fault, faults, faultToken } from '../faults/plant.ts'
 
 const { FAULTS, SCREENSHOTS } = process.env
-const program = await needProgram('chromium')
+const program = await needProgram('chromium-headless-shell')
 const others = { openssl: await needProgram('openssl'), 'redis-server': await needProgram('redis-server') }
 
 const looks = [

@@ -13,7 +13,7 @@ import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts
 import { needProgram } from '../../helpers/program.ts'
 import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
 
-const program = await needProgram('chromium')
+const program = await needProgram('chromium-headless-shell')
 const openssl = await needProgram('openssl')
 
 describe.skipIf(program.missing)('in chromium', { timeout: 60_000 }, () => {
