@@ -26,6 +26,7 @@ export default defineConfig({
     // Half of what a test of the wire does is waiting: on two cores, four files at once.
     maxWorkers: 2 * availableParallelism(),
     provide: { speed: 'test' },
+    globalSetup: 'test/helpers/configuration-folders.ts',
     // A machine may be five times as slow as usual: a test or a hook that starts commands takes its time there.
     testTimeout: 120_000,
     hookTimeout: 120_000,

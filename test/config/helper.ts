@@ -1,6 +1,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inject } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import type { Environment } from '../../src/config/environment.ts'
 import type { LoadResult } from '../../src/config/load/load.ts'
@@ -36,9 +36,9 @@ export function findProblems(
   return result.ok ? [] : result.problems
 }
 
-/** Makes a new folder with these files. */
+/** Makes a new folder with these files, which is gone after the run. */
 export function folderWith(files: Readonly<Record<string, string | Uint8Array>>): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'))
+  const folder = mkdtempSync(join(inject('configurationFolders'), 'folder-'))
   for (const [name, contents] of Object.entries(files)) writeFileSync(join(folder, name), contents)
   return folder
 }
