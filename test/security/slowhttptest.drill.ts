@@ -10,10 +10,9 @@ import { openHttpUpstream } from '../helpers/upstream.ts'
 // `SLOW_CONNECTIONS=1000 SLOW_SECONDS=25 npm run test:drills -- slowhttptest` is the large one, and prints its figures.
 const connections = Number(process.env.SLOW_CONNECTIONS ?? 100)
 const seconds = Number(process.env.SLOW_SECONDS ?? 2)
-const run = promisify(execFile)
-
-/** The attack is ended after its seconds, once it is a crowd; on a busy machine that may take as long as this. */
+// The attack is ended after these seconds, once it is a crowd. On a busy machine that may take so many more.
 const patience = 60
+const run = promisify(execFile)
 const slowhttptest = await needProgram('slowhttptest')
 
 const KiB = 1024
@@ -66,9 +65,8 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
       const lasting = String(seconds + patience)
       const sized = ['-c', String(connections), '-r', String(connections), '-l', lasting, '-p', '5', '-v', '1']
       const attack = run(slowhttptest.path ?? '', [...options, ...sized, '-u', url])
-      const ended = attack.catch(({ stdout }) => ({ stdout }))
       let over = false
-      void ended.then(() => {
+      void attack.finally(() => {
         over = true
       })
       const crowd = 'maxConnectionsPerAddress' in more ? few / 2 : connections / 2
@@ -85,7 +83,7 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
         sockets = Math.max(sockets, descriptors.filter((each) => each === 'socket').length)
         if (performance.now() > until && sockets > crowd) attack.child.kill('SIGINT')
       }
-      const { stdout: output } = await ended
+      const { stdout: output } = await attack
 
       if (process.env.SLOW_CONNECTIONS !== undefined) {
         times.sort((a, b) => a - b)
