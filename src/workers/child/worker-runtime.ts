@@ -87,6 +87,7 @@ export const startWorkerRuntime = async (
 
   // What changes the state comes into effect in the order of the messages.
   const changes = new SerialQueue()
+  let lastCommit: Promise<unknown> = Promise.resolve()
 
   const handleCall = async (call: WorkerCall): Promise<unknown> => {
     switch (call.type) {
@@ -99,14 +100,18 @@ export const startWorkerRuntime = async (
         return
       }
       case 'commit': {
-        await changes.run(async () => {
+        const committed = changes.run(async () => {
           await (await takePrepared(call.prepared)).commit()
           log.level = dataPlane.currentSnapshot.value.config.log.level
           syncVerdicts(dataPlane, call.verdicts)
         })
+        lastCommit = committed.catch(() => {})
+        await committed
         return
       }
       case 'command':
+        // It runs in the state that was committed before it, also when both come in one read. It waits for no prepare.
+        await lastCommit
         return runInProcess(dataPlane, call.name, call.params)
       case 'report':
         return {
