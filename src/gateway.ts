@@ -129,9 +129,9 @@ class GatewayRuntime {
       },
     })
     this.#configWatcher = new FileWatcher({
-      stamp: () => readStatStamp(this.#reloader.sources),
-      changed: async () => (await findChangedFiles(this.#reloader.sources)).length > 0,
-      reading: () => this.#reloader.isLoading,
+      stamp: () => readStatStamp(this.#reloader.lastReading.sources),
+      changed: async () => (await findChangedFiles(this.#reloader.lastReading.sources)).length > 0,
+      reading: () => this.#reloader.lastReading.isUnderWay,
       onChange: () => void this.#reloader.reload('file'),
     })
   }

@@ -12,13 +12,13 @@ const maxWaitMs = 1000
  */
 export const findDriftedFiles = async (reloader: Reloader): Promise<readonly string[]> => {
   for (;;) {
-    const { sources } = reloader
+    const { sources } = reloader.lastReading
     let changed: readonly string[] = [resolve(reloader.file)]
     const compared = findChangedFiles(sources).then((found) => {
       changed = found
     })
     await settlesWithin(maxWaitMs, compared)
-    if (sources === reloader.sources) return changed // else a reload has read it meanwhile
+    if (sources === reloader.lastReading.sources) return changed // else a reload has read it meanwhile
   }
 }
 
@@ -27,5 +27,5 @@ export const findDriftedFiles = async (reloader: Reloader): Promise<readonly str
  * (`drifted`).
  */
 export const listDifferingFiles = (reloader: Reloader, drifted: readonly string[]): readonly string[] => [
-  ...new Set([...reloader.differingFiles, ...drifted]),
+  ...new Set([...reloader.lastReading.listDiffering(reloader.running), ...drifted]),
 ]

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { diffConfigs } from '../../config/diff/diff-configs.ts'
@@ -11,6 +10,7 @@ import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import type { AppliedConfig } from './applied-config.ts'
 import { ApplyQueue } from './apply-queue.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
+import { LastReading } from './last-reading.ts'
 import { LastRejection } from './last-rejection.ts'
 import { findLostProtections } from './lost-protections.ts'
 import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
@@ -45,6 +45,7 @@ interface ReloaderOptions {
  */
 export class Reloader {
   readonly file: string
+  readonly lastReading: LastReading
   /** The port of the admin listener as the file alone said it at first. */
   readonly statedAdminPort: number | null
   /** The outcomes of the last reloads. */
@@ -57,23 +58,18 @@ export class Reloader {
   #running: AppliedConfig
   readonly #rollbackTarget = new RollbackTarget()
   #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
-  #sources: LoadResult['sources']
-  /** The hash of the file's configuration. Null: it cannot run. */
-  #fileHash: string | null
   readonly #lastRejection = new LastRejection()
   #nextReload: Promise<ReloadOutcome> | null = null
   /** Whether one of the requests that share the next reload asked for it without a preflight. */
   #forced = false
-  #isLoading = false
 
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.file = options.file
+    this.lastReading = new LastReading(options.file, options.initial, () => options.load())
     const { config, report, warnings, sources, provenance, statedAdminPort } = options.initial
     this.statedAdminPort = statedAdminPort
     this.#running = { config, report, warnings, sources, provenance }
-    this.#sources = sources
-    this.#fileHash = config.hash
   }
 
   /** The configuration that runs. */
@@ -107,24 +103,6 @@ export class Reloader {
     return this.#rollbackTarget.isFirst
   }
 
-  /** The files that were last read, whatever came of it. */
-  get sources(): LoadResult['sources'] {
-    return this.#sources
-  }
-
-  /** Whether the files are being read just now. */
-  get isLoading(): boolean {
-    return this.#isLoading
-  }
-
-  /** The files that were last read with other contents than what runs; none: the file says what runs. */
-  get differingFiles(): readonly string[] {
-    if (this.#fileHash === this.config.hash) return []
-    const running = new Map(this.#running.sources.map(({ file, digest }) => [file, digest]))
-    const differing = this.#sources.filter(({ file, digest }) => digest === null || running.get(file) !== digest)
-    return differing.length > 0 ? differing.map(({ file }) => file) : [resolve(this.file)]
-  }
-
   /**
    * When and how the running configuration came to run, and what was rejected since. Times are milliseconds since the
    * epoch.
@@ -132,7 +110,7 @@ export class Reloader {
   get state() {
     return {
       ...this.#loaded,
-      fileDiffers: this.#fileHash !== this.config.hash,
+      fileDiffers: this.lastReading.hash !== this.config.hash,
       refusal: this.#lastRejection.current,
       /** When the edit that is held back is tried again. Null: none is. */
       nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
@@ -192,16 +170,12 @@ export class Reloader {
   }
 
   async #reload(trigger: ReloadTrigger, forced = false): Promise<ReloadOutcome> {
-    this.#isLoading = true
-    const loaded = await this.#options.load().finally(() => {
-      this.#isLoading = false
-    })
-    this.#sources = loaded.sources
-    this.#fileHash = loaded.ok ? loaded.config.hash : null
-    if (trigger !== 'preflight' || this.#fileHash === this.#deferred.edit?.hash)
+    const loaded = await this.lastReading.repeat()
+    const { hash } = this.lastReading
+    if (trigger !== 'preflight' || hash === this.#deferred.edit?.hash)
       return this.#validateAndApply(trigger, loaded, forced)
     // The file has changed since it was held back. An operator who does not have it watched says when an edit is done.
-    const isIgnored = !this.config.reload.watch && this.#fileHash !== this.config.hash
+    const isIgnored = !this.config.reload.watch && hash !== this.config.hash
     return isIgnored
       ? this.#reject(trigger, [unannouncedChangeProblem(this.file)])
       : this.#validateAndApply('file', loaded, forced)
@@ -266,8 +240,8 @@ export class Reloader {
     unanswered: string | null = null,
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
-    const rejection = { trigger, problems, isFileSound: this.#fileHash !== null }
-    this.#lastRejection.record(rejection, this.#sources, held?.since ?? null)
+    const rejection = { trigger, problems, isFileSound: this.lastReading.hash !== null }
+    this.#lastRejection.record(rejection, this.lastReading.sources, held?.since ?? null)
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }
 

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
+import type { AppliedConfig } from './applied-config.ts'
+
+/** What was last read of the file and of those that it refers to, whatever came of it. */
+export class LastReading {
+  readonly #file: string
+  readonly #load: () => Promise<LoadResult>
+  #sources: LoadResult['sources']
+  #hash: string | null
+  #isUnderWay = false
+
+  /** `load` reads the files again, and never throws. */
+  constructor(file: string, { sources, config }: LoadedConfig, load: () => Promise<LoadResult>) {
+    this.#file = file
+    this.#load = load
+    this.#sources = sources
+    this.#hash = config.hash
+  }
+
+  /** The files, with what was in them. */
+  get sources(): LoadResult['sources'] {
+    return this.#sources
+  }
+
+  /** The hash of the configuration in them. Null: it cannot run. */
+  get hash(): string | null {
+    return this.#hash
+  }
+
+  /** Whether they are being read just now. */
+  get isUnderWay(): boolean {
+    return this.#isUnderWay
+  }
+
+  /** Reads them again. Never throws. */
+  async repeat(): Promise<LoadResult> {
+    this.#isUnderWay = true
+    const loaded = await this.#load().finally(() => {
+      this.#isUnderWay = false
+    })
+    this.#sources = loaded.sources
+    this.#hash = loaded.ok ? loaded.config.hash : null
+    return loaded
+  }
+
+  /** Lists the files with other contents than those of what runs; none: the file says what runs. */
+  listDiffering(running: AppliedConfig): readonly string[] {
+    if (this.#hash === running.config.hash) return []
+    const contents = new Map(running.sources.map(({ file, digest }) => [file, digest]))
+    const differing = this.#sources.filter(({ file, digest }) => digest === null || contents.get(file) !== digest)
+    return differing.length > 0 ? differing.map(({ file }) => file) : [resolve(this.#file)]
+  }
+}
