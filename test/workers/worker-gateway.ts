@@ -31,7 +31,7 @@ export interface ShownStatus {
   readonly state: string
   readonly ready: boolean
   readonly pid: number
-  readonly config: { readonly hash: string }
+  readonly config: { readonly hash: string; readonly loadedBy: string }
   readonly workers: readonly ShownWorker[]
   readonly findings: readonly { readonly about: string; readonly since: string | null }[]
   readonly operations: Readonly<Record<string, unknown>>

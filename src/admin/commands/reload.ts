@@ -9,7 +9,7 @@ import { type HtmlValue, html } from '../page/html.ts'
 import { badRequest, flagArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { actionHref, paragraphs, pluralize } from './phrases.ts'
-import { unansweredChange } from './workers-not-answering.ts'
+import { workersNotAnswering } from './workers-not-answering.ts'
 
 const forceArgument = (help: string) => ({
   force: flagArgument('--force', help, 'true, or to be left out; nothing was done'),
@@ -162,9 +162,9 @@ const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResu
     return { ...outcome, neverRan, groups: await getChangedGroups(outcome.changes) }
   }
   const { hash, problems, held, unanswered } = outcome
-  if (unanswered !== null) return { ...unansweredChange(unanswered), problems, extensions: { hash } }
-  if (held === null) return { ...configurationRejected, problems, extensions: { hash } }
-  return { ...endpointsUnreachable, problems, extensions: { hash, nextTry: formatTime(held.nextTryAt) } }
+  const extensions = held === null ? { hash } : { hash, nextTry: formatTime(held.nextTryAt) }
+  if (unanswered !== null) return { ...workersNotAnswering(unanswered), problems, extensions }
+  return { ...(held === null ? configurationRejected : endpointsUnreachable), problems, extensions }
 }
 
 // Imported late: the command line reads this file, and compares no configurations.
@@ -196,7 +196,7 @@ const preflightNotice = ({ config, state }: Reloader): HtmlValue =>
   config.reload.preflight === 'none'
     ? null
     : html`Endpoints that it brings are tried first: when none of a group can be reached, nothing changes either.${
-        state.nextTryAt === null ? null : ' Just now an edit is held back for this reason.'
+        state.nextTryAt === null ? null : ' Just now an edit is held back.'
       } <a href="${actionHref('reload', { force: 'true' })}">Take it without trying</a>`
 
 const forceWarning = html`<strong>What it brings is not tried:</strong> a group whose endpoints are not there answers its clients with errors from then on.`

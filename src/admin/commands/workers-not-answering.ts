@@ -10,11 +10,8 @@ export const workersNotAnswering = (detail: string): AdminError => ({
   detail,
 })
 
-/** Makes the error of a change that is in effect nowhere. `reason` names the workers. */
-export const unansweredChange = (reason: string): AdminError => workersNotAnswering(`${reason}: ${notAnsweringHint}`)
-
-/** Translates the error of a change that workers have not replied to; rethrows any other. */
+/** Translates the error of a change that workers have not replied to, which is in effect nowhere; rethrows any other. */
 export const toAdminError = (error: unknown): AdminError => {
   if (!(error instanceof WorkersNotAnsweringError)) throw error
-  return unansweredChange(error.message)
+  return workersNotAnswering(`${error.message}: ${notAnsweringHint}`)
 }

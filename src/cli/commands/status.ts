@@ -122,7 +122,7 @@ const renderFiles = ({ file, path, differingFiles }: Status['config']): string =
 const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['config'], at: number): string => {
   if (!fileDiffers) return 'says what runs'
   if (nextTry !== null)
-    return `DIFFERS from what runs: what it brings was not reached, see below; next try ${formatTimeLeft(nextTry, at)}`
+    return `DIFFERS from what runs: it is held back, see below; next try ${formatTimeLeft(nextTry, at)}`
   if (lastRefusal !== null) return 'DIFFERS from what runs: it was refused, see below'
   if (loadedBy === 'rollback') return 'DIFFERS from what runs: it was rolled back; reload takes it again'
   return 'DIFFERS from what runs: it was not read yet; reload reads it now'

@@ -5,7 +5,7 @@ import type { ConfigProblem } from '../../config/problem.ts'
 const firstDelayMs = 1000
 const maxDelayMs = 30_000
 
-/** An edit that was held back, because a new endpoint or key was not reached. */
+/** An edit that was held back, because a new endpoint or key was not reached, or a worker did not reply. */
 export interface DeferredEdit {
   /** The hash of the file, to tell a further edit by. */
   readonly hash: string

@@ -28,9 +28,9 @@ export type ReloadOutcome =
       readonly result: 'refused'
       readonly hash: string
       readonly problems: readonly ConfigProblem[]
-      /** The next try, when the file is sound but a new endpoint or key was not reached. */
+      /** The next try, when the file is sound but a new endpoint, a key or a worker was not reached. Null: none. */
       readonly held: DeferredEdit | null
-      /** The workers that did not reply in time, when that is the only reason. Null: there is another. */
+      /** When the only reason is that workers did not reply in time: which, and what comes next. Null: there is another. */
       readonly unanswered: string | null
     }
 

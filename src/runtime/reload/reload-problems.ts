@@ -3,7 +3,6 @@ import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem
 import { errorMessage } from '../../failures/error-message.ts'
 import { describeSide, sideKey } from '../../sides.ts'
 import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
-import { notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 
 // Of a group with hundreds the first ones say enough.
 const maxNamedEndpoints = 5
@@ -66,13 +65,13 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   hint: 'reload takes it',
 })
 
-/** Explains why a sound configuration could not be put into effect. */
-export const applyFailedProblem = (file: string, error: unknown): ConfigProblem => ({
+/** Explains why a sound configuration could not be put into effect. `tip`: what an operator can do. */
+export const applyFailedProblem = (file: string, error: unknown, tip?: string): ConfigProblem => ({
   ...fileProblem(
     file,
     'the configuration is sound, but could not be put into effect',
     'a configuration that can be put into effect',
     errorMessage(error),
   ),
-  ...(error instanceof WorkersNotAnsweringError ? { hint: notAnsweringHint } : {}),
+  ...(tip === undefined ? {} : { hint: tip }),
 })

@@ -6,7 +6,7 @@ import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { SerialQueue } from '../../serial-queue.ts'
-import { WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
+import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
 import type { AppliedConfig } from './applied-config.ts'
 import { ApplyQueue } from './apply-queue.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
@@ -41,7 +41,8 @@ interface ReloaderOptions {
 /**
  * Rereads the configuration, one reload at a time. Requests that come while one is under way share the next: the last
  * state of the file wins. A configuration is put into effect whole or not at all. An edit whose new endpoints or keys
- * are not reached is held back, and tried again until it is applied or something else is.
+ * are not reached, or that workers do not reply to, is held back, and tried again until it is applied or something else
+ * is.
  */
 export class Reloader {
   readonly file: string
@@ -211,8 +212,14 @@ export class Reloader {
     try {
       if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', urgent })
     } catch (error) {
-      const unanswered = error instanceof WorkersNotAnsweringError ? error.message : null
-      return this.#reject(trigger, [applyFailedProblem(this.file, error)], null, unanswered)
+      if (!(error instanceof WorkersNotAnsweringError))
+        return this.#reject(trigger, [applyFailedProblem(this.file, error)])
+      // An operator who rolls back, or skips the preflight, decides again with what runs then.
+      const isHeldBack = trigger !== 'rollback' && !forced
+      const tip = isHeldBack ? heldBackHint : notAnsweringHint
+      const problems = [applyFailedProblem(this.file, error, tip)]
+      const held = isHeldBack ? this.#deferred.record(config.hash, problems) : null
+      return this.#reject(trigger, problems, held, `${error.message}: ${tip}`)
     }
     this.#deferred.cancel()
     const neverRan = this.#lastRejection.settle(trigger)

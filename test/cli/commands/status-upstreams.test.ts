@@ -137,7 +137,7 @@ describe('an edit that is held back', () => {
     const { out } = await runStatus({ ...healthyStatus, config })
 
     expect(out).toContain(
-      'gateway.yaml: DIFFERS from what runs: what it brings was not reached, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
+      'gateway.yaml: DIFFERS from what runs: it is held back, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
     )
     expect(out).toMatch(/\nrefused 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
   })

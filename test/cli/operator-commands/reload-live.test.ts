@@ -74,7 +74,7 @@ describe('a real gateway', () => {
     )
     expect(held.out).toContain(`    found    ${url} `)
     expect(held.out).toContain('    hint     reload --force takes it all the same\n')
-    expect(status.out).toContain('DIFFERS from what runs: what it brings was not reached, see below; next try 2')
+    expect(status.out).toContain('DIFFERS from what runs: it is held back, see below; next try 2')
     expect(status.out).toContain('no endpoint of market that the edit brings can be reached')
     expect(forced).toMatchObject({ code: 0, err: '' })
     expect(after.out).toContain(': says what runs\n')

@@ -1,6 +1,11 @@
 /** The preflight of a reload: what ends the wait of an edit that is held back. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LoadResult } from '../../../src/config/load/load.ts'
+import {
+  heldBackHint,
+  notAnsweringHint,
+  WorkersNotAnsweringError,
+} from '../../../src/runtime/workers-not-answering-error.ts'
 import { parse, sandbox, withRisk } from '../../config/helper.ts'
 import { createReloader, later, loaded, old, one, two } from './reloader-fixture.ts'
 
@@ -36,6 +41,49 @@ test('an edit that cannot run is rejected since it was first, until the file cha
   const again = await reject(broken('b'))
 
   expect([first, other, again]).toEqual([[1_001_000, 1_001_000], 1_003_000, 1_005_000])
+})
+
+describe('workers do not reply', () => {
+  const unanswering = () => {
+    const made = createReloader()
+    made.file.reason = null
+    made.file.failing = new WorkersNotAnsweringError('worker 1 did not answer')
+    return made
+  }
+
+  test('an edit is held back, and takes effect once they do', async () => {
+    const { reloader, file, outcomes } = unanswering()
+
+    const rejected = await reloader.reload('file')
+    await later(1)
+    const again = outcomes.at(-1)
+    file.failing = false
+    await later(2)
+
+    expect(rejected).toMatchObject({
+      held: { tries: 1, known: false },
+      problems: [{ found: 'worker 1 did not answer', hint: heldBackHint }],
+      unanswered: `worker 1 did not answer: ${heldBackHint}`,
+    })
+    expect(again).toMatchObject(['preflight', { held: { tries: 2, known: true } }])
+    expect(reloader.config.hash).toBe(one.config.hash)
+    expect(reloader.state).toMatchObject({ loadedBy: 'preflight', nextTryAt: null, refusal: null })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('a reload by force and a rollback are not tried again', async () => {
+    const { reloader, file } = unanswering()
+
+    const forced = await reloader.reload('request', true)
+    file.failing = false
+    await reloader.reload('request')
+    file.failing = new WorkersNotAnsweringError('worker 1 did not answer')
+    const rollback = await reloader.rollback()
+
+    for (const each of [forced, rollback])
+      expect(each).toMatchObject({ held: null, unanswered: `worker 1 did not answer: ${notAnsweringHint}` })
+    expect(vi.getTimerCount()).toBe(0)
+  })
 })
 
 describe('the wait ends', () => {

@@ -24,7 +24,7 @@ export const old = validConfig(sandbox).hash
  * says why.
  */
 export const createReloader = (first = loaded(sandbox)) => {
-  const file: { content: LoadResult; reason: string | null; reads: number; failing: boolean } = {
+  const file: { content: LoadResult; reason: string | null; reads: number; failing: boolean | Error } = {
     content: one,
     reason: 'connection refused',
     reads: 0,
@@ -51,7 +51,8 @@ export const createReloader = (first = loaded(sandbox)) => {
       )
     },
     apply: async () => {
-      if (file.failing) throw new Error('planted')
+      if (file.failing === true) throw new Error('planted')
+      if (file.failing) throw file.failing
     },
     onOutcome: (trigger, outcome) => void outcomes.push([trigger, outcome]),
   })

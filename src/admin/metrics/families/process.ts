@@ -42,7 +42,7 @@ export const configurationMetrics: MetricDefinitions = {
     ({ file }) => file.differing.length > 0,
   ),
   config_held_back: gauge(
-    'Whether an edit waits until the endpoints or keys that it brings are reached (1).',
+    'Whether an edit waits until the endpoints or keys that it brings, or the workers, are reached (1).',
     ({ file }) => file.nextTryAt !== null,
   ),
   config_reloads_total: reloads.counter('Reloads, by what set them off and what came of them.'),
