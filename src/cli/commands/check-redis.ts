@@ -2,6 +2,7 @@ import { withTimeout } from '../../clock.ts'
 import type { Config, RedisConfig } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../config/problem.ts'
+import { findClusterNodes } from '../../shared/redis/redis-cluster.ts'
 import { connectRedis } from '../../shared/redis/redis-connection.ts'
 import { errorText } from '../../shared/redis/redis-error.ts'
 import { connectDirectory } from '../../shared/redis/redis-server.ts'
@@ -38,8 +39,9 @@ export const checkRedis = async (
       const expected = 'a Redis that takes what the gateway writes'
       return [{ ...at, message, expected, found: reason }]
     }
-    const policy = isIdempotency ? await withTimeout(readEvictionPolicy(redis), timeoutMs) : null
-    if (policy === null || policy === keepingPolicy) return []
+    const policies = isIdempotency ? await withTimeout(readEvictionPolicies(redis), timeoutMs) : null
+    const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
+    if (policy == null) return []
     const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
     const expected = `maxmemory-policy ${keepingPolicy}`
     return [{ ...at, message, expected, found: policy, hint: policyHint }]
@@ -73,10 +75,13 @@ const probe = async (redis: RedisConfig): Promise<true> => {
   }
 }
 
-/** Reads what a Redis does for want of memory. Null: it does not say, or not to this user. */
-const readEvictionPolicy = async (redis: RedisConfig): Promise<string | null> => {
+/** Reads what each server of a Redis does for want of memory. Null: it does not say, or not to this user. */
+const readEvictionPolicies = async (redis: RedisConfig): Promise<readonly (string | null)[]> =>
+  Promise.all((await findServers(redis).catch(() => [])).map((server) => readEvictionPolicy(server)))
+
+const readEvictionPolicy = async (server: RedisServerOptions): Promise<string | null> => {
   try {
-    const { replies, destroy } = await connectDirectory(await findServer(redis), [['INFO', 'memory']])
+    const { replies, destroy } = await connectDirectory(server, [['INFO', 'memory']])
     destroy()
     return /^maxmemory_policy:([a-z-]{1,30})\r?$/m.exec(String(replies[0]))?.[1] ?? null
   } catch {
@@ -84,11 +89,11 @@ const readEvictionPolicy = async (redis: RedisConfig): Promise<string | null> =>
   }
 }
 
-const findServer = async (redis: RedisConfig): Promise<RedisServerOptions> => {
+const findServers = async (redis: RedisConfig): Promise<readonly RedisServerOptions[]> => {
   const topology = redisTopology(redis)
-  if (topology.kind === 'server') return topology.server
-  if (topology.kind === 'cluster') return topology.seeds[0] as RedisServerOptions
+  if (topology.kind === 'server') return [topology.server]
+  if (topology.kind === 'cluster') return (await findClusterNodes(topology.seeds)).map(topology.toServer)
   const { address, destroy } = await watchMaster(topology.sentinels, topology.name, () => {})
   destroy()
-  return topology.toServer(address)
+  return [topology.toServer(address)]
 }

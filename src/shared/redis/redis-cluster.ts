@@ -30,7 +30,7 @@ export const connectCluster = async (
   onLost: (reason: unknown) => void,
 ): Promise<RedisCluster> => {
   const ranges = await discoverSlots(seeds)
-  const addresses = new Map(ranges.map(({ address }) => [formatAddress(address), address]))
+  const addresses = addressesOf(ranges)
   const slots = new Array<string>(slotCount).fill('')
   for (const { first, last, address } of ranges) slots.fill(formatAddress(address), first, last + 1)
   if (slots.includes('')) throw new Error(`no node serves slot ${slots.indexOf('')}`)
@@ -76,6 +76,14 @@ export const connectCluster = async (
     },
   }
 }
+
+/** Asks the seeds for the nodes that serve slots. */
+export const findClusterNodes = async (seeds: readonly RedisServerOptions[]): Promise<readonly RedisAddress[]> => [
+  ...addressesOf(await discoverSlots(seeds)).values(),
+]
+
+const addressesOf = (ranges: readonly SlotRange[]): ReadonlyMap<string, RedisAddress> =>
+  new Map(ranges.map(({ address }) => [formatAddress(address), address]))
 
 // A slot that has moved may be moving on.
 const maxRedirects = 2

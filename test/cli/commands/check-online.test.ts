@@ -6,7 +6,7 @@ import { folderWith } from '../../config/helper.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { stopClock } from '../../helpers/odd-clocks.ts'
 import { adminJwt, operatorKey } from '../../helpers/operator-jwts.ts'
-import { scriptedRedis } from '../../helpers/scripted-redis.ts'
+import { type RedisReply, scriptedRedis } from '../../helpers/scripted-redis.ts'
 import { audience, issuer, jwks } from '../../helpers/tokens.ts'
 import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
 import { runInProcess } from '../golden/golden.ts'
@@ -310,6 +310,31 @@ test.each([
 const once = { 'financing.pre-approval': { idempotency: true } }
 
 const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:${policy}\r\nx:1\r\n`
+
+test('of a cluster for idempotency every node is asked', async () => {
+  const [first, second] = [await scriptedRedis(), await scriptedRedis()]
+  const slots = [
+    [0, 8191, ['127.0.0.1', first.port]],
+    [8192, 16_383, ['127.0.0.1', second.port]],
+  ]
+  const replying = (policy: string) => {
+    const replies = new Map<string, RedisReply>([
+      ['CLUSTER', slots],
+      ['WAIT', 1],
+      ['INFO', memoryInfo(policy)],
+    ])
+    return ([command = '']: readonly string[]) => replies.get(command)
+  }
+  first.reply = replying('noeviction')
+  second.reply = replying('volatile-lru')
+  const redis = { cluster: [`redis://127.0.0.1:${first.port}`] }
+  const encryptionKeys = [Buffer.alloc(32).toString('base64')]
+
+  const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis, encryptionKeys } }))
+
+  expect(out).toContain('for want of room (maxmemory-policy volatile-lru)')
+  expect(code).toBe(0)
+})
 
 test('a Redis for idempotency that does not say what it does for want of room is good', async () => {
   const redis = await scriptedRedis(([command]) => (command === 'INFO' ? new Error('NOPERM no') : undefined))
