@@ -10,7 +10,7 @@ export const workersNotAnswering = (detail: string): AdminError => ({
   detail,
 })
 
-/** Translates the error of a change that workers have not replied to, which is in effect nowhere; rethrows any other. */
+/** Translates the error of a change that is in effect nowhere, as workers have not replied; rethrows any other. */
 export const toAdminError = (error: unknown): AdminError => {
   if (!(error instanceof WorkersNotAnsweringError)) throw error
   return workersNotAnswering(`${error.message}: ${notAnsweringHint}`)

@@ -30,7 +30,7 @@ export type ReloadOutcome =
       readonly problems: readonly ConfigProblem[]
       /** The next try, when the file is sound but a new endpoint, a key or a worker was not reached. Null: none. */
       readonly held: DeferredEdit | null
-      /** When the only reason is that workers did not reply in time: which, and what comes next. Null: there is another. */
+      /** The workers that did not reply in time, and what comes next. Null: there is another reason. */
       readonly unanswered: string | null
     }
 
