@@ -35,6 +35,8 @@ export class ClientBody implements RequestBody {
   #buffering: Promise<readonly Buffer[]> | null = null
   #chunks: readonly Buffer[] = []
   #failReader: ((error: GatewayError) => void) | null = null
+  /** Why it is not read any more, for a reader that comes later; null: it is. */
+  #abortReason: GatewayError | null = null
   #isContinueDue = false
   #isWaiting = false
 
@@ -61,6 +63,7 @@ export class ClientBody implements RequestBody {
   }
 
   read(): Promise<readonly Buffer[]> {
+    if (this.#abortReason !== null && this.#buffering === null) return Promise.reject(this.#abortReason)
     this.#buffering ??= new Promise((resolve, reject) => {
       const chunks = new ChunkQueue()
       this.#failReader = reject
@@ -98,11 +101,16 @@ export class ClientBody implements RequestBody {
       },
     )
     this.#failReader = (error) => upload.fail(error)
+    if (this.#abortReason !== null) upload.fail(this.#abortReason)
     return upload
   }
 
-  /** Fails the reader that waits for the rest: the client has gone, or is not read from any more. */
+  /**
+   * Fails the reader that waits for the rest, also one that has not begun: the client has gone, or is not read from any
+   * more.
+   */
   abort(reason: GatewayError): void {
+    this.#abortReason ??= reason
     this.#setWaiting(false)
     this.#failReader?.(reason)
     this.#failReader = null

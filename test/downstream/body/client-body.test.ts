@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ClientBody } from '../../../src/downstream/body/client-body.ts'
 import { Http1Request } from '../../../src/downstream/http1/http1-request.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 
 const createRequest = (length: number | null): Http1Request => {
   const message = { method: 'POST', target: '/', version: '1.1', fields: [], length, isPersistent: true }
@@ -49,6 +50,35 @@ test('the buffers of a body that was read can be freed', async () => {
   body.freeBuffers()
 
   expect([before, bytes()]).toEqual([length, 0])
+})
+
+test('a body that is given up before its reader begins fails that reader as well', async () => {
+  const reason = new GatewayError('client-gone')
+  const [read, streamed] = [createBody(10), createBody(null)]
+  for (const body of [read, streamed]) body.abort(reason)
+
+  await expect(read.read()).rejects.toBe(reason)
+  await expect(
+    streamed
+      .stream(() => {})
+      [Symbol.asyncIterator]()
+      .next(),
+  ).rejects.toBe(reason)
+
+  expect([read.started, streamed.started]).toEqual([false, false])
+})
+
+test('what was read before it is given up can be read again', async () => {
+  const request = createRequest(3)
+  const body = createBody(3, request)
+  const reading = body.read()
+  request.receive(Buffer.from('abc'))
+  request.receive(null)
+  await reading
+
+  body.abort(new GatewayError('client-gone'))
+
+  expect(Buffer.concat(await body.read()).toString()).toBe('abc')
 })
 
 test('the time for a body begins when its client has been told to continue', async () => {
