@@ -12,6 +12,7 @@ export class ReadBuffer {
   isPaused = false
   #large: Buffer | null = null
   #isFast = false
+  #length = 0
 
   /** The memory for the next read. */
   readonly next = (): Buffer => {
@@ -27,12 +28,16 @@ export class ReadBuffer {
 
   /** Notes the length of a read: after one that filled the buffer, larger ones are used. */
   onRead(bytes: Buffer, length: number): void {
+    this.#length = length
     this.#isFast = length === bytes.length || (this.#isFast && length > sharedBuffer.length)
   }
 
-  /** Takes a part of a body out of a read. */
+  /**
+   * Takes a part of a body out of a read. The large buffer goes with the last part alone: who gets it may free it at
+   * once, while the rest is still to be parsed.
+   */
   slice(bytes: Buffer, from: number, to: number): Buffer {
-    if (bytes === this.#large && to - from >= largeBufferBytes / 2) {
+    if (bytes === this.#large && to === this.#length && to - from >= largeBufferBytes / 2) {
       this.#large = null
       return bytes.subarray(from, to)
     }
