@@ -126,6 +126,8 @@ export class Exchange {
   deadlineAt: number | null = null
   /** Whether the gateway waits for the client: more of the request body has to come before anything else can. */
   waitsForClient = false
+  /** Whether its last attempt was given up while it waited for a connection, or for its turn to be written on one. */
+  endedInQueue = false
   /** Whether a connection to an endpoint was given the request: it may have been processed since. */
   wasSent = false
   /** Whether the request's body has been sent completely: none of it waits to be written. */

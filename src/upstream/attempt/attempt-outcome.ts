@@ -11,15 +11,15 @@ export const classifyStatus = (status: number): AttemptOutcome => (status >= 500
 
 /**
  * Classifies a failure. A client that left, a request over its limits and the gateway's own faults say nothing about
- * the endpoint. Nor does an attempt that gave up an upload while it waited for the client: a slow client could have
- * every endpoint ejected. A deadline counts when the attempt had all of it to itself: where the deadline is shorter
- * than the timeouts, nothing else would ever show that an endpoint hangs.
+ * the endpoint. Nor does an attempt that was given up in the queue, nor one that gave up an upload while it waited for
+ * the client: a slow client could have every endpoint ejected. A deadline counts when the attempt had all of it to
+ * itself: where the deadline is shorter than the timeouts, nothing else would ever show that an endpoint hangs.
  */
 export const classifyFailure = (
   { kind }: GatewayError,
-  { attempts, waitsForClient }: Pick<Exchange, 'attempts' | 'waitsForClient'>,
+  { attempts, endedInQueue, waitsForClient }: Pick<Exchange, 'attempts' | 'endedInQueue' | 'waitsForClient'>,
 ): AttemptOutcome => {
-  if (waitsForClient) return 'nothing'
+  if (endedInQueue || waitsForClient) return 'nothing'
   return failureTable[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1)
     ? 'failure'
     : 'nothing'

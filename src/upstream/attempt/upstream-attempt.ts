@@ -168,7 +168,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   onError(error: GatewayError): void {
     if (this.#isFinished) return
     const connection = this.#connection
-    if (connection?.isUnsent === true) this.#exchange.wasSent = this.#wasSentBefore
+    this.#restoreUnsent()
     if (connection !== null && this.#mayResend(connection)) this.#resend(connection, error)
     else this.#fail(error)
   }
@@ -209,15 +209,23 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   /** Ends the attempt for a reason of the gateway's or the client's. */
   #abort(reason: GatewayError): void {
     if (this.#isFinished) return
-    const waited = this.#connection === null && this.#endpoint.pool.cancel(this)
-    this.#fail(reason, waited ? 'nothing' : classifyFailure(reason, this.#exchange))
+    const isUnwritten = this.#restoreUnsent()
+    this.#exchange.endedInQueue = isUnwritten || (this.#connection === null && this.#endpoint.pool.cancel(this))
+    this.#fail(reason)
     this.#connection?.abort()
   }
 
-  #fail(failure: GatewayError, outcome = classifyFailure(failure, this.#exchange)): void {
-    this.#settle(outcome, failure)
+  #fail(failure: GatewayError): void {
+    this.#settle(classifyFailure(failure, this.#exchange), failure)
     if (this.#status > 0) this.#responseBody.fail(failure)
     else this.#reject(failure)
+  }
+
+  /** Notes that a request which has a connection was not written on it. Returns false where it was. */
+  #restoreUnsent(): boolean {
+    if (this.#connection?.isUnsent !== true) return false
+    this.#exchange.wasSent = this.#wasSentBefore
+    return true
   }
 
   /**

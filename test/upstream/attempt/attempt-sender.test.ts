@@ -121,6 +121,30 @@ describe('an exchange that is aborted', () => {
     expect(await live).toBe(200)
     expect(heads.length).toBe(2)
     expect(accepted()).toBe(2)
+    expect(waiting.filter(({ wasSent, endedInQueue }) => wasSent || !endedInQueue)).toEqual([])
+    expect([first.wasSent, first.endedInQueue]).toEqual([true, false])
+  })
+
+  test('when it was given a connection, and before it is written there, was not sent', async () => {
+    const heads: string[] = []
+    const { url } = await rawUpstream((socket) => {
+      socket.on('end', () => socket.end())
+      onRequest(socket, (head) => {
+        heads.push(head)
+        socket.write(ok)
+      })
+    })
+    const upstream = open(url, { maxConnections: 1 })
+    await sendOutcome(upstream, fakeExchange())
+    const exchange = fakeExchange({ fields: ['x-gone', '1'] })
+    exchange.onSent = () => exchange.abort(new GatewayError('deadline-exceeded'))
+
+    const outcome = await sendOutcome(upstream, exchange)
+    const next = await sendOutcome(upstream, fakeExchange({ fields: ['x-next', '1'] }))
+
+    expect([outcome, next]).toEqual(['deadline-exceeded', 200])
+    expect(heads.filter((head) => head.includes('x-gone'))).toEqual([])
+    expect([exchange.wasSent, exchange.endedInQueue]).toEqual([false, true])
   })
 
   test('while it waits for a connection makes no attempt to connect', async () => {

@@ -441,3 +441,16 @@ describe('whatever happens', () => {
     )
   })
 })
+
+test('a deadline that ends while requests wait for a place says nothing about the upstream', async () => {
+  const rig = new Rig()
+
+  for (const endedInQueue of [true, true, true, true, true, true, false, false]) {
+    const exchange = Object.assign(fakeExchange(), { attempts: 1, endedInQueue })
+    await rig.send(exchange).end('deadline-exceeded')
+  }
+  expect(rig.breaker.state).toBe('closed')
+  for (let n = 0; n < 2; n++) await rig.send(Object.assign(fakeExchange(), { attempts: 1 })).end('deadline-exceeded')
+
+  expect(rig.breaker.state).toBe('open')
+})
