@@ -3,7 +3,6 @@ import type { OperationConfig } from '../config/config.ts'
 import type { RecordAdminEvent } from '../observe/audit/audit-line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Group, OperationId } from '../operations.ts'
-import { SerialQueue } from '../serial-queue.ts'
 import { logShift } from './shift/shift-log.ts'
 import type { ShiftState } from './shift/shift-state.ts'
 import { type ShiftNews, Shifts, type ShiftsView } from './shifts.ts'
@@ -58,7 +57,6 @@ export class Overrides implements OverridesView {
   /** At most one: the contract is one for all operations. */
   readonly learning: TtlOverrides<'contract', OrderedLearning>
   readonly shifts: Shifts
-  readonly #commands = new SerialQueue()
 
   /**
    * Each callback is called with the override that has expired; the last one with what has come about in a shift
@@ -74,14 +72,6 @@ export class Overrides implements OverridesView {
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
     this.learning = new TtlOverrides(onLearning)
     this.shifts = new Shifts(onShift)
-  }
-
-  /**
-   * Runs commands one after the other: each begins with the result of the one before, which may take its time to be
-   * rejected.
-   */
-  runExclusive<T>(command: () => Promise<T>): Promise<T> {
-    return this.#commands.run(command)
   }
 
   /** Removes all overrides, so that no timer is left. */

@@ -42,11 +42,12 @@ export const applyOverride = async <Key extends string, State>(
   context: AdminContext,
   overrides: TtlOverrides<Key, State>,
   { key, state, ttlMs, by }: OverrideOrder<Key, State>,
+  apply: () => Promise<void>,
 ): Promise<{ readonly until: string | null } | AdminError> => {
   const before = overrides.get(key)
   const set = ttlMs === null ? null : overrides.set(key, state, ttlMs, by)
   if (set === null) overrides.remove(key)
-  const failure = await reapplyOrUndo(context, () => overrides.restore(key, before))
+  const failure = await applyOrUndo(context, apply, () => overrides.restore(key, before))
   return failure ?? { until: formatOptionalTime(set?.until) }
 }
 
@@ -54,13 +55,13 @@ export const applyOverride = async <Key extends string, State>(
  * Puts a change into effect (null), or undoes it and returns why. Rejects, once it is undone, with the
  * `WorkersNotAnsweringError` of the change.
  */
-export const reapplyOrUndo = async (
-  { reloader, draining }: AdminContext,
+export const applyOrUndo = async (
+  { draining }: AdminContext,
+  apply: () => Promise<void>,
   undo: () => void,
-  isUrgent = false,
 ): Promise<AdminError | null> => {
   try {
-    await reloader.reapply(isUrgent)
+    await apply()
     return null
   } catch (error) {
     undo()
@@ -87,7 +88,7 @@ export const overrideHelp = {
 export const overrideDefaults = {
   method: 'POST',
   query: null,
-  isSerialized: true,
+  isAtomic: true,
   responseShape: asObject({ until: asNullable(asText) }),
   rejectedText: 'does not accept it',
 } as const

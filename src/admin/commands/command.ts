@@ -41,16 +41,25 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly path: string
   /** Parses the query of a script's request; null: the arguments come in a JSON body. */
   readonly query: ((query: string) => RawArguments | AdminError) | null
-  /** Whether it waits for the command before it: the effect of that one may speak against it. */
-  readonly isSerialized: boolean
-  /** Whether what is before it is to wait for no worker that does not answer; by default no command is urgent. */
+  /**
+   * Whether it is planned, run and put into effect as one: no edit and no other such command comes between, as its
+   * effect may speak against this one.
+   */
+  readonly isAtomic: boolean
+  /**
+   * Whether an atomic command, and what is before it, are to wait for no worker that does not answer; by default none
+   * is urgent.
+   */
   isUrgent?(values: Values): boolean
-  /** Plans what it would do, or says what speaks against it. Changes nothing. */
+  /** Plans what it would do, or says what speaks against it. Changes nothing. What its page shows is a preview. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   /** Describes what its page asks before it is run. */
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /** Runs it. The result is the JSON response. `by`: the operator's name, or else the address. */
-  run(context: AdminContext, plan: Plan, by: string): Promise<Result | AdminError>
+  /**
+   * Runs it. The result is the JSON response. `by`: the operator's name, or else the address. `apply` puts what it has
+   * changed into effect, where it is atomic.
+   */
+  run(context: AdminContext, plan: Plan, by: string, apply: () => Promise<void>): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
   /** The fields of the event, where they are not those of the result. */

@@ -67,19 +67,15 @@ const stateCommand = (state: EndpointOverrideState) =>
       const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints) : null
       return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
     },
-    async run(context, { group, url, ttlMs }, by) {
+    async run(context, { group, url, ttlMs }, by, apply) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
       // which is rejected leaves every drain as it was.
       if (state === 'ready') {
         const { unanswered } = await context.runEverywhere('uneject', { group, url })
         if (unanswered > 0) return stillEjected(unanswered)
       }
-      const applied = await applyOverride(context, context.overrides.endpoints, {
-        key: toEndpointKey(group, url),
-        state,
-        ttlMs,
-        by,
-      })
+      const order = { key: toEndpointKey(group, url), state, ttlMs, by }
+      const applied = await applyOverride(context, context.overrides.endpoints, order, apply)
       return isAdminError(applied) ? applied : { group, url, state, until: applied.until }
     },
     event: 'endpoint order',

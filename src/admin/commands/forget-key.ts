@@ -73,7 +73,7 @@ const keyCommand = {
   page: null,
   method: 'POST',
   query: null,
-  isSerialized: true,
+  isAtomic: false,
   responseShape: asObject({
     state: asWord<ShownKey['state']>(),
     firstRequestId: asNullable(asText),

@@ -67,9 +67,10 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
           ttlName: 'for',
           button: 'Learn it',
         },
-  async run(context, { ttlMs, enums }, by) {
+  async run(context, { ttlMs, enums }, by, apply) {
     const state: OrderedLearning = { enums, orderedAt: epochMs() }
-    const applied = await applyOverride(context, context.overrides.learning, { key: 'contract', state, ttlMs, by })
+    const order = { key: 'contract', state, ttlMs, by } as const
+    const applied = await applyOverride(context, context.overrides.learning, order, apply)
     if (isAdminError(applied)) return applied
     const mode = getLearningMode(context.reloader.config, context.overrides.learning)
     return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }

@@ -40,7 +40,7 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   path: '/cache',
   query: (query) =>
     parseFields(Object.keys(args), new URLSearchParams(query), '; write ?operation=…&client=…, each once at most'),
-  isSerialized: false,
+  isAtomic: false,
   async plan({ reloader }, { operation, client }) {
     const isNamed = client !== null && client !== ''
     return (isNamed ? await rejectUnknownClient(client, reloader.config) : null) ?? { operation, client }

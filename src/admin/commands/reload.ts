@@ -46,7 +46,7 @@ const reloadDefaults = (name: 'reload' | 'rollback') =>
         ? { force: 'true' }
         : badRequest(`/${name} takes ?force or ?force=true and nothing else; nothing was done`)
     },
-    isSerialized: false,
+    isAtomic: false,
     plan: (_, values) => values,
     event: null,
     successText: appliedText,

@@ -111,12 +111,14 @@ const runCommand = async (
 ): Promise<object> => {
   const values = readValues(args, raw)
   if (isAdminError(values)) return values
-  const execute = async (): Promise<object> => {
+  const { reloader } = context
+  const execute = async (apply: () => Promise<void>): Promise<object> => {
     const plan = await command.plan(context, values)
-    return isAdminError(plan) ? plan : command.run(context, plan, by).catch(toAdminError)
+    return isAdminError(plan) ? plan : command.run(context, plan, by, apply).catch(toAdminError)
   }
-  const inTurn = (): Promise<object> => (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
-  const result = await (command.isUrgent?.(values) ? context.reloader.applying.expedite(inTurn) : inTurn())
+  const result = await (command.isAtomic
+    ? reloader.change(execute, command.isUrgent?.(values))
+    : execute(() => reloader.reapply()))
   const done = eventFields(command, result)
   // A key is what a client wrote: it stands on no page.
   if (!isAdminError(result) && command.page !== null)

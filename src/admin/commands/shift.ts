@@ -2,7 +2,7 @@ import { groups } from '../../operations.ts'
 import { asNullable, asObject, asText } from '../../shared/decode.ts'
 import { formatDuration, formatPercent, parsePercent } from '../../units.ts'
 import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../api/shift-status.ts'
-import { durationArgument, overrideDefaults, reapplyOrUndo, stoppingError } from './apply-override.ts'
+import { applyOrUndo, durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
 import {
   type Argument,
   choiceArgument,
@@ -66,6 +66,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
   choice: 'shift',
   page: 'shift',
   path: '/shift',
+  // An abort is in effect wherever it can be, also beside a worker that hangs.
   isUrgent: ({ abort }) => abort,
   async plan(context, wishes) {
     const report = await context.report() // first, so that all that follows is decided at once
@@ -74,10 +75,9 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
     return planShift(context.overrides.shifts, { config, report }, wishes)
   },
   confirmation: (_, planned) => confirmShift(planned),
-  async run(context, { group, order, reason }, by) {
+  async run(context, { group, order, reason }, by, apply) {
     const change = context.overrides.shifts.order(group, order, { by, reason })
-    // An abort is in effect wherever it can be, also beside a worker that hangs.
-    const failure = await reapplyOrUndo(context, change.undo, order.kind === 'abort')
+    const failure = await applyOrUndo(context, apply, change.undo)
     if (failure !== null) return failure
     const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
     return { group, order: text, by, reason, shift: shiftStatus(change.confirm()) }

@@ -12,24 +12,21 @@ export class ApplyQueue {
   /** Tells what runs just now that something urgent has come. */
   #onUrgent = (): void => {}
 
-  /** Runs a task when those before it have ended. */
-  run<T>(task: (urgent: Promise<void>) => Promise<T>): Promise<T> {
-    return this.#queue.run(() => {
+  /** Runs a task when those before it have ended. An urgent one hurries them. */
+  run<T>(task: (urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
+    if (isUrgent) {
+      this.#urgent++
+      this.#onUrgent()
+    }
+    return this.#queue.run(async () => {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#onUrgent = resolve
       if (this.#urgent > 0) resolve()
-      return task(promise)
+      try {
+        return await task(promise)
+      } finally {
+        if (isUrgent) this.#urgent--
+      }
     })
-  }
-
-  /** Runs at once what is urgent. Until it has ended, all that is put into effect is urgent: it may be before that. */
-  async expedite<T>(urgent: () => Promise<T>): Promise<T> {
-    this.#urgent++
-    this.#onUrgent()
-    try {
-      return await urgent()
-    } finally {
-      this.#urgent--
-    }
   }
 }

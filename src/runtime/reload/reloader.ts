@@ -54,7 +54,7 @@ export class Reloader {
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
   /** What is put into effect, one after the other. A reload that still reads, or tries endpoints, holds none up. */
-  readonly applying = new ApplyQueue()
+  readonly #applying = new ApplyQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
   readonly #rollbackTarget = new RollbackTarget()
@@ -152,9 +152,19 @@ export class Reloader {
 
   /** Puts the running configuration into effect again, because an override beside it has changed. */
   reapply(isUrgent = false): Promise<void> {
-    const apply = (): Promise<void> =>
-      this.applying.run((urgent) => this.#options.apply(this.config, { isRollback: false, urgent }))
-    return isUrgent ? this.applying.expedite(apply) : apply()
+    return this.change((apply) => apply(), isUrgent)
+  }
+
+  /**
+   * Runs a task that decides on a change beside the running configuration, makes it, and puts it into effect with
+   * `apply`. Nothing else is put into effect meanwhile: no edit comes between what was decided and what is in effect,
+   * and nothing else takes along a change that may be undone. The task must not wait for another one.
+   */
+  change<T>(task: (apply: () => Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
+    return this.#applying.run(
+      (urgent) => task(() => this.#options.apply(this.config, { isRollback: false, urgent })),
+      isUrgent,
+    )
   }
 
   /** Stops to retry, so that no timer is left. */
@@ -198,7 +208,7 @@ export class Reloader {
   }
 
   #apply(trigger: ReloadTrigger, next: AppliedConfig, forced = false): Promise<ReloadOutcome> {
-    return this.applying.run((urgent) => this.#applyNow(trigger, next, forced, urgent))
+    return this.#applying.run((urgent) => this.#applyNow(trigger, next, forced, urgent))
   }
 
   async #applyNow(

@@ -96,23 +96,52 @@ describe('what is urgent', () => {
     expect(hurried).toEqual(['1 http://next.internal', '2 http://next.internal'])
   })
 
-  test('hurries all that runs before it ends, and nothing after it', async () => {
+  test('hurries all that waits before it, and nothing after it', async () => {
     const { reloader, hurried, finish } = createSlow()
-    const ended = Promise.withResolvers<void>()
-    const urgent = reloader.applying.expedite(() => ended.promise)
+    const all = [reloader.reapply(), reloader.reapply(), reloader.reapply(true), reloader.reapply()]
 
-    const during = reloader.reapply()
-    await tick()
-    finish[0]?.()
-    await during
-    ended.resolve()
-    await urgent
-    const after = reloader.reapply()
-    await tick()
-    finish[1]?.()
-    await after
+    for (const [i, each] of all.entries()) {
+      while (finish.length < i + 1) await tick()
+      finish[i]?.()
+      await each
+    }
 
-    expect(hurried.map((name) => name[0])).toEqual(['1'])
+    expect(hurried.map((name) => name[0])).toEqual(['1', '2', '3'])
+  })
+})
+
+describe('a change beside the configuration', () => {
+  test('is decided when the edit before it is in effect, and no edit comes between', async () => {
+    const { reloader, applied } = createReloader(at('http://first.internal'), at('http://second.internal'))
+    const seen: string[] = []
+    const note = (): void => void seen.push(reloader.config.hash)
+    await reloader.reload('file')
+    const second = Promise.withResolvers<void>()
+
+    const changing = reloader.change(async (apply) => {
+      note()
+      await second.promise
+      await apply()
+      note()
+    })
+    const reloading = reloader.reload('file')
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    second.resolve()
+    await changing
+    await reloading
+
+    const [first, last] = [at('http://first.internal').config, at('http://second.internal').config]
+    expect(seen).toEqual([first.hash, first.hash])
+    expect(applied).toEqual([first, first, last])
+  })
+
+  test('that throws holds nothing up', async () => {
+    const { reloader, applied } = createReloader(at('http://first.internal'))
+
+    await expect(reloader.change(() => Promise.reject(new Error('planted')), true)).rejects.toThrow('planted')
+    await reloader.reload('file')
+
+    expect(applied).toEqual([at('http://first.internal').config])
   })
 })
 

@@ -1,0 +1,197 @@
+/** Commands that come while something else is being put into effect: what they say is what is in effect afterwards. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fastify } from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AdminContext } from '../../../src/admin/admin-context.ts'
+import { OrderHistory } from '../../../src/admin/commands/order-history.ts'
+import { registerCommands } from '../../../src/admin/commands/routes.ts'
+import { Principal, setPrincipal } from '../../../src/admin/session/principal.ts'
+import type { Config } from '../../../src/config/config.ts'
+import type { LoadedConfig } from '../../../src/config/load/load.ts'
+import { Overrides } from '../../../src/runtime/overrides.ts'
+import { Reloader } from '../../../src/runtime/reload/reloader.ts'
+import { listShiftPlans } from '../../../src/runtime/shift/shift-plan.ts'
+import type { ShiftsView } from '../../../src/runtime/shifts.ts'
+import { WorkersNotAnsweringError } from '../../../src/runtime/workers-not-answering-error.ts'
+import { parse } from '../../config/helper.ts'
+import { configText, logInMemory, type Settings } from '../../helpers/gateway.ts'
+
+const [one, two, next] = ['http://one.internal', 'http://two.internal', 'http://next.internal']
+
+const load = (settings: Settings): LoadedConfig => {
+  const result = parse(configText(settings))
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result
+}
+
+/** The settings of a gateway whose market has these endpoints, and a candidate with a share. */
+const market = (share: string, endpoints = [one, two], more: Settings = {}): Settings => ({
+  upstreams: { market: { endpoints, candidate: { endpoints: [next], share } } },
+  ...more,
+})
+
+/** What clients meet. */
+interface InEffect {
+  readonly config: Config
+  readonly operations: readonly string[]
+  readonly shifts: Pick<ShiftsView, 'get'>
+}
+
+/**
+ * Opens the commands of a gateway whose processes take something up when they are told to: they have read all that it
+ * says before that.
+ */
+const open = (before: Settings, edited: Settings = before) => {
+  const overrides = new Overrides()
+  onTestFinished(() => overrides.clear())
+  const waiting: PromiseWithResolvers<void>[] = []
+  let isHolding = true
+  let inEffect: InEffect | null = null
+  const apply = async (config: Config): Promise<void> => {
+    const shifts = overrides.shifts.prepare(listShiftPlans(config))
+    const operations = overrides.operations.all.map(([id, { state }]) => `${id} ${state}`)
+    const taken = Promise.withResolvers<void>()
+    if (isHolding) waiting.push(taken)
+    else taken.resolve()
+    await taken.promise
+    shifts.commit()
+    inEffect = { config, operations, shifts: shifts.view }
+  }
+  /** Lets everything go as far as it can; returns what the processes have been told and not taken up. */
+  const settle = async (): Promise<number> => {
+    for (let turn = 0; turn < 20; turn++) await nextTurn()
+    return waiting.length
+  }
+  const initial = load(before)
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    initial,
+    load: async () => load(edited),
+    preflight: async () => [],
+    apply,
+    onOutcome: () => {},
+  })
+  overrides.shifts.prepare(listShiftPlans(initial.config)).commit()
+  const listUp = () =>
+    reloader.config.upstreams.market.endpoints.map(({ origin }) => ({
+      url: origin,
+      inFlight: 0,
+      state: { name: 'up', since: null, reason: null },
+    }))
+  const candidate = { endpoints: [{ url: next, inFlight: 0, state: { name: 'up', since: null, reason: null } }] }
+  const context = {
+    reloader,
+    overrides,
+    audit: { recordAdminEvent: () => {} },
+    orders: new OrderHistory(),
+    draining: () => false,
+    report: async () => ({ upstreams: { market: { endpoints: listUp(), candidate } } }),
+    runEverywhere: async () => ({ results: [], unanswered: 0 }),
+  } as unknown as AdminContext
+  const app = fastify()
+  onTestFinished(() => app.close())
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
+  app.addHook('onRequest', async ({ raw }) => setPrincipal(raw, new Principal(null, null, 60_000)))
+  registerCommands(app, context, logInMemory().log)
+  const post = async (url: string, body: object) => {
+    const response = await app.inject({ method: 'POST', url, body: JSON.stringify(body) })
+    return { status: response.statusCode, body: response.json() }
+  }
+  return {
+    overrides,
+    reloader,
+    post,
+    shift: (order: object) => post('/shift', { group: 'market', ...order }),
+    inEffect: () => inEffect,
+    settle,
+    /** Lets the processes take up the oldest of what they have been told, or fail to. */
+    async takeUp(failure: Error | null = null) {
+      await settle()
+      const oldest = waiting.shift()
+      if (failure === null) oldest?.resolve()
+      else oldest?.reject(failure)
+    },
+    /** Lets the processes take up at once all that they have been told, and are told from now on. */
+    release() {
+      isHolding = false
+      for (const each of waiting.splice(0)) each.resolve()
+    },
+  }
+}
+
+/** Sends a command while an edit is being put into effect; returns the response, and what is in effect then. */
+const during = async (gateway: ReturnType<typeof open>, command: () => ReturnType<ReturnType<typeof open>['post']>) => {
+  const reloading = gateway.reloader.reload('file')
+  expect(await gateway.settle()).toBe(1)
+  const commanded = command()
+  await gateway.settle()
+  gateway.release()
+  expect((await reloading).result).toBe('applied')
+  return { ...(await commanded), inEffect: gateway.inEffect() }
+}
+
+describe('while an edit of the candidate is put into effect', () => {
+  test('an abort stops the candidate that the edit brings', async () => {
+    const gateway = open(market('5%'), market('50%'))
+
+    const { status, body, inEffect } = await during(gateway, () => gateway.shift({ abort: true }))
+
+    expect([status, body.shift]).toMatchObject([200, { share: 0, stopped: true }])
+    expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0, isStopped: true })
+    expect(inEffect?.config.upstreams.market.candidate?.share).toBe(0.5)
+  })
+
+  test('a share is that of the candidate that the edit brings', async () => {
+    const gateway = open(market('5%'), market('50%'))
+
+    const { status, body, inEffect } = await during(gateway, () => gateway.shift({ to: '1%' }))
+
+    expect([status, body.shift]).toMatchObject([200, { share: 0.01, afterwards: { share: 0.5 } }])
+    expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0.01 })
+  })
+
+  test('an order is rejected where the edit takes the candidate away', async () => {
+    const gateway = open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } })
+
+    expect(await during(gateway, () => gateway.shift({ abort: true }))).toMatchObject({
+      ...{ status: 409, body: { code: 'no-candidate' } },
+    })
+  })
+})
+
+test('an endpoint that is the last one after an edit is not drained while that is put into effect', async () => {
+  const gateway = open(market('5%'), market('5%', [one]))
+
+  const { status, body } = await during(gateway, () => gateway.post('/endpoints/drain', { group: 'market', url: one }))
+
+  expect([status, body.code]).toEqual([409, 'last-endpoint'])
+  expect(gateway.overrides.endpoints.all).toEqual([])
+})
+
+test('an operation that an edit takes out of service serves for a while, when that is said while the edit is put into effect', async () => {
+  const refused = { operations: { 'market.insights': { state: 'refuse' } } }
+  const gateway = open(market('5%'), market('5%', [one, two], refused))
+
+  const { status, body, inEffect } = await during(gateway, () =>
+    gateway.post('/operations/serve', { operation: 'market.insights' }),
+  )
+
+  expect([status, body.until]).toEqual([200, expect.stringMatching(/Z$/)])
+  expect(inEffect?.operations).toEqual(['market.insights serve'])
+})
+
+test('a command that is rejected is in effect nowhere, although something else was put into effect before it', async () => {
+  const gateway = open(market('5%'))
+  const others = [gateway.reloader.reapply(), gateway.reloader.reapply()]
+  const commanded = gateway.post('/operations/refuse', { operation: 'market.insights' })
+
+  for (const failure of [null, null, new WorkersNotAnsweringError('worker 2 did not answer within 10s')])
+    await gateway.takeUp(failure)
+  const { status, body } = await commanded
+  await Promise.all(others)
+
+  expect([status, body.code]).toEqual([503, 'workers-not-answering'])
+  expect(gateway.inEffect()?.operations).toEqual([])
+  expect(gateway.overrides.operations.all).toEqual([])
+})
