@@ -21,8 +21,8 @@ export interface AdminContext {
   notServing(): NotServingReason | null
   /** Log lines dropped because their reader was too slow. */
   droppedLines(): number
-  /** Collects what is known of the traffic, from the processes that serve it. */
-  report(): Promise<StatusReport>
+  /** Collects what is known of the traffic, from the processes that serve it; `urgent` as `ProxyServer` has it. */
+  report(urgent?: Promise<void>): Promise<StatusReport>
   /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
   /** Returns the state of the keys of `admin.jwt`; null: there is no such issuer. */

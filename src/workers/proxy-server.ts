@@ -13,8 +13,8 @@ export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' 
   prepare(state: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot>
   /** Returns the reason why no client is served just now. Null: clients are served. */
   notServing(): NotServingReason | null
-  /** Collects the report on the traffic. */
-  report(): Promise<StatusReport>
+  /** Collects the report on the traffic. From when `urgent` resolves, workers that do not answer are as last known. */
+  report(urgent?: Promise<void>): Promise<StatusReport>
   /** Returns the state of each worker as of the last report. Empty: this process serves. */
   workers(): readonly WorkerStatus[]
   /** Counts the log lines that workers dropped, as of the last report. */

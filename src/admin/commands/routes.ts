@@ -112,13 +112,13 @@ const runCommand = async (
   const values = readValues(args, raw)
   if (isAdminError(values)) return values
   const { reloader } = context
-  const execute = async (apply: () => Promise<void>): Promise<object> => {
-    const plan = await command.plan(context, values)
-    return isAdminError(plan) ? plan : command.run(context, plan, by, apply).catch(toAdminError)
+  const execute = async (within: AdminContext, apply: () => Promise<void>): Promise<object> => {
+    const plan = await command.plan(within, values)
+    return isAdminError(plan) ? plan : command.run(within, plan, by, apply).catch(toAdminError)
   }
   const result = await (command.isAtomic
-    ? reloader.change(execute, command.isUrgent?.(values))
-    : execute(() => reloader.reapply()))
+    ? reloader.change((apply, urgent) => execute(hurried(context, urgent), apply), command.isUrgent?.(values))
+    : execute(context, () => reloader.reapply()))
   const done = eventFields(command, result)
   // A key is what a client wrote: it stands on no page.
   if (!isAdminError(result) && command.page !== null)
@@ -129,6 +129,13 @@ const runCommand = async (
   context.audit.recordAdminEvent(command.event, fields)
   return result
 }
+
+/** Creates the context of a command that hurries what it asks the processes, when something urgent waits for it. */
+const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => ({
+  ...context,
+  report: () => context.report(urgent),
+  runEverywhere: (name, params) => context.runEverywhere(name, params, urgent),
+})
 
 /** Names the operator in logs and records: by the name in the file, else by the address. */
 const getCaller = (request: FastifyRequest): string => getPrincipal(request).operator?.name ?? request.ip

@@ -158,11 +158,12 @@ export class Reloader {
   /**
    * Runs a task that decides on a change beside the running configuration, makes it, and puts it into effect with
    * `apply`. Nothing else is put into effect meanwhile: no edit comes between what was decided and what is in effect,
-   * and nothing else takes along a change that may be undone. The task must not wait for another one.
+   * and nothing else takes along a change that may be undone. The task must not wait for another one, nor, from when
+   * `urgent` resolves, for a worker that does not answer.
    */
-  change<T>(task: (apply: () => Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
+  change<T>(task: (apply: () => Promise<void>, urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
     return this.#applying.run(
-      (urgent) => task(() => this.#options.apply(this.config, { isRollback: false, urgent })),
+      (urgent) => task(() => this.#options.apply(this.config, { isRollback: false, urgent }), urgent),
       isUrgent,
     )
   }

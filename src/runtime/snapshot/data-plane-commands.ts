@@ -59,10 +59,14 @@ export const runInProcess = <Name extends keyof DataPlaneCommands>(
   params: DataPlaneCommands[Name]['params'],
 ): Promise<DataPlaneCommands[Name]['result']> => handlers[name](plane, params)
 
-/** Runs a command in every process that serves clients, or in one of them where that is enough. */
+/**
+ * Runs a command in every process that serves clients, or in one of them where that is enough. From when `urgent`
+ * resolves, it does not wait for workers that do not answer.
+ */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
   params: DataPlaneCommands[Name]['params'],
+  urgent?: Promise<void>,
 ) => Promise<{
   /** The results, one for each process that replied. A process that has ended has nothing left to do. */
   readonly results: readonly DataPlaneCommands[Name]['result'][]

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
-import { now } from '../../clock.ts'
+import { now, sleep } from '../../clock.ts'
 import {
   createRejectedConnectionLog,
   type RejectedConnectionLog,
@@ -22,7 +22,7 @@ import type { BindTarget } from '../../shared/bind-target.ts'
 import { generateSecret } from '../../shared/secrets.ts'
 import { Acceptor } from '../accept/acceptor.ts'
 import { type SerializedSnapshotInput, serializeInput, type WorkerNotification } from '../ipc/messages.ts'
-import { PeerGoneError } from '../ipc/rpc.ts'
+import { PeerGoneError, ReplyTimeoutError } from '../ipc/rpc.ts'
 import type { PreparedSnapshot, ProxyServer } from '../proxy-server.ts'
 import { perWorkerConfig } from './divide-limits.ts'
 import { LearnedArchive } from './learned-archive.ts'
@@ -169,7 +169,7 @@ class WorkerPool implements ProxyServer {
       },
     })
     auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'auditState', failing })
-    this.#stats = new WorkerStats(this.#supervisor.slots, timeouts.reportMs)
+    this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
     this.#learnedArchive = new LearnedArchive(
       () => this.#dataPlane.currentSnapshot.value.learning?.learner ?? null,
       (worker) => worker.command('learned', {}, timeouts.replyMs),
@@ -222,8 +222,8 @@ class WorkerPool implements ProxyServer {
     }
   }
 
-  report(): Promise<StatusReport> {
-    return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot))
+  report(urgent?: Promise<void>): Promise<StatusReport> {
+    return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot), urgent)
   }
 
   workers(): readonly WorkerStatus[] {
@@ -234,10 +234,16 @@ class WorkerPool implements ProxyServer {
     return this.#stats.droppedLines
   }
 
-  readonly runCommand: RunInAllProcesses = async (name, params) => {
+  readonly runCommand: RunInAllProcesses = async (name, params, urgent = new Promise(() => {})) => {
     const participants = runsOnce(name) ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
+    const { replyMs, urgentReplyMs } = this.#timeouts
+    const failLate = async (): Promise<never> => {
+      await urgent
+      await sleep(urgentReplyMs)
+      throw new ReplyTimeoutError('did not answer, and something urgent waits')
+    }
     const replies = await Promise.allSettled(
-      participants.map((worker) => worker.command(name, params, this.#timeouts.replyMs)),
+      participants.map((worker) => Promise.race([worker.command(name, params, replyMs), failLate()])),
     )
     // This process has what workers that have ended had learnt.
     const own = name === 'learned' ? [await runInProcess(this.#dataPlane, name, params)] : []

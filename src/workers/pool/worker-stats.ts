@@ -1,4 +1,4 @@
-import { epochMs } from '../../clock.ts'
+import { epochMs, sleep } from '../../clock.ts'
 import { pluck } from '../../observe/sum-reports.ts'
 import { mergeReports } from '../../runtime/report/merge-reports.ts'
 import { countInFlight, type StatusReport, type WorkerStatus } from '../../runtime/report/status-report.ts'
@@ -6,11 +6,12 @@ import type { WorkerCallResults } from '../ipc/messages.ts'
 import { CumulativeCounters } from './cumulative-counters.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-slot.ts'
+import type { WorkerTimeouts } from './worker-timeouts.ts'
 
 /** The statistics of the workers, which it polls. It never waits for a worker that hangs. */
 export class WorkerStats {
   readonly #slots: readonly WorkerSlot[]
-  readonly #timeoutMs: number
+  readonly #timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>
   /** The last reply of each. Null: it did not reply. A worker that was never asked is missing. */
   readonly #lastReplies = new WeakMap<WorkerProcess, WorkerCallResults['report'] | null>()
   /** When each last replied, in ms since the epoch. */
@@ -18,17 +19,21 @@ export class WorkerStats {
   #pending: Promise<readonly WorkerCallResults['report'][]> | null = null
   readonly #counters = new CumulativeCounters<WorkerProcess>()
 
-  constructor(slots: readonly WorkerSlot[], timeoutMs: number) {
+  constructor(slots: readonly WorkerSlot[], timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>) {
     this.#slots = slots
-    this.#timeoutMs = timeoutMs
+    this.#timeouts = timeouts
   }
 
-  /** Merges the reports of all workers. `primary` is what this process knows. */
-  async collect(primary: () => StatusReport): Promise<StatusReport> {
+  /**
+   * Merges the reports of all workers. `primary` is what this process knows. A short time after `urgent` resolves, it
+   * takes the last reply of a worker in place of the next one.
+   */
+  async collect(primary: () => StatusReport, urgent: Promise<void> = new Promise(() => {})): Promise<StatusReport> {
     this.#pending ??= this.#poll().finally(() => {
       this.#pending = null
     })
-    const replies = await this.#pending
+    const patience = urgent.then(() => sleep(this.#timeouts.urgentReplyMs))
+    const replies = await Promise.race([this.#pending, patience.then(() => this.#knownReplies)])
     const primaryReport = primary()
     return this.#counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
   }
@@ -61,11 +66,17 @@ export class WorkerStats {
     this.#counters.retire(worker)
   }
 
+  get #knownReplies(): readonly WorkerCallResults['report'][] {
+    return this.#slots.flatMap(({ worker, isServing }) =>
+      worker === null || !isServing ? [] : (this.#lastReplies.get(worker) ?? []),
+    )
+  }
+
   async #poll(): Promise<readonly WorkerCallResults['report'][]> {
     const replies = await Promise.all(
       this.#slots.map(async ({ worker, isServing }) => {
         if (worker === null || !isServing) return null
-        const reply = await worker.call('report', {}, this.#timeoutMs).catch(() => null)
+        const reply = await worker.call('report', {}, this.#timeouts.reportMs).catch(() => null)
         this.#lastReplies.set(worker, reply)
         if (reply !== null) {
           this.#heardAt.set(worker, epochMs())

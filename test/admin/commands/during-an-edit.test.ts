@@ -47,6 +47,8 @@ const open = (before: Settings, edited: Settings = before) => {
   const waiting: PromiseWithResolvers<void>[] = []
   let isHolding = true
   let inEffect: InEffect | null = null
+  /** What tells each question to the processes that it is to hurry. */
+  const asked: (Promise<void> | undefined)[] = []
   const apply = async (config: Config): Promise<void> => {
     const shifts = overrides.shifts.prepare(listShiftPlans(config))
     const operations = overrides.operations.all.map(([id, { state }]) => `${id} ${state}`)
@@ -85,8 +87,14 @@ const open = (before: Settings, edited: Settings = before) => {
     audit: { recordAdminEvent: () => {} },
     orders: new OrderHistory(),
     draining: () => false,
-    report: async () => ({ upstreams: { market: { endpoints: listUp(), candidate } } }),
-    runEverywhere: async () => ({ results: [], unanswered: 0 }),
+    report: async (urgent?: Promise<void>) => {
+      asked.push(urgent)
+      return { upstreams: { market: { endpoints: listUp(), candidate } } }
+    },
+    runEverywhere: async (_name: string, _params: object, urgent?: Promise<void>) => {
+      asked.push(urgent)
+      return { results: [], unanswered: 0 }
+    },
   } as unknown as AdminContext
   const app = fastify()
   onTestFinished(() => app.close())
@@ -104,6 +112,7 @@ const open = (before: Settings, edited: Settings = before) => {
     post,
     shift: (order: object) => post('/shift', { group: 'market', ...order }),
     inEffect: () => inEffect,
+    asked,
     settle,
     /** Lets the processes take up the oldest of what they have been told, or fail to. */
     async takeUp(failure: Error | null = null) {
@@ -194,4 +203,21 @@ test('a command that is rejected is in effect nowhere, although something else w
   expect([status, body.code]).toEqual([503, 'workers-not-answering'])
   expect(gateway.inEffect()?.operations).toEqual([])
   expect(gateway.overrides.operations.all).toEqual([])
+})
+
+test('a takeback hurries what a command before it asks the processes', async () => {
+  const gateway = open(market('5%'))
+  const commanded = gateway.post('/endpoints/ready', { group: 'market', url: one })
+  await gateway.settle()
+  let hurried = 0
+  for (const urgent of gateway.asked) void urgent?.then(() => void hurried++)
+  await gateway.settle()
+  const before = hurried
+
+  const takenBack = gateway.reloader.reapply(true)
+  await gateway.settle()
+  gateway.release()
+  await Promise.all([commanded, takenBack])
+
+  expect([gateway.asked.length, before, hurried]).toEqual([2, 0, 2])
 })

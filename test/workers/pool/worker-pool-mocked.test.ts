@@ -73,3 +73,13 @@ test('of the workers that are sent a command, those that hang are unanswered, an
 
   expect(outcome).toEqual({ results: [7], unanswered: 2 })
 })
+
+test('a command waits for no worker that hangs when something urgent has come', async () => {
+  replies.splice(0, replies.length, Promise.resolve(7), new Promise(() => {}))
+  const pool = await open()
+
+  const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' }, Promise.resolve())
+  await pool.close(0)
+
+  expect(outcome).toEqual({ results: [7], unanswered: 1 })
+})

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { Overrides } from '../../../src/runtime/overrides.ts'
+import { collectReport, type StatusReport } from '../../../src/runtime/report/status-report.ts'
+import { DataPlane } from '../../../src/runtime/snapshot/data-plane.ts'
+import type { WorkerSlot } from '../../../src/workers/pool/worker-slot.ts'
+import { WorkerStats } from '../../../src/workers/pool/worker-stats.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const config = testConfig({ upstream: 'http://127.0.0.1:1' })
+const plane = new DataPlane({ config, overrides: new Overrides(), sandboxOrigin: null }, { logEvent: () => {} })
+const idle = collectReport(plane.currentSnapshot)
+await plane.close(0)
+
+/** Creates the slot of a worker with so many requests in flight, which replies so often and then hangs. */
+const slotOf = (number: number, inFlight: number, replies = Number.POSITIVE_INFINITY) => {
+  const { market } = idle.upstreams
+  const endpoints = market.endpoints.map((endpoint) => ({ ...endpoint, inFlight }))
+  const report: StatusReport = { ...idle, upstreams: { ...idle.upstreams, market: { ...market, endpoints } } }
+  let calls = 0
+  const call = () =>
+    ++calls > replies ? new Promise(() => {}) : Promise.resolve({ report, droppedLines: 0, config: config.hash })
+  return { number, isServing: true, worker: { pid: number, call } } as unknown as WorkerSlot
+}
+
+test('a report waits for no worker that hangs when something urgent has come: what that said last counts', async () => {
+  const stats = new WorkerStats([slotOf(1, 2), slotOf(2, 3, 1)], { reportMs: 60_000, urgentReplyMs: 1 })
+  const inFlight = ({ upstreams }: StatusReport) => upstreams.market.endpoints[0]?.inFlight
+
+  const first = await stats.collect(() => idle)
+  const hurried = await stats.collect(() => idle, Promise.resolve())
+
+  expect([inFlight(first), inFlight(hurried)]).toEqual([5, 5])
+})
