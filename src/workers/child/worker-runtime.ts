@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { now, settlesWithin } from '../../clock.ts'
 import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
@@ -105,7 +107,7 @@ export const startWorkerRuntime = async (
           log.level = dataPlane.currentSnapshot.value.config.log.level
           syncVerdicts(dataPlane, call.verdicts)
         })
-        lastCommit = committed.catch(() => {})
+        lastCommit = committed
         await committed
         return
       }
@@ -137,12 +139,33 @@ export const startWorkerRuntime = async (
     else socket.once('close', reportClosed)
   }
 
+  /** Serves a connection in the state that was committed before it came. */
+  const adoptAfterCommit = async (socket: Socket | undefined): Promise<void> => {
+    socket?.on('error', () => {}) // it may break while it waits
+    try {
+      await lastCommit
+    } catch {
+      return void socket?.destroy() // the worker is about to be killed, and takes no further one
+    }
+    // Where the end has gone by, the next reader would wait for it.
+    if (socket?.readableEnded) socket.destroy()
+    if (socket?.destroyed === false) server.adoptConnection(socket)
+    send({ type: 'adopted' })
+  }
+
+  /** Closes the server. Connections that wait for a commit are served first. */
+  const closeServer = async (deadlineMs: number): Promise<void> => {
+    const startedAt = now()
+    const adopted = lastCommit.then(nextTurn, () => {}) // what they have sent is read in that turn
+    await settlesWithin(deadlineMs, adopted)
+    await server.close(Math.max(0, deadlineMs - (now() - startedAt)))
+  }
+
   const handleNotification = (notification: WorkerNotification, socket: Socket | undefined): void => {
     switch (notification.type) {
       case 'connection':
         if (notification.addressKey !== null) reportWhenClosed(socket, notification.addressKey)
-        if (socket !== undefined) server.adoptConnection(socket)
-        return send({ type: 'adopted' })
+        return void adoptAfterCommit(socket)
       case 'discard':
         // Where the state could not be prepared, there is nothing to discard.
         return void takePrepared(notification.prepared).then(
@@ -167,8 +190,7 @@ export const startWorkerRuntime = async (
       case 'remembered':
         return pendingCalls.resolve(notification.batch, notification.replies)
       case 'close':
-        return void server
-          .close(notification.deadlineMs)
+        return void closeServer(notification.deadlineMs)
           .finally(() => auditSink.flushed())
           .finally(closeLog)
           .finally(() => process.exit(0))

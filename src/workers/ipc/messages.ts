@@ -103,8 +103,8 @@ export type WorkerNotification =
   /** The key that a connection is counted by. Null: by none. False: its address may have no more. */
   | { readonly type: 'counted'; readonly batch: number; readonly addressKey: string | null | false }
   /**
-   * A client's connection comes with it. The worker sends `addressKey` back when the connection has ended. Null: it is
-   * not counted.
+   * A client's connection comes with it, to be served in the state that was committed before. The worker sends
+   * `addressKey` back when the connection has ended. Null: it is not counted.
    */
   | { readonly type: 'connection'; readonly addressKey: string | null }
   /** Finish what runs and exit. */
