@@ -12,7 +12,7 @@ import type { WorkerTimeouts } from './worker-timeouts.ts'
 export interface PreparedChange {
   /**
    * Makes all workers apply it, also those that began since. A worker that does not confirm is killed: its successor
-   * begins with the new state.
+   * begins with the new state. From a short time after `urgent` resolves, it is not waited for.
    */
   commit(verdicts: readonly HealthVerdict[]): Promise<void>
   discard(): void
@@ -38,7 +38,9 @@ export const prepareAll = async (
     for (const worker of participants) worker.send({ type: 'discard', prepared: id })
   }
   const late = new Set<WorkerProcess>()
-  const patience = urgent.then(() => sleep(urgentReplyMs)).then(() => 'late' as const)
+  /** Waits until what is sent to workers now is urgent, and they have had a short time to reply. */
+  const waitForLate = (): Promise<'late'> => urgent.then(() => sleep(urgentReplyMs)).then(() => 'late')
+  const patience = waitForLate()
   const replies = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
@@ -76,9 +78,10 @@ export const prepareAll = async (
   }
   return {
     async commit(verdicts) {
+      const patience = waitForLate()
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
-        if (isServing && !late.has(worker)) return commitOn(worker, verdicts, replyMs)
+        if (isServing && !late.has(worker)) return Promise.race([commitOn(worker, verdicts, replyMs), patience])
         // The commit does not wait for it: one that starts gets this before the first connection.
         void commitOn(worker, verdicts, late.has(worker) ? replyMs : startMs)
         return null

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { sleep } from '../../../src/clock.ts'
 import { WorkersNotAnsweringError } from '../../../src/runtime/workers-not-answering-error.ts'
 import { ReplyTimeoutError } from '../../../src/workers/ipc/rpc.ts'
 import { prepareAll } from '../../../src/workers/pool/two-phase-commit.ts'
@@ -91,6 +92,57 @@ describe('what is urgent', () => {
 
     expect([before, isPrepared]).toEqual([false, true])
     expect(hung.calls).toContainEqual(['commit', 1000])
+  })
+
+  test('hurries what is being committed already, and replaces a worker that does not confirm', async () => {
+    const { promise: urgent, resolve } = Promise.withResolvers<void>()
+    const kill = vi.fn()
+    const call = async (type: string, _: object, timeoutMs: number) => {
+      if (type === 'prepare') return
+      await sleep(timeoutMs)
+      throw new ReplyTimeoutError('did not answer')
+    }
+    const slot = { number: 1, isServing: true, worker: { pid: 1, call, send: () => {}, kill } }
+    let isCommitted = false
+
+    const change = await prepareAll([slot as unknown as WorkerSlot], {} as never, timeouts, urgent)
+    const committed = change.commit([]).then(() => {
+      isCommitted = true
+    })
+    await vi.advanceTimersByTimeAsync(500)
+    const before = isCommitted
+    resolve()
+    await vi.advanceTimersByTimeAsync(100)
+    const after = [isCommitted, kill.mock.calls.length]
+    await vi.advanceTimersByTimeAsync(400)
+    await committed
+
+    expect([before, after]).toEqual([false, [true, 0]])
+    expect(kill).toHaveBeenCalledExactlyOnceWith('could not put a change into effect: did not answer')
+  })
+
+  test('gives a worker that has prepared in time a short time to confirm, though another one hangs', async () => {
+    const confirmed = Promise.withResolvers<void>()
+    const calls: string[] = []
+    const call = (type: string) => {
+      calls.push(type)
+      return type === 'commit' ? confirmed.promise : Promise.resolve()
+    }
+    const slot = { number: 1, isServing: true, worker: { pid: 1, call, send: () => {} } }
+    const hung = hanging(2)
+    let isCommitted = false
+
+    const prepared = prepareAll([slot as unknown as WorkerSlot, hung.slot], {} as never, timeouts, Promise.resolve())
+    await vi.advanceTimersByTimeAsync(100)
+    const committed = (await prepared).commit([]).then(() => {
+      isCommitted = true
+    })
+    await vi.advanceTimersByTimeAsync(50)
+    const before = isCommitted
+    confirmed.resolve()
+    await committed
+
+    expect([calls, before]).toEqual([['prepare', 'commit'], false])
   })
 
   test('is put into effect nowhere when a worker cannot prepare it', async () => {
