@@ -69,7 +69,7 @@ const stateCommand = (state: EndpointOverrideState) =>
     },
     async run(context, { group, url, ttlMs }, by, apply) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
-      // which is rejected leaves every drain as it was.
+      // which is rejected leaves every drain as it was. Where no worker serves, none has it ejected.
       if (state === 'ready') {
         const { unanswered } = await context.runEverywhere('uneject', { group, url })
         if (unanswered > 0) return stillEjected(unanswered)

@@ -18,7 +18,7 @@ import {
 } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { rejectUnknownClient } from './unknown-client.ts'
-import { workersNotAnswering } from './workers-not-answering.ts'
+import { noWorkerAnswered } from './workers-not-answering.ts'
 
 const addressArgument: Argument<string> = {
   usage: '--address <IP>',
@@ -172,9 +172,7 @@ const summarize = (record: RecordSummary | false): Omit<ShownKey, 'operation' | 
 
 /** Says why a key could not be looked up. Undefined: no process has answered. */
 const toLookupError = (failure: LookupFailure | undefined, reference: KeyReference): AdminError =>
-  failure === undefined ? noWorker : lookupErrors[failure](reference)
-
-const noWorker = workersNotAnswering('no worker has answered: ask again when one does, or was replaced')
+  failure === undefined ? noWorkerAnswered : lookupErrors[failure](reference)
 
 const lookupErrors: Readonly<Record<LookupFailure, (reference: KeyReference) => AdminError>> = {
   malformed: () =>

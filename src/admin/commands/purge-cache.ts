@@ -7,7 +7,7 @@ import { choiceArgument, optionalArgument, parseFields, textArgument, type Value
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, pluralize } from './phrases.ts'
 import { rejectUnknownClient } from './unknown-client.ts'
-import { workersNotAnswering } from './workers-not-answering.ts'
+import { noWorkerAnswered, workersNotAnswering } from './workers-not-answering.ts'
 
 const args = {
   operation: optionalArgument(
@@ -60,6 +60,8 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   },
   async run(context, scope) {
     const { results, unanswered } = await context.runEverywhere('purge', scope)
+    // What workers had in memory ends with them, but Redis keeps it, and has not been told.
+    if (results.length === 0 && unanswered === 0) return noWorkerAnswered
     const removed = results.reduce((sum, each) => sum + each.removed, 0)
     const done = { ...scope, removed }
     if (unanswered > 0) return { ...workersUnavailable(removed, unanswered), done }

@@ -1,0 +1,37 @@
+/** What an operator is told of stored responses that are to be removed. */
+import { expect, test } from 'vitest'
+import type { AdminContext } from '../../../src/admin/admin-context.ts'
+import { cacheCommands } from '../../../src/admin/commands/purge-cache.ts'
+import type { PurgeResult } from '../../../src/runtime/resources/cache-registry.ts'
+
+/** Runs the command where so many workers did not reply, and the others replied with these results. */
+const purge = async (results: readonly PurgeResult[], unanswered: number) => {
+  const context = { runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
+  return await cacheCommands.commands[0]?.run(context, { operation: null, client: null }, 'an operator', async () => {})
+}
+
+test('of several workers, what all have removed is added up', async () => {
+  const done = { isSharedPurged: true }
+
+  const result = await purge(
+    [
+      { removed: 3, ...done },
+      { removed: 4, ...done },
+    ],
+    0,
+  )
+
+  expect(result).toEqual({ operation: null, client: null, removed: 7 })
+})
+
+test('where no worker serves, Redis is not told, so nothing is said to be removed', async () => {
+  const result = await purge([], 0)
+
+  expect(result).toEqual({ status: 503, code: 'workers-not-answering', detail: expect.stringContaining('no worker') })
+})
+
+test('where one worker did not reply, the others have removed what they had', async () => {
+  const result = await purge([{ removed: 3, isSharedPurged: true }], 1)
+
+  expect(result).toMatchObject({ status: 503, code: 'workers-not-answering', done: { removed: 3 } })
+})
