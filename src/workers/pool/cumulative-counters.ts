@@ -5,6 +5,8 @@ import {
 } from '../../observe/candidate/comparison-report.ts'
 import { type DriftReport, mergeDriftReports, withoutRecentDrift } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../observe/metrics/request-metrics.ts'
+import { mergeBy } from '../../observe/row-counts.ts'
+import { pluck } from '../../observe/sum-reports.ts'
 import { byGroup, type Group } from '../../operations.ts'
 import {
   collectCounters,
@@ -20,10 +22,10 @@ import type { WorkerCallResults } from '../ipc/messages.ts'
 interface CounterTotals {
   /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
-  /** What breaks the contract. Null: there is none. */
-  readonly drift: DriftReport | null
-  /** How candidates answer beside their primaries. Null: it is not compared. */
-  readonly comparisons: Readonly<Record<Group, ComparisonReport | null>>
+  /** What breaks the contract; of several contracts while one follows another. */
+  readonly drift: readonly DriftReport[]
+  /** How candidates answer beside their primaries; in several ways while one follows another. */
+  readonly comparisons: Readonly<Record<Group, readonly ComparisonReport[]>>
   readonly counts: ReportCounters
   readonly droppedLines: number
 }
@@ -33,8 +35,8 @@ export class CumulativeCounters<Worker extends object> {
   readonly #latest = new Map<Worker, CounterTotals>()
   #retired: CounterTotals = {
     requestMetrics: null,
-    drift: null,
-    comparisons: byGroup(() => null),
+    drift: [],
+    comparisons: byGroup(() => []),
     counts: new Map(),
     droppedLines: 0,
   }
@@ -45,7 +47,7 @@ export class CumulativeCounters<Worker extends object> {
   update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
     // Without metrics, or before they are back after an edit, the last ones stay.
     const requestMetrics = report.requestMetrics ?? this.#latest.get(worker)?.requestMetrics ?? null
-    const { drift } = report
+    const drift = pluck([report], 'drift')
     const comparisons = byGroup((group) => comparisonOf(report, group))
     this.#latest.set(worker, { requestMetrics, drift, comparisons, counts: collectCounters(report), droppedLines })
   }
@@ -65,8 +67,13 @@ export class CumulativeCounters<Worker extends object> {
     const counts = [...sumCounters([this.#retired.counts, last.counts])].filter(([name]) => isKept(name))
     this.#retired = {
       requestMetrics: mergeRequestMetrics(metrics),
-      drift: retireDrift(this.#retired.drift, last.drift),
-      comparisons: byGroup((group) => retireComparison(this.#retired.comparisons[group], last.comparisons[group])),
+      drift: mergeByDigest([...this.#retired.drift, ...last.drift.map(withoutRecentDrift)], mergeDriftReports),
+      comparisons: byGroup((group) =>
+        mergeByDigest(
+          [...this.#retired.comparisons[group], ...last.comparisons[group].map(withoutRecentDifferences)],
+          mergeComparisonReports,
+        ),
+      ),
       counts: new Map(counts),
       droppedLines: this.#retired.droppedLines + last.droppedLines,
     }
@@ -74,9 +81,10 @@ export class CumulativeCounters<Worker extends object> {
 
   /** Puts the counters of all workers into their merged report. `primary` is what this process knows. */
   mergeInto(merged: StatusReport, primary: StatusReport): StatusReport {
+    this.#forgetOthers(primary)
     const each = [this.#retired, ...this.#latest.values()]
     const metrics = each.flatMap(({ requestMetrics }) => requestMetrics ?? [])
-    const drifts = each.flatMap(({ drift }) => drift ?? [])
+    const drifts = each.flatMap(({ drift }) => drift)
     const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
     this.#reported = new Set(collectCounters(merged).keys())
     const withCounts = withCounters(merged, counts)
@@ -86,11 +94,8 @@ export class CumulativeCounters<Worker extends object> {
         const { candidate, ...upstream } = withCounts.upstreams[group]
         if (candidate === null || candidate.comparison === null) return { ...upstream, candidate }
         // The primary process has compared nothing, but knows since when.
-        const known = [comparisonOf(primary, group), ...each.map(({ comparisons }) => comparisons[group])]
-        const comparison = mergeComparisonReports(
-          candidate.comparison.digest,
-          known.filter((one) => one !== null),
-        )
+        const known = [...comparisonOf(primary, group), ...each.flatMap(({ comparisons }) => comparisons[group])]
+        const comparison = mergeComparisonReports(candidate.comparison.digest, known)
         return { ...upstream, candidate: { ...candidate, comparison } }
       }),
       requestMetrics: merged.requestMetrics && (mergeRequestMetrics(metrics) ?? merged.requestMetrics),
@@ -102,19 +107,41 @@ export class CumulativeCounters<Worker extends object> {
   get droppedLines(): number {
     return [...this.#latest.values()].reduce((sum, { droppedLines }) => sum + droppedLines, this.#retired.droppedLines)
   }
+
+  /**
+   * Forgets what was counted with another contract, or compared in another way, than the primary has: counts begin anew
+   * with another one, also when the one before it comes back.
+   */
+  #forgetOthers(primary: StatusReport): void {
+    const forget = (totals: CounterTotals): CounterTotals => ({
+      ...totals,
+      drift: withDigestOf(pluck([primary], 'drift'), totals.drift),
+      comparisons: byGroup((group) => withDigestOf(comparisonOf(primary, group), totals.comparisons[group])),
+    })
+    this.#retired = forget(this.#retired)
+    for (const [worker, totals] of this.#latest) this.#latest.set(worker, forget(totals))
+  }
 }
 
-/** Merges what a worker that has ended knew of the contract with what those before it knew of the same one. */
-const retireDrift = (retired: DriftReport | null, last: DriftReport | null): DriftReport | null =>
-  last === null
-    ? retired
-    : mergeDriftReports(last.digest, [withoutRecentDrift(last), ...(retired === null ? [] : [retired])])
+interface WithDigest {
+  readonly digest: string
+}
 
-const comparisonOf = ({ upstreams }: StatusReport, group: Group): ComparisonReport | null =>
-  upstreams[group].candidate?.comparison ?? null
+const withDigestOf = <Report extends WithDigest>(
+  current: readonly WithDigest[],
+  known: readonly Report[],
+): readonly Report[] => known.filter((one) => current.some(({ digest }) => one.digest === digest))
 
-/** Merges what a worker that has ended has compared with what those before it have compared in the same way. */
-const retireComparison = (retired: ComparisonReport | null, last: ComparisonReport | null): ComparisonReport | null =>
-  last === null
-    ? retired
-    : mergeComparisonReports(last.digest, [withoutRecentDifferences(last), ...(retired === null ? [] : [retired])])
+const comparisonOf = ({ upstreams }: StatusReport, group: Group): readonly ComparisonReport[] =>
+  pluck(pluck([upstreams[group]], 'candidate'), 'comparison')
+
+/** Merges the reports of each contract, or of each way to compare. */
+const mergeByDigest = <Report extends WithDigest>(
+  known: readonly Report[],
+  merge: (digest: string, same: readonly Report[]) => Report,
+): readonly Report[] =>
+  mergeBy(
+    known,
+    ({ digest }) => digest,
+    (same) => merge(same[0].digest, same),
+  )

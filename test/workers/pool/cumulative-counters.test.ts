@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { ComparisonCounts } from '../../../src/observe/candidate/comparison-counts.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { Overrides } from '../../../src/runtime/overrides.ts'
@@ -9,6 +10,7 @@ import { collectReport, type StatusReport } from '../../../src/runtime/report/st
 import { DataPlane } from '../../../src/runtime/snapshot/data-plane.ts'
 import { CumulativeCounters } from '../../../src/workers/pool/cumulative-counters.ts'
 import { testConfig } from '../../helpers/gateway.ts'
+import { answer } from '../../observe/candidate/compare/answer.ts'
 import { exchangeRecord } from '../../observe/exchange-record.ts'
 
 const config = testConfig({
@@ -172,22 +174,81 @@ test('a counter that no report has any more is not kept for ever', () => {
   expect(withTotals.upstreams.market.endpoints[0]?.counts.requests).toBe(0)
 })
 
-test('what a worker that has ended knew of the contract stays, until the contract is another one', () => {
-  const counters = new CumulativeCounters<object>()
-  const driftOf = (digest: string): StatusReport => {
+/** Reports with so many counts of the contract with that digest. */
+const contract = {
+  about: 'the contract',
+  report(digest: string, times: number): StatusReport {
     const counts = new DriftCounts(digest)
-    counts.countKept('market.insights', 'request', null)
+    for (let n = 0; n < times; n++) counts.countKept('market.insights', 'request', null)
     return { ...none, drift: counts.report }
+  },
+  countOf: ({ drift }: StatusReport): number => drift?.totals[0]?.checked ?? 0,
+}
+
+/** Reports with so many pairs of answers, compared in the way with that digest. */
+const comparison = {
+  about: 'a comparison',
+  report(digest: string, times: number): StatusReport {
+    const rules = { fields: [], ignore: [], numbers: null, unordered: {} }
+    const counts = new ComparisonCounts(digest, { ...rules, maxBody: 1024, noise: false, examples: false }, 'key')
+    const same = { ...answer('{}'), headMs: 10 }
+    for (let n = 0; n < times; n++) counts.onPair(same, same, { operation: 'market.insights', requestId: 'r-1' })
+    const { market } = none.upstreams
+    const candidate = market.candidate && { ...market.candidate, comparison: counts.report }
+    return { ...none, upstreams: { ...none.upstreams, market: { ...market, candidate } } }
+  },
+  countOf: ({ upstreams }: StatusReport): number => upstreams.market.candidate?.comparison?.totals[0]?.compared ?? 0,
+}
+
+describe.each([contract, comparison])('what workers know of $about', ({ report, countOf }) => {
+  const open = () => {
+    const counters = new CumulativeCounters<object>()
+    const update = (worker: object, digest: string, times: number): void =>
+      counters.update(worker, { report: report(digest, times), droppedLines: 0 })
+    const shown = (digest: string): number => {
+      const primary = report(digest, 0)
+      return countOf(counters.mergeInto(mergeReports(primary, []), primary))
+    }
+    return { counters, update, shown }
   }
-  const [one, two] = [{}, {}]
-  counters.update(one, { report: driftOf('a'), droppedLines: 0 })
-  counters.retire(one)
-  counters.update(two, { report: driftOf('a'), droppedLines: 0 })
-  const checkedOf = (digest: string): number | undefined =>
-    counters.mergeInto(driftOf(digest), none).drift?.totals[0]?.checked
-  const before = checkedOf('a')
 
-  counters.update(two, { report: driftOf('b'), droppedLines: 0 })
+  test('stays when they end, until it is another one', () => {
+    const { counters, update, shown } = open()
+    const [one, two] = [{}, {}]
+    update(one, 'a', 3)
+    counters.retire(one)
+    update(two, 'a', 4)
+    const before = shown('a')
 
-  expect([before, checkedOf('b')]).toEqual([2, 1])
+    update(two, 'b', 1)
+
+    expect([before, shown('b')]).toEqual([7, 1])
+  })
+
+  test('is not lost when another one ends that last knew of the one before', () => {
+    const { counters, update, shown } = open()
+    const [one, hung] = [{}, {}]
+    update(hung, 'a', 4)
+    update(one, 'b', 10)
+
+    counters.retire(one)
+    counters.retire(hung)
+
+    expect(shown('b')).toBe(10)
+  })
+
+  test('begins anew when the one before comes back', () => {
+    const { counters, update, shown } = open()
+    const [ended, hung, worker] = [{}, {}, {}]
+    update(ended, 'a', 7)
+    counters.retire(ended)
+    update(hung, 'a', 5)
+    update(worker, 'b', 1)
+    const before = shown('b')
+
+    update(worker, 'a', 2)
+    counters.retire(hung)
+
+    expect([before, shown('a')]).toEqual([1, 2])
+  })
 })
