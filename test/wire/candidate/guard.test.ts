@@ -59,7 +59,7 @@ test('and one where nobody listens, for which the primary stands in', async () =
 drill('what an open breaker keeps from it are its failures, though the primary serves them', async () => {
   const { primary, candidate } = await openSides('with a reset')
   const circuitBreaker = { minRequests: 5, openFor: '1h' }
-  const guard = { minRequests: 200, window: `${windowMs}ms` }
+  const guard = { minRequests: 100, window: `${windowMs}ms` }
   const settings = guardedSettings(primary, { ...candidate, circuitBreaker, guard }, windowMs)
 
   const outcome = await runGuarded(settings, windowMs)
