@@ -41,7 +41,7 @@ const logPauseMs = 60_000
  */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
-  /** By token, until when an attempt that was claimed here may still be renewed or settled. */
+  /** By token, until when an attempt that was claimed here, or may have been, may still be renewed or settled. */
   readonly #heldUntil = new Map<string, number>()
   #unanswered = 0
   #refused = 0
@@ -64,7 +64,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return this.#refused
   }
 
-  /** Tells whether no attempt that was claimed here is still to be settled. */
+  /** Tells whether no attempt that was claimed here, or may have been, is still to be settled or given back. */
   isIdle(): boolean {
     const at = now()
     for (const [token, until] of this.#heldUntil) if (until <= at) this.#heldUntil.delete(token)
@@ -91,11 +91,13 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     const { token, fingerprint, requestId, ttlMs, leaseMs, takesOver, maxKeys } = claim
     const wasAsked = link.isShared
     const args = [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, takesOver ? '1' : '0', `${maxKeys}`]
+    this.#hold(claim)
     // Of all transitions, only a lost claim lets a request be processed twice: after any other the key is unknown.
     const reply = await link.run(claimKeyScript, { keys: this.#keys(claim), args }, { isReplicated: true })
-    if (reply === null && wasAsked) void this.#giveBack(claim)
     const result = this.#parseClaimReply(claim.name, reply)
     if (result?.state === 'claimed') this.#hold(claim)
+    else if (reply === null && wasAsked) void this.#giveBack(claim)
+    else this.#heldUntil.delete(token)
     if (result?.state === 'full') this.#refused++
     return result
   }
@@ -165,11 +167,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
    * must not be told of an attempt that is not made. Redis is told again as long as the attempt would hold.
    */
   async #giveBack(claim: Claim): Promise<void> {
-    if (this.#unanswered >= maxUnanswered) return
-    this.#unanswered++
-    for (const until = now() + claim.leaseMs; now() < until; await sleep(giveBackMs))
-      if ((await this.#settle(claim, { state: 'free' })) !== null) break
-    this.#unanswered--
+    if (this.#unanswered < maxUnanswered) {
+      this.#unanswered++
+      this.#hold(claim)
+      for (const until = now() + claim.leaseMs; now() < until; await sleep(giveBackMs))
+        if ((await this.#settle(claim, { state: 'free' })) !== null) break
+      this.#unanswered--
+    }
+    this.#heldUntil.delete(claim.token)
   }
 
   #logUndecrypted(): void {

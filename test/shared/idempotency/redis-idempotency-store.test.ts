@@ -120,6 +120,37 @@ describe.skipIf(program.missing)('with a real Redis', () => {
   })
 })
 
+test('a store is not idle before a claim without a reply is given back', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const replies: ((reply: unknown) => void)[] = []
+  const store = storeWith({ isShared: true, run: () => new Promise((resolve) => replies.push(resolve)) })
+  const reply = async (value: unknown) => {
+    replies.shift()?.(value)
+    await vi.advanceTimersByTimeAsync(250)
+  }
+
+  const claimed = store.call({ type: 'claim', claim: createClaim() })
+  const idle = [store.isIdle()]
+  for (const value of [null, null, 1]) {
+    await reply(value)
+    idle.push(store.isIdle())
+  }
+
+  expect(await claimed).toBe(null)
+  expect(idle).toEqual([false, false, false, true])
+})
+
+test('a store is idle when a key that is claimed came before, or Redis could not be asked', async () => {
+  const reply = ['p', 'r-1', 'f-1', 'token'].map((text) => Buffer.from(text))
+  const asked = storeWith({ isShared: true, run: async () => [...reply, null] })
+  const unasked = storeWith({ isShared: false, run: async () => null })
+
+  for (const store of [asked, unasked]) await store.call({ type: 'claim', claim: createClaim() })
+
+  expect([asked.isIdle(), unasked.isIdle()]).toEqual([true, true])
+})
+
 test('records that do not open are logged once a minute, without what they hold', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
