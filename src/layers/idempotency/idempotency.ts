@@ -87,15 +87,15 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       // A process that stood still for so long may have lost its claim, and another attempt may have been made since.
       const result = now() - askedAt < claimLeaseMs ? reply : null
       // What was not heard of in time may have been claimed all the same.
-      if (result === null || (result.state === 'claimed' && exchange.aborted !== null)) giveBack(claim)
-      if (exchange.aborted !== null) throw exchange.aborted
+      if (result === null) void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
+      if (exchange.aborted !== null) {
+        if (result?.state === 'claimed') void new HeldClaim(deps.store, claim).settle({ state: 'free' })
+        throw exchange.aborted
+      }
       if (result?.state !== 'in-progress' || now() >= until) return result
       await sleepUnlessAborted(exchange, pollMs)
     }
   }
-
-  const giveBack = (claim: Claim): void =>
-    void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
 
   return (next) => (exchange) => {
     try {

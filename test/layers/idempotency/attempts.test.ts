@@ -79,6 +79,26 @@ test('a claim that comes after its client has left is given back, and nothing is
   expect(next).not.toHaveBeenCalled()
 })
 
+test('a claim that comes after its client has left is given back again when the store cannot be told at first', async () => {
+  const claimed = Promise.withResolvers<ClaimResult>()
+  const settled: (true | null)[] = [null, null, true]
+  const calls: IdempotencyCall[] = []
+  const call = async (next: IdempotencyCall): Promise<unknown> => {
+    calls.push(next)
+    return next.type === 'claim' ? claimed.promise : settled.shift()
+  }
+  const exchange = post()
+  const served = serve(vi.fn(), { call } as IdempotencyStore)(exchange)
+  await vi.waitFor(() => expect(calls).toHaveLength(1))
+
+  exchange.abort(gone)
+  claimed.resolve({ state: 'claimed' })
+  await expect(served).rejects.toBe(gone)
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(settlementsOf(calls)).toEqual(Array(3).fill({ state: 'free' }))
+})
+
 test('an attempt that went on without its client makes room for another when it ends', async () => {
   const { store, calls } = openStore()
   const answered = Promise.withResolvers<void>()
