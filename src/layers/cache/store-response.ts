@@ -172,7 +172,10 @@ const isSelectedBy =
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context
   if (isServerError(status) || isClientFaultStatus(status)) return
-  if (stored !== null) partition.remove(key, isSelectedBy(fetch))
+  // The tier may have loaded it since the fetch began. What came after that was said later, perhaps.
+  const isBefore = ({ head }: StoredResponse): boolean => stored !== null || head.receivedAt < fetch.times.requestedAt
+  const isSelected = isSelectedBy(fetch)
+  partition.remove(key, (other) => isBefore(other) && isSelected(other))
   tierLookup?.remove()
   partition.hitForMiss.mark(key, why)
 }

@@ -46,6 +46,12 @@ interface PendingRead {
   readonly read: Promise<TierRead>
 }
 
+/** A response that may be on its way into memory. */
+interface PendingLoad {
+  readonly base: string
+  readonly reservation: Reservation
+}
+
 // A response with a validator is of use when it may no longer be served: it spares the body.
 const revalidatableMs = 3_600_000
 
@@ -55,6 +61,7 @@ const emptyRead: TierRead = { generations: null, names: null, response: null }
 export class RedisTier implements SharedTier {
   readonly #options: RedisTierOptions
   readonly #pending = new Map<string, PendingRead>()
+  readonly #loads = new Set<PendingLoad>()
 
   constructor(options: RedisTierOptions) {
     this.#options = options
@@ -69,8 +76,16 @@ export class RedisTier implements SharedTier {
       loaded: withTimeout(this.#load(cacheKey, key, base, request, first), store.link.timeoutMs).then(ignore),
       store: ({ head, body }) =>
         void first.then(({ generations }) => this.#write(cacheKey, base, head, body, generations)),
-      remove: () => store.remove(base),
+      remove: () => this.#remove(base),
     }
+  }
+
+  /** Removes what is there. What was asked of it before does not get into memory. */
+  #remove(base: string): void {
+    const read = this.#pending.get(base)
+    if (read !== undefined) read.reservation.isCancelled = true
+    for (const load of this.#loads) if (load.base === base) load.reservation.isCancelled = true
+    this.#options.store.remove(base)
   }
 
   /** Loads what is there into memory. Never rejects. */
@@ -83,6 +98,8 @@ export class RedisTier implements SharedTier {
   ): Promise<void> {
     const { partition, rules, store, events } = this.#options
     const reservation = partition.reserve(cacheKey)
+    const pending = { base, reservation }
+    this.#loads.add(pending)
     try {
       let read = await first
       if (read.names !== null) read = await this.#read(cacheKey, variantKey(base, selectingKey(read.names, request)))
@@ -103,6 +120,7 @@ export class RedisTier implements SharedTier {
       events.onError(error)
     } finally {
       reservation.release()
+      this.#loads.delete(pending)
     }
   }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { RedisCacheStore } from '../../../../src/layers/cache/redis/redis-cache-store.ts'
+import { storeScript } from '../../../../src/layers/cache/redis/scripts.ts'
 import { ManagedRedis } from '../../../../src/shared/redis/managed-redis.ts'
 import type { RedisConnection } from '../../../../src/shared/redis/redis-connection.ts'
 
@@ -82,4 +83,36 @@ test('five such waits in a row, and none waits any more', async () => {
   expect(endInTime(store).isRenewed).toBeNull()
   expect(redis.ran).toBe(ranBefore)
   link.close()
+})
+
+test('a response that is removed before its turn has come is not written after', async () => {
+  const replies: (() => void)[] = []
+  const ran: string[] = []
+  const run: ManagedRedis['run'] = async (script, { keys: [key = ''] }) => {
+    ran.push(`${script === storeScript ? 'store' : 'remove'} ${key}`)
+    if (script === storeScript) await new Promise<void>((resolve) => replies.push(resolve))
+    return 1
+  }
+  const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, { prefix: 'test', isCluster: false })
+  const write = (base: string) => {
+    const texts = { base, key: base, generationKeys: [], generations: [], varies: [] }
+    store.write({
+      ...texts,
+      forMs: 1000,
+      isError: false,
+      bytes: 1,
+      head: () => Buffer.from('h'),
+      body: Buffer.from('b'),
+    })
+  }
+
+  for (const base of ['first', 'removed', 'last']) write(base)
+  store.remove('removed')
+  for (let n = 0; n < 3; n++) {
+    replies.shift()?.()
+    await pass(0)
+  }
+
+  expect(ran).toEqual(['store first', 'remove removed', 'store last'])
+  expect(store.counts.dropped).toBe(0)
 })
