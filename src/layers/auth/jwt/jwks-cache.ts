@@ -36,7 +36,7 @@ export interface IssuerKeysState extends DependencyHealthState {
 /** A JWK Set as it was fetched: plain data, for other processes. */
 export interface FetchedJwks {
   readonly text: string
-  /** Milliseconds since the epoch. */
+  /** When it was asked for, in milliseconds since the epoch: it holds no key that was withdrawn before. */
   readonly fetchedAt: number
 }
 
@@ -127,10 +127,12 @@ export class JwksCache implements IssuerKeys {
 
   async #run(): Promise<void> {
     this.#stop()
+    const [before, fetchedAt] = [this.#fetched, epochMs()]
     const error = await this.#options.fetch().then(
       (text) => {
-        const set = { text, fetchedAt: epochMs() }
-        const unusable = this.#accept(set)
+        const set = { text, fetchedAt }
+        const adopted = this.#fetched === before ? null : this.#fetched
+        const unusable = this.#accept(adopted !== null && adopted.fetchedAt > fetchedAt ? adopted : set)
         if (this.#fetched === set) this.#options.onFetched?.(set)
         return unusable
       },

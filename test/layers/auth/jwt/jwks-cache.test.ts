@@ -238,6 +238,28 @@ test('of the sets that several processes have fetched the newest counts, so a wi
   keys.close()
 })
 
+test('a set that was asked for before the one that another process has fetched does not bring back its keys', async () => {
+  const { server, fetched, keys, getClaims } = openCache()
+  await keys.firstSet()
+  const late = Promise.withResolvers<void>()
+  server.delay = () => late.promise
+  await pass(5 * minute)
+  server.text = jwks(second)
+  await pass(1000)
+  const newest = { text: jwks(second), fetchedAt: Date.now() }
+
+  keys.adopt(newest)
+  late.resolve()
+  await pass(0)
+
+  expect(server.requests).toBe(2)
+  expect(keys.fetched).toEqual(newest)
+  expect(fetched).toHaveLength(1)
+  await expect(getClaims(goodFor(first, minute))).rejects.toThrow(CredentialRejected)
+  expect(await getClaims(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
+  keys.close()
+})
+
 test('a closed cache fetches no more, and leaves no timer', async () => {
   const { server, keys } = openCache()
   await keys.firstSet()
