@@ -151,11 +151,17 @@ const storeComplete = (fetch: StoringFetch, head: StoredHead, body: StoredBody):
   }
 }
 
-/** Stores a response in place of those that the same request would have selected before. */
+/**
+ * Stores a response in place of those that the same request would have selected before. One that has come since the
+ * fetch began, and was made later, stays (RFC 9111 §4).
+ */
 const put = (fetch: StoringFetch, entry: StoredResponse): void => {
-  const { partition, tierLookup } = fetch.context
-  partition.put(fetch.reservation, entry, isSelectedBy(fetch))
-  if (!fetch.reservation.isCancelled) tierLookup?.store(entry)
+  const { request, times, reservation } = fetch
+  const { partition, key, tierLookup } = fetch.context
+  const present = selectVariant(partition.find(key)?.variants ?? [], request)
+  if (present !== null && present.head.receivedAt > times.requestedAt && present.head.date > entry.head.date) return
+  partition.put(reservation, entry, isSelectedBy(fetch))
+  if (!reservation.isCancelled) tierLookup?.store(entry)
 }
 
 /**

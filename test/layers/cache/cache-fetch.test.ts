@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
@@ -56,6 +56,49 @@ test('exchanges that fetched the same side by side leave one entry', async () =>
 
   expect([stage.sent.length, stage.partition.entries]).toEqual([2, 1])
   expect(readText(await stage.handle(createExchange()))).toBe('1')
+})
+
+describe('a response that was made earlier does not replace one that another fetch has stored meanwhile', () => {
+  const dated = (seconds: number, ...fields: string[]) => [
+    ...['Cache-Control', 'max-age=60', 'Date', new Date(Date.UTC(2026, 10, 22, 12, 0, seconds)).toUTCString()],
+    ...fields,
+  ]
+
+  /** Has a slow fetch answered after a fast one that begins later, and returns what is served then. */
+  const overtake = async (stage: ReturnType<typeof openCache>, slow: ProxyResponse, fast: ProxyResponse) => {
+    const n = stage.sent.length
+    const slowly = stage.handle(createExchange(['Cache-Control', 'no-cache']))
+    vi.advanceTimersByTime(2 * seconds)
+    const fastly = stage.handle(createExchange(['Cache-Control', 'no-cache']))
+    vi.advanceTimersByTime(seconds)
+    await stage.sent[n + 1]?.respond(fast)
+    vi.advanceTimersByTime(seconds)
+    await stage.sent[n]?.respond(slow)
+    const got = [readText(await slowly), readText(await fastly)]
+    return [...got, readText(await stage.handle(createExchange()))]
+  }
+
+  beforeEach(() => void vi.setSystemTime(Date.UTC(2026, 10, 22, 12)))
+
+  test('where it comes at once', async () => {
+    const responses = [createResponse(dated(0), 'earlier'), createResponse(dated(2), 'later')] as const
+
+    expect(await overtake(openCache(), ...responses)).toEqual(['earlier', 'later', 'later'])
+  })
+
+  test('where it is a 304 for the response before', async () => {
+    const stage = openCache()
+    await storing(stage, dated(0, 'ETag', '"a"'))
+    const notModified = createResponse(dated(0, 'ETag', '"a"'), '', 304)
+
+    expect(await overtake(stage, notModified, createResponse(dated(2), 'later'))).toEqual(['body', 'later', 'later'])
+  })
+
+  test('and replaces one that was made no later', async () => {
+    const responses = [createResponse(dated(2), 'slow'), createResponse(dated(2), 'fast')] as const
+
+    expect(await overtake(openCache(), ...responses)).toEqual(['slow', 'fast', 'slow'])
+  })
 })
 
 test('a response that is complete at once is held to the length of an entry as well', async () => {
