@@ -33,6 +33,11 @@ export class SharedCacheRegistry {
   readonly #links: RedisRegistry
   readonly #storesByConfig = new RefCountedMap<RedisCacheStore>()
   readonly #stores = new Set<RedisCacheStore>()
+  /**
+   * The last one that was closed, while no other of its keys is open: the next tells Redis what this one could not, and
+   * what has ended since. Null: there is none.
+   */
+  #closedStore: RedisCacheStore | null = null
 
   constructor(logEvent: LogEvent) {
     this.#links = new RedisRegistry((isShared, reason) => {
@@ -50,6 +55,7 @@ export class SharedCacheRegistry {
     const space = { prefix: redis.prefix, isCluster: redis.cluster !== null }
     const store = this.#storesByConfig.acquire(name, () => new RedisCacheStore(link, space, this.#pendingKeysOf(space)))
     this.#stores.add(store)
+    if (this.#closedStore !== null && isSameSpace(this.#closedStore.space, space)) this.#closedStore = null
     return {
       createTier: (options) => new RedisTier({ ...options, store }),
       state: () => {
@@ -57,7 +63,10 @@ export class SharedCacheRegistry {
         return { state: isShared ? 'shared' : 'local', since, reason, counts: { ...store.counts } }
       },
       release: () => {
-        if (this.#storesByConfig.release(name) !== null) this.#stores.delete(store)
+        if (this.#storesByConfig.release(name) !== null) {
+          this.#stores.delete(store)
+          if (![...this.#stores].some((other) => isSameSpace(other.space, space))) this.#closedStore = store
+        }
         release()
       },
     }
@@ -67,16 +76,16 @@ export class SharedCacheRegistry {
    * Lists what a Redis has yet to learn. A new password or time-out is another way to the same one, and the old way is
    * closed. Another Redis loses a few responses by it.
    */
-  #pendingKeysOf({ prefix, isCluster }: CacheKeySpace): readonly string[] {
-    const same = [...this.#stores].filter(({ space }) => space.prefix === prefix && space.isCluster === isCluster)
+  #pendingKeysOf(space: CacheKeySpace): readonly string[] {
+    const same = [...this.#stores, this.#closedStore ?? []].flat().filter((store) => isSameSpace(store.space, space))
     return [...new Set(same.flatMap(({ pendingKeys }) => pendingKeys))]
   }
 
   /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */
   async purge(scope: PurgeScope): Promise<boolean> {
-    const purged = await Promise.all(
-      [...this.#stores].map((store) => store.renewGenerations(purgedGenerationKeys(store.space, scope))),
-    )
+    const purgeIn = (store: RedisCacheStore) => store.renewGenerations(purgedGenerationKeys(store.space, scope))
+    if (this.#closedStore !== null) void purgeIn(this.#closedStore)
+    const purged = await Promise.all([...this.#stores].map(purgeIn))
     return purged.every((isPurged) => isPurged)
   }
 
@@ -85,12 +94,17 @@ export class SharedCacheRegistry {
    * a lookup has. Null: no Redis can be told now. What it was not told, it is told when it can be.
    */
   invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
+    const keysIn = ({ space }: RedisCacheStore): readonly string[] =>
+      targets.map(({ operation, query }) => queryGenerationKey(space, operation, query))
+    if (this.#closedStore !== null) void this.#closedStore.renewGenerations(keysIn(this.#closedStore))
     let told: Promise<unknown> | null = null
     for (const store of this.#stores) {
-      const keys = targets.map(({ operation, query }) => queryGenerationKey(store.space, operation, query))
-      const renewed = store.renewGenerationsInTime(keys)
+      const renewed = store.renewGenerationsInTime(keysIn(store))
       if (renewed !== null) told = told === null ? renewed : Promise.all([told, renewed])
     }
     return told === null ? null : told.then(() => {})
   }
 }
+
+const isSameSpace = (one: CacheKeySpace, other: CacheKeySpace): boolean =>
+  one.prefix === other.prefix && one.isCluster === other.isCluster
