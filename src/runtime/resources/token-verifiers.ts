@@ -113,10 +113,13 @@ export class TokenVerifiers {
   #openIntrospector(config: IntrospectionConfig): OpenIntrospector {
     const url = new URL(config.url)
     const server = createHttpClient(url, { ...introspectionLimits, timeoutMs: config.timeout })
+    let isClosed = false
     const introspector = new Introspector({
       ...config,
       introspect: (token) => introspect(server, config, token),
       onChange: (reason) => {
+        // What is asked for clients that have left ends with it, and says nothing of the server.
+        if (isClosed) return
         if (reason === null) this.#logEvent('info', 'tokens are introspected again', { at: url.origin })
         else this.#logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
       },
@@ -124,7 +127,10 @@ export class TokenVerifiers {
     return {
       getClaims: (token) => introspector.getClaims(token),
       state: () => introspector.state(),
-      close: () => server.close(),
+      close: () => {
+        isClosed = true
+        server.close()
+      },
     }
   }
 }

@@ -52,6 +52,23 @@ test('an outage of the issuer is logged, with its origin', async () => {
   lease.release()
 })
 
+test('an introspection that an edit ends is no outage', async () => {
+  const server = await httpUpstream(() => {})
+  const events: unknown[] = []
+  const verifiers = new TokenVerifiers((...line) => events.push(line))
+  const lease = verifiers.acquireIntrospection({
+    ...{ url: `${server.url}/introspect`, clientId: 'gateway', clientSecret: 'secret', timeout: 30_000, cache: 30_000 },
+    ...{ issuer: null, audience: null, clockTolerance: 0 },
+  })
+  const asked = Promise.resolve(lease.getClaims('token')).catch((error: unknown) => error)
+  await expect.poll(() => server.requests.length).toBe(1)
+
+  lease.release()
+
+  expect(await asked).toMatchObject({ reason: 'introspection-server' })
+  expect(events).toEqual([])
+})
+
 test('of several workers the worst state is reported, and in how many it is so', () => {
   const well = { source: 'url', keys: 2, error: null, since: 5, lastSuccess: 9, where: null } as const
   const ill = { ...well, error: 'gone', since: 7 }
