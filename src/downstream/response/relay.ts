@@ -14,7 +14,7 @@ import { sliceBody, sliceBytes } from './sliced-body.ts'
  */
 export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: ProxyResponse, via: string): void => {
   const { response } = activeRequest
-  if (response.destroyed) return // and the exchange with it
+  if (response.destroyed) return proxyResponse.body.discard() // layers may wait for its end
   const fields = buildResponseFields(activeRequest, proxyResponse, via)
   if (!writeHead(activeRequest, proxyResponse, fields)) return
 
@@ -59,7 +59,11 @@ const buildResponseFields = (activeRequest: ActiveRequest, proxyResponse: ProxyR
 }
 
 /** Writes the head; false: the upstream sent something that cannot be written, and the client has been sent a 502. */
-const writeHead = (activeRequest: ActiveRequest, { status, reason }: ProxyResponse, fields: HeaderFields): boolean => {
+const writeHead = (
+  activeRequest: ActiveRequest,
+  { status, reason, body }: ProxyResponse,
+  fields: HeaderFields,
+): boolean => {
   try {
     activeRequest.response.writeFields(status, reason, fields)
     activeRequest.firstByteMs = now() - activeRequest.startedAt
@@ -67,7 +71,8 @@ const writeHead = (activeRequest: ActiveRequest, { status, reason }: ProxyRespon
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
     sendLocalReply(activeRequest, failure)
-    activeRequest.abort(failure) // the body has no recipient
+    activeRequest.abort(failure)
+    body.discard() // it has no recipient, and layers may wait for its end
     return false
   }
 }
