@@ -74,10 +74,11 @@ export const openUpstream = (
       for (const member of members) {
         // The sandbox echoes the nine operations and nothing else: probes of any other path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
-        // Where traffic is no longer judged, it does not keep an endpoint out either.
-        if (detectOutlier === null) member.health.uneject()
-        // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
         const { health } = member
+        // Where traffic is no longer judged, it does not keep an endpoint out either.
+        health.isJudged = detectOutlier !== null
+        if (detectOutlier === null) health.uneject()
+        // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
         health.drainingSince = draining.has(health) ? (health.drainingSince ?? epochMs()) : null
       }
     },

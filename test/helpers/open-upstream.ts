@@ -9,16 +9,19 @@ import { upstreamConfig } from './upstream-config.ts'
 
 /**
  * Opens an upstream with endpoints at these origins, every policy off unless `more` says otherwise; it is cut when the
- * test has finished.
+ * test has finished. It shares the endpoints of the one `before` it.
  */
 export const openTestUpstream = (
   origins: string | readonly string[],
   more: Partial<UpstreamConfig> = {},
   logEvent: LogEvent = () => {},
+  before: Upstream | null = null,
 ): Upstream => {
   const config = upstreamConfig(origins, more)
   return openUpstream(config, {
     open: (each) => {
+      const shared = before?.members.find(({ name }) => name === each.origin + each.pathPrefix)?.endpoint
+      if (shared !== undefined) return shared
       const endpoint = new Endpoint(each, each.origin, config, logEvent)
       onTestFinished(() => endpoint.destroy(new Error('the test is over')))
       return endpoint

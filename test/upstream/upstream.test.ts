@@ -87,6 +87,25 @@ test('an endpoint that fails is ejected, and the event is logged', async () => {
   expect(member(upstream, 1).state.name).toBe('up')
 })
 
+test('once outlier detection is off, a request that began before the edit ejects nothing', async () => {
+  const good = await httpUpstream()
+  const sockets: Socket[] = []
+  const slow = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
+  const origins = [good.url, slow.url]
+  const earlier = openTestUpstream(origins, { outlier: { ...outlier, consecutiveFailures: 1 }, balance: 'round-robin' })
+  earlier.activate()
+  const running = [sendOutcome(earlier, fakeExchange()), sendOutcome(earlier, fakeExchange())]
+  await eventually(() => sockets.length === 1)
+  const upstream = openTestUpstream(origins, { outlier: null }, () => {}, earlier)
+  upstream.activate()
+
+  sockets[0]?.write('HTTP/1.1 500 \r\nContent-Length: 0\r\n\r\n')
+  await Promise.all(running)
+  await eventually(() => member(upstream, 1).health.counts.failures === 1)
+
+  expect(member(upstream, 1).state.name).toBe('up')
+})
+
 describe('an endpoint with all slots taken', () => {
   const hanging = async () => {
     const sockets: Socket[] = []

@@ -98,6 +98,8 @@ export class EndpointHealth {
   ejectionsInARow = 0
   /** Whether no request has succeeded since the last ejection ended. */
   onProbation = false
+  /** Whether the configuration in use judges its traffic. Requests of an earlier one may still end after an edit. */
+  isJudged = true
   /**
    * Its recent traffic, for the share of failures; forgotten at an ejection. Recorded only where it has siblings, as
    * {@link responses}.
@@ -170,9 +172,9 @@ export class EndpointHealth {
   }
 
   /**
-   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. Returns whether it shows
-   * how the endpoint is now. A request that began before an ejection ended does not, nor does one that was sent
-   * meanwhile for want of a better endpoint.
+   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. Returns whether the
+   * endpoint is to be judged by it. A request that began before an ejection ended does not show how the endpoint is
+   * now, nor does one that was sent meanwhile for want of a better endpoint.
    */
   recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): boolean {
     if (outcome === 'nothing') return false
@@ -180,7 +182,7 @@ export class EndpointHealth {
     this.responses.record(typeof errorOrStatus === 'number' && errorOrStatus >= 400 && errorOrStatus < 500, at)
     if (this.ejection !== null && startedAt < this.ejection.until) return false
     this.recent.record(outcome === 'failure', at)
-    return true
+    return this.isJudged
   }
 
   /**
