@@ -8,14 +8,20 @@ import { configText, type Settings } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../helpers/speed.ts'
-import { httpUpstream } from '../helpers/upstream.ts'
+import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 
-/** Starts the command on a new file, and waits until it listens. */
-const start = async (settings: Settings, env: Readonly<Record<string, string>> = {}) => {
+/** Writes a new file. */
+const writeFile = (settings: Settings): string => {
   const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
+  return file
+}
+
+/** Starts the command on a new file, and waits until it listens. */
+const start = async (settings: Settings, env: Readonly<Record<string, string>> = {}) => {
+  const file = writeFile(settings)
   const served = serve(file, env)
   const port = await waitForListening(served)
   return { served, port, file, admin: await adminPort(served) }
@@ -33,6 +39,18 @@ const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage
       response.on('end', () => resolve(response))
     }).on('error', reject)
   })
+
+test('a signal that comes while it starts ends it at once, and the exit code is 0', async () => {
+  const asked = Promise.withResolvers<void>()
+  const silent = await rawUpstream((socket) => void socket.once('data', () => asked.resolve()))
+  const idempotency = { redis: { url: `redis://127.0.0.1:${silent.port}` }, encryptionKeys: ['0'.repeat(64)] }
+  const served = serve(writeFile({ idempotency, operations: { 'financing.pre-approval': { idempotency: true } } }))
+  await asked.promise
+
+  served.signal('SIGTERM')
+
+  expect(await served.ended).toEqual({ code: 0, signal: null })
+})
 
 describe('after SIGTERM', () => {
   test('it is not ready, and for shutdown.wait still accepts and serves, closing each connection after its response', async () => {

@@ -23,13 +23,13 @@ export const createServeCommand = (): Command =>
       '\nExit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), 2 the file cannot be read.\n\nExample:\n  lender-gateway serve --config config/gateway.yaml',
     )
     .action(async ({ config: file }: { config: string }) => {
-      const hangups = listenForSighup()
+      const signals = { hangups: listenForSighup(), stops: listenForStop() }
       const { loadInThread } = await import('../../config/load/load-in-thread.ts')
       const [result, gateway] = await Promise.all([
         loadInThread(file, process.env, [], initialLoadTimeoutMs),
         import('../../gateway.ts'),
       ])
-      if (result.ok) return serve(gateway, result, file, hangups)
+      if (result.ok) return serve(gateway, result, file, signals)
 
       const { formatProblems } = await import('../../config/problem.ts')
       process.stderr.write(formatProblems(result.problems))
@@ -47,7 +47,7 @@ const serve = async (
   { startGateway }: typeof import('../../gateway.ts'),
   loaded: LoadedConfig,
   file: string,
-  hangups: SighupListener,
+  { hangups, stops }: { readonly hangups: SighupListener; readonly stops: StopListener },
 ): Promise<void> => {
   const [{ exitOnUncaughtException, openLog }, { workerCount }, { collectStartupGarbage }, { takeInheritedSockets }] =
     await Promise.all([
@@ -96,8 +96,7 @@ const serve = async (
     const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
     finish(waitMs)
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  stops.subscribe(stop)
   notifier?.ready()
   hangups.subscribe(() => {
     notifier?.reloading()
@@ -147,6 +146,25 @@ const listenForSighup = (): SighupListener => {
     subscribe(reload) {
       onSighup = reload
       if (received) reload()
+    },
+  }
+}
+
+interface StopListener {
+  /** Calls `stop` for each SIGTERM and SIGINT from now on. */
+  subscribe(stop: (signal: NodeJS.Signals) => void): void
+}
+
+/**
+ * Ends the process at SIGTERM and SIGINT while it starts. The first process of a container gets no signal that it does
+ * not handle: it would start, serve, and be killed in the end.
+ */
+const listenForStop = (): StopListener => {
+  let onStop = (_: NodeJS.Signals): void => process.exit(0)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onStop(signal))
+  return {
+    subscribe(stop) {
+      onStop = stop
     },
   }
 }
