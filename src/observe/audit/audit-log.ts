@@ -1,4 +1,4 @@
-import { epochMs, settlesWithin } from '../../clock.ts'
+import { epochMs, now, settlesWithin } from '../../clock.ts'
 import type { AuditConfig } from '../../config/config.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import type { Log } from '../log.ts'
@@ -35,8 +35,8 @@ export class AuditLog implements AuditSink {
   /** Lines that came before this process has begun to write; null: it has begun. */
   #early: string[] | null = []
   #earlyLost = 0
-  /** The writers that still write what waited, and a last line. */
-  readonly #closing = new Map<AuditWriter, Promise<readonly string[]>>()
+  /** The writers that still write what waited, and a last line, or hand on what they could not write. */
+  readonly #closing = new Map<AuditWriter, Promise<void>>()
   /** The output of a configuration that is not in effect yet. */
   #opened: OpenedAuditOutput | null = null
   /** Called when lines cannot be written, and when they can be again. */
@@ -98,14 +98,15 @@ export class AuditLog implements AuditSink {
 
   async close(): Promise<void> {
     await this.#opened?.output.close()
+    // A file that an edit has left may have lines for the one that is written now, which needs some of the time.
+    const until = now() + closeTimeoutMs
+    const areOthersClosed = await settlesWithin(closeTimeoutMs / 2, Promise.all(this.#closing.values()))
     let lines: number | null = null
-    await settlesWithin(
-      closeTimeoutMs,
-      this.#closeWriter('stopped').then((left) => {
-        lines = left.length
-      }),
-    )
-    this.#logLost(lines)
+    const closed = this.#closeWriter('stopped', (left) => {
+      lines = left.length
+    })
+    await settlesWithin(until - now(), closed)
+    this.#logLost(areOthersClosed ? lines : null)
   }
 
   /** Logs how many lines could not be written to the end. Null: that is not known. */
@@ -119,7 +120,7 @@ export class AuditLog implements AuditSink {
     this.#config = next
     if (next === null) {
       this.#early = null
-      return void this.#closeWriter('reconfigured').then((left) => this.#logLost(left.length))
+      return void this.#closeWriter('reconfigured', (left) => this.#logLost(left.length))
     }
     if (previous?.key !== next.key) this.#writer?.rekey(toAuditKey(next.key))
     this.#writer?.configureFile(next)
@@ -127,7 +128,7 @@ export class AuditLog implements AuditSink {
 
   #startWriter(next: AuditConfig, opened: OpenedAuditOutput): void {
     this.#opened = null
-    const ended = this.#closeWriter('reconfigured')
+    void this.#closeWriter('reconfigured', (left) => this.#takeOver(left))
     this.#config = next
     const writer = new AuditWriter(opened, toAuditKey(next.key), this.#options.log, () => this.onChange(this.failing))
     this.#writer = writer
@@ -137,10 +138,12 @@ export class AuditLog implements AuditSink {
     if (this.#earlyLost > 0) writer.countLost(this.#earlyLost)
     this.#earlyLost = 0
     this.onChange(this.failing)
-    // Lines that the previous file could not take.
-    void ended.then((left) => {
-      for (const content of left) this.record(content)
-    })
+  }
+
+  /** Records the lines that an earlier file could not take. */
+  #takeOver(left: readonly string[]): void {
+    if (this.#writer === null) return this.#logLost(left.length)
+    for (const content of left) this.record(content)
   }
 
   async #open({ file, key, rotate }: AuditConfig): Promise<OpenedAuditOutput> {
@@ -160,11 +163,15 @@ export class AuditLog implements AuditSink {
         openFailed(file)(new Error('the lines before it was left are not written yet'))
   }
 
-  async #closeWriter(reason: AuditEndReason): Promise<readonly string[]> {
+  /** Closes the writer; `handOn` is called once, with the lines that it could not write. */
+  async #closeWriter(reason: AuditEndReason, handOn: (left: readonly string[]) => void): Promise<void> {
     const writer = this.#writer
-    if (writer === null) return []
+    if (writer === null) return handOn([])
     this.#writer = null
-    const closed = writer.close(reason).finally(() => this.#closing.delete(writer))
+    const closed = writer
+      .close(reason)
+      .then(handOn)
+      .finally(() => this.#closing.delete(writer))
     this.#closing.set(writer, closed)
     return closed
   }

@@ -146,3 +146,40 @@ const linkTo = (file: string): string => {
   symlinkSync(file, `${file}.link`)
   return `${file}.link`
 }
+
+test('a log that moves to another file and is closed at once takes along what the one before could not take', async () => {
+  const [first, second] = [place(), place()]
+  const { auditLog, begin, lines } = open()
+  await begin(first.config)
+  await eventually(() => auditLog.state?.count === 1)
+  appendFileSync(first.file, 'an intruder\n')
+  auditLog.record(says(1))
+  await eventually(() => auditLog.failing)
+
+  await begin(second.config)
+  auditLog.record(says(2))
+  await auditLog.close()
+
+  expect(second.read()).toContain('"n":1')
+  expect(second.read()).toContain('"n":2')
+  expect(verified([second.read()]).findings).toEqual([])
+  expect(lines.filter(({ msg }) => msg === 'audit lines lost')).toEqual([])
+})
+
+test('a log that is moved and at once switched off says how many lines neither file has', async () => {
+  const [first, second] = [place(), place()]
+  const { auditLog, begin, lines } = open()
+  await begin(first.config)
+  await eventually(() => auditLog.state?.count === 1)
+  appendFileSync(first.file, 'an intruder\n')
+  auditLog.record(says(1))
+  await eventually(() => auditLog.failing)
+
+  const moved = await auditLog.prepare(second.config)
+  const off = await auditLog.prepare(null)
+  moved.commit()
+  off.commit()
+  await eventually(() => lines.some(({ msg }) => msg === 'audit lines lost'))
+
+  expect(lines.find(({ msg }) => msg === 'audit lines lost')).toMatchObject({ lines: 1 })
+})
