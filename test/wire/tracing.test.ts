@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { receivedValues } from '../helpers/round-trip.ts'
 import { type Span, type SpanReceiver, spanReceiver } from '../helpers/span-receiver.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
@@ -359,4 +360,25 @@ test('what a key of idempotency led to stands in the span, and a replay has no a
   const servers = spans.filter(({ kind }) => kind === 'server')
   expect(servers.map(({ attributes }) => attributes['lender_gateway.idempotency'])).toEqual(['processed', 'replayed'])
   expect(spans.filter(({ kind }) => kind === 'client')).toHaveLength(1)
+})
+
+test('a gateway that has to cut a request at its end still sends the spans that wait', async () => {
+  const receiver = await spanReceiver()
+  const upstream = await httpUpstream(({ url }, response) => {
+    if (url === '/market/insights') response.end('ok')
+  })
+  const { gateway, port } = await bootGateway({
+    upstream: upstream.url,
+    tracing: { otlp: receiver.url, sample: '100%' },
+    shutdown: { wait: '0ms', deadline: '100ms' },
+  })
+  await call(port)
+  const client = await rawClient(port)
+  client.send('GET /leads/pipeline HTTP/1.1\r\nHost: a\r\n\r\n')
+  await expect.poll(() => upstream.begun()).toBe(2)
+
+  await gateway.close()
+
+  const names = receiver.spans.filter(({ kind }) => kind === 'server').map(({ name }) => name)
+  expect(names.toSorted()).toEqual(['GET /leads/pipeline', 'GET /market/insights'])
 })

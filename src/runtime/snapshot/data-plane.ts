@@ -63,6 +63,9 @@ export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps)
 // To connect takes milliseconds. A Redis that is silent holds up neither a start nor an edit for longer.
 const maxSettleMs = 1000
 
+// An exporter sends what waits within two seconds, or loses it.
+const maxFlushMs = 2500
+
 /** Waits for the store of keys, before a snapshot serves: its first requests with a key are not to be rejected. */
 export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'>): Promise<void> => {
   if (idempotency !== null) await settlesWithin(maxSettleMs, idempotency.settled)
@@ -167,7 +170,10 @@ export class DataPlane {
   async close(deadlineMs: number): Promise<void> {
     for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
     this.#shared.telemetry.guards.close()
-    if (await settlesWithin(deadlineMs, this.currentSnapshot.close())) return
+    const closed = this.currentSnapshot.close()
+    if (await settlesWithin(deadlineMs, closed)) return
     await this.#shared.endpoints.destroy(new Error('shut down'))
+    // Nothing runs any more, but spans may be on their way: those of what was cut, and of what ended before it.
+    await settlesWithin(maxFlushMs, closed)
   }
 }
