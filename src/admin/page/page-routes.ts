@@ -61,6 +61,8 @@ export const registerEventStream = (
     if (stream === null) return sendProblem(reply, tooManyStreams)
     reply.hijack()
     raw.on('drain', stream.onDrain)
+    // It may have left while its token was verified.
+    if (raw.closed) return stream.onClose()
     raw.once('close', stream.onClose)
     raw.writeHead(200, fields)
     raw.write(`retry: ${retryMs}\n\n`)

@@ -146,3 +146,24 @@ test('when the gateway stops the streams end by themselves, so that it can close
   expect(received).toContain('event: end\ndata: leaving')
   expect(how).toBe('end')
 })
+
+test('a client that leaves while its token is verified takes no stream from another', async () => {
+  const hub = new SseHub(async () => fixture)
+  const app = fastify()
+  const handled = Promise.withResolvers<void>()
+  app.addHook('onRequest', async (_, { raw }) => {
+    const closed = new Promise((resolve) => raw.once('close', resolve))
+    client.close()
+    await closed
+    setImmediate(handled.resolve)
+  })
+  registerEventStream(app, hub, () => true)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => app.close())
+  const client = await rawClient((app.server.address() as AddressInfo).port)
+
+  client.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+  await handled.promise
+
+  expect(hub.size).toBe(0)
+})
