@@ -1,10 +1,11 @@
 import { now, unrefTimeout } from '../clock.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, EndpointConfig } from '../config/config.ts'
 import type { GuardReport } from '../observe/candidate/guard/guard-counts.ts'
 import { judgeCandidate } from '../observe/candidate/guard/guard-judge.ts'
 import { GuardWindow } from '../observe/candidate/guard/guard-window.ts'
 import { describeVerdict } from '../observe/candidate/guard/guard-words.ts'
 import { type Group, groups } from '../operations.ts'
+import { shareEndpoint } from './reload/new-endpoints.ts'
 import { guardEra } from './shift/shift-state.ts'
 import type { Shifts, ShiftsView } from './shifts.ts'
 
@@ -22,13 +23,20 @@ export interface CandidateGuardOptions {
 
 const judgeEveryMs = 1000
 
+/** What the requests of a group show, and of which primary. */
+interface OpenWindow {
+  readonly windowMs: number
+  readonly primary: readonly EndpointConfig[]
+  readonly window: GuardWindow
+}
+
 /**
  * Takes candidates back that are worse than their primary. It judges by what all processes report, each second while
  * there are reports.
  */
 export class CandidateGuard {
   readonly #options: CandidateGuardOptions
-  readonly #windows = new Map<Group, { readonly windowMs: number; readonly window: GuardWindow }>()
+  readonly #windows = new Map<Group, OpenWindow>()
   #stop: (() => void) | null = null
   #judgedAt = Number.NEGATIVE_INFINITY
 
@@ -58,17 +66,21 @@ export class CandidateGuard {
     this.#windows.clear()
   }
 
-  /** Returns the window of a group, which begins anew with each share. Null: the group has no guard. */
+  /**
+   * Returns the window of a group, which begins anew with each share. It forgets a primary that has no endpoint left:
+   * what that did says nothing of the one in its place. Null: the group has no guard.
+   */
   #windowOf(group: Group): GuardWindow | null {
-    const rules = this.#options.config().upstreams[group].candidate?.guard ?? null
+    const { candidate, endpoints: primary } = this.#options.config().upstreams[group]
+    const rules = candidate?.guard ?? null
     if (rules === null) {
       this.#windows.delete(group)
       return null
     }
     const known = this.#windows.get(group)
-    const isKnown = known?.windowMs === rules.window
+    const isKnown = known?.windowMs === rules.window && shareEndpoint(known.primary, primary)
     const window = isKnown ? known.window : new GuardWindow(rules.window)
-    if (!isKnown) this.#windows.set(group, { windowMs: rules.window, window })
+    this.#windows.set(group, { windowMs: rules.window, primary, window })
     window.begin(guardEra(this.#options.shiftsInEffect().get(group)))
     return window
   }

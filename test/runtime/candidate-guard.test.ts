@@ -171,6 +171,26 @@ test('an edit of something else leaves the evidence as it is, and one of the can
   expect(other.state()).toMatchObject({ isStopped: false })
 })
 
+test.each([
+  ['while one of its endpoints is left', ['http://a'], ['http://a', 'http://d'], true],
+  ['no more when all were replaced, as by a candidate', ['http://b'], ['http://b'], false],
+])('what the primary did before counts %s', (_, between, endpoints, isStopped) => {
+  const clients = Array.from({ length: 8 }, (_client, client) => client)
+  const { report, edit, state } = open({ share: '50%' })
+  report([{ side: 'primary', answered: 500 }, ...clients.map((client) => ({ client, answered: 10 }))])
+  vi.advanceTimersByTime(1000)
+
+  edit({ upstreams: { market: { endpoints: between } } })
+  vi.advanceTimersByTime(60_000)
+  edit({ upstreams: { market: { endpoints, candidate: { endpoints: ['http://c'], share: '100%' } } } })
+  for (let second = 0; second < 60; second++) {
+    report(clients.map((client) => ({ client, slow: [2, 200] })))
+    vi.advanceTimersByTime(1000)
+  }
+
+  expect(state()).toMatchObject({ isStopped })
+})
+
 test('what waited in a process that has ended waits no more', () => {
   const { report, guard, state } = open({ share: '50%' })
   const waiting = Array.from({ length: 8 }, (_, client): SideEvents => ({ client, waiting: [20, 9000] }))

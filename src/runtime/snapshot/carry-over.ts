@@ -7,7 +7,7 @@ import type { LogEvent } from '../../observe/log-event.ts'
 import { byGroup, type Group, type Side } from '../../operations.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
-import { receivesTraffic } from '../reload/new-endpoints.ts'
+import { receivesTraffic, shareEndpoint } from '../reload/new-endpoints.ts'
 import { createProcessLoad } from '../resources/process-load.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -71,8 +71,8 @@ const carryBreaker = (
 ): CircuitBreaker | null => {
   if (next === undefined || before === undefined || running == null) return null
   const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
-  const names = originsReceivingTraffic(before)
-  return same && originsReceivingTraffic(next).some((name) => names.includes(name)) ? running.breaker : null
+  const [used, usedBefore] = [next.endpoints.filter(receivesTraffic), before.endpoints.filter(receivesTraffic)]
+  return same && shareEndpoint(used, usedBefore) ? running.breaker : null
 }
 
 /**
@@ -110,6 +110,3 @@ const answeringSide = ({ endpoints, host, request, response }: UpstreamConfig): 
   request,
   response,
 })
-
-const originsReceivingTraffic = ({ endpoints }: UpstreamConfig): readonly string[] =>
-  endpoints.filter(receivesTraffic).map(({ origin, pathPrefix }) => origin + pathPrefix)
