@@ -201,10 +201,12 @@ export class EndpointHealth {
     return this.ejection !== null && at < this.ejection.until
   }
 
-  /** Ends an ejection as if it had never happened. */
+  /** Ends an ejection. The next one is the first again. */
   uneject(): void {
-    if (this.isEjected()) this.returnedAt = now()
-    this.ejection = null
+    const at = now()
+    if (this.isEjected(at)) this.returnedAt = at
+    // Requests that began before its end do not show how the endpoint is now.
+    if (this.ejection !== null) this.ejection = { ...this.ejection, until: Math.min(this.ejection.until, at) }
     this.ejectionsInARow = 0
     this.consecutiveFailures = 0
     this.onProbation = false

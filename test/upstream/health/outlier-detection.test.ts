@@ -385,3 +385,19 @@ test('a request that began before an ejection and fails after it does not count 
 
   expect(rig.events.length).toBe(1)
 })
+
+test('a request that began before an operator let the endpoint in, and fails after it, does not eject it once more', () => {
+  const rig = new Rig(2)
+  const before = now()
+  rig.end(0, 'failure', 5)
+  vi.advanceTimersByTime(1000)
+  rig.health(0).uneject()
+
+  rig.end(0, 'failure', 5, before)
+  const out = rig.out
+  rig.end(0, 'success')
+  rig.end(0, 'failure', 5)
+
+  expect(out).toEqual([])
+  expect(rig.events.map(({ forMs }) => forMs)).toEqual([10_000, 10_000])
+})
