@@ -1,4 +1,3 @@
-import { sleep } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
 import type { HealthVerdict } from '../../upstream/endpoints/endpoint-registry.ts'
@@ -6,7 +5,7 @@ import type { SerializedSnapshotInput } from '../ipc/messages.ts'
 import { PeerGoneError, ReplyTimeoutError } from '../ipc/rpc.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-slot.ts'
-import type { WorkerTimeouts } from './worker-timeouts.ts'
+import { type WorkerTimeouts, waitUntilLate } from './worker-timeouts.ts'
 
 /** A change that all workers can put into effect. */
 export interface PreparedChange {
@@ -29,24 +28,23 @@ let lastId = 0
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
   state: SerializedSnapshotInput,
-  { replyMs, urgentReplyMs, startMs }: Pick<WorkerTimeouts, 'replyMs' | 'urgentReplyMs' | 'startMs'>,
-  urgent: Promise<void> = new Promise(() => {}),
+  timeouts: Pick<WorkerTimeouts, 'replyMs' | 'urgentReplyMs' | 'startMs'>,
+  urgent?: Promise<void>,
 ): Promise<PreparedChange> => {
+  const { replyMs, startMs } = timeouts
   const id = ++lastId
   const participants = new Set(slots.filter(({ isServing }) => isServing).flatMap(({ worker }) => worker ?? []))
   const discard = (): void => {
     for (const worker of participants) worker.send({ type: 'discard', prepared: id })
   }
   const late = new Set<WorkerProcess>()
-  /** Waits until what is sent to workers now is urgent, and they have had a short time to reply. */
-  const waitForLate = (): Promise<'late'> => urgent.then(() => sleep(urgentReplyMs)).then(() => 'late')
-  const patience = waitForLate()
+  const prepareLate = waitUntilLate(urgent, timeouts)
   const replies = await Promise.all(
     slots.map(async ({ number, worker }) => {
       if (worker === null || !participants.has(worker)) return null
       const failure = await Promise.race([
         getFailure(worker.call('prepare', { prepared: id, state }, replyMs)),
-        patience,
+        prepareLate,
       ])
       if (failure === 'late') {
         late.add(worker)
@@ -78,10 +76,10 @@ export const prepareAll = async (
   }
   return {
     async commit(verdicts) {
-      const patience = waitForLate()
+      const commitLate = waitUntilLate(urgent, timeouts)
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
-        if (isServing && !late.has(worker)) return Promise.race([commitOn(worker, verdicts, replyMs), patience])
+        if (isServing && !late.has(worker)) return Promise.race([commitOn(worker, verdicts, replyMs), commitLate])
         // The commit does not wait for it: one that starts gets this before the first connection.
         void commitOn(worker, verdicts, late.has(worker) ? replyMs : startMs)
         return null

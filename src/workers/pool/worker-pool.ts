@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
-import { now, sleep } from '../../clock.ts'
+import { now } from '../../clock.ts'
 import {
   createRejectedConnectionLog,
   type RejectedConnectionLog,
@@ -30,7 +30,7 @@ import { WorkerSupervisor } from './supervisor.ts'
 import { prepareAll } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import { WorkerStats } from './worker-stats.ts'
-import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
+import { defaultWorkerTimeouts, type WorkerTimeouts, waitUntilLate } from './worker-timeouts.ts'
 
 // Connections that were accepted before are handed over within that, unless every worker hangs.
 const handOverTimeoutMs = 1000
@@ -234,16 +234,14 @@ class WorkerPool implements ProxyServer {
     return this.#stats.droppedLines
   }
 
-  readonly runCommand: RunInAllProcesses = async (name, params, urgent = new Promise(() => {})) => {
+  readonly runCommand: RunInAllProcesses = async (name, params, urgent) => {
     const participants = runsOnce(name) ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
-    const { replyMs, urgentReplyMs } = this.#timeouts
     const failLate = async (): Promise<never> => {
-      await urgent
-      await sleep(urgentReplyMs)
+      await waitUntilLate(urgent, this.#timeouts)
       throw new ReplyTimeoutError('did not answer, and something urgent waits')
     }
     const replies = await Promise.allSettled(
-      participants.map((worker) => Promise.race([worker.command(name, params, replyMs), failLate()])),
+      participants.map((worker) => Promise.race([worker.command(name, params, this.#timeouts.replyMs), failLate()])),
     )
     // This process has what workers that have ended had learnt.
     const own = name === 'learned' ? [await runInProcess(this.#dataPlane, name, params)] : []

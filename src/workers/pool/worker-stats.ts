@@ -1,4 +1,4 @@
-import { epochMs, sleep } from '../../clock.ts'
+import { epochMs } from '../../clock.ts'
 import { pluck } from '../../observe/sum-reports.ts'
 import { mergeReports } from '../../runtime/report/merge-reports.ts'
 import { countInFlight, type StatusReport, type WorkerStatus } from '../../runtime/report/status-report.ts'
@@ -6,7 +6,7 @@ import type { WorkerCallResults } from '../ipc/messages.ts'
 import { CumulativeCounters } from './cumulative-counters.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-slot.ts'
-import type { WorkerTimeouts } from './worker-timeouts.ts'
+import { type WorkerTimeouts, waitUntilLate } from './worker-timeouts.ts'
 
 /** The statistics of the workers, which it polls. It never waits for a worker that hangs. */
 export class WorkerStats {
@@ -28,12 +28,12 @@ export class WorkerStats {
    * Merges the reports of all workers. `primary` is what this process knows. A short time after `urgent` resolves, it
    * takes the last reply of a worker in place of the next one.
    */
-  async collect(primary: () => StatusReport, urgent: Promise<void> = new Promise(() => {})): Promise<StatusReport> {
+  async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
     this.#pending ??= this.#poll().finally(() => {
       this.#pending = null
     })
-    const patience = urgent.then(() => sleep(this.#timeouts.urgentReplyMs))
-    const replies = await Promise.race([this.#pending, patience.then(() => this.#knownReplies)])
+    const late = waitUntilLate(urgent, this.#timeouts)
+    const replies = await Promise.race([this.#pending, late.then(() => this.#knownReplies)])
     const primaryReport = primary()
     return this.#counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
   }

@@ -1,3 +1,5 @@
+import { sleep } from '../../clock.ts'
+
 /** The timeouts of workers, in ms. */
 export interface WorkerTimeouts {
   /** Until a worker serves. */
@@ -27,4 +29,14 @@ export const defaultWorkerTimeouts: WorkerTimeouts = {
   countMs: 20,
   hangMs: 30_000,
   learnedEveryMs: 60_000,
+}
+
+/** Waits until `urgent` has resolved, and workers have had a short time to reply since. Without it: for ever. */
+export const waitUntilLate = async (
+  urgent: Promise<void> | undefined,
+  { urgentReplyMs }: Pick<WorkerTimeouts, 'urgentReplyMs'>,
+): Promise<'late'> => {
+  await (urgent ?? new Promise<never>(() => {}))
+  await sleep(urgentReplyMs)
+  return 'late'
 }
