@@ -11,7 +11,7 @@ import { failover } from './balancing/failover.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'
 import { GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
-import { createOutlierDetector, type OutlierDetector } from './health/outlier-detection.ts'
+import { createOutlierDetector } from './health/outlier-detection.ts'
 
 /** A named set of interchangeable endpoints with one policy. */
 export interface Upstream {
@@ -43,24 +43,23 @@ export const openUpstream = (
   { open, drains, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
 ): Upstream => {
   const hasSiblings = config.endpoints.length > 1
-  let detectOutlier: OutlierDetector | null = null
   const members = config.endpoints.map((each): GroupEndpoint => {
-    const onOutcome: SendOptions['onOutcome'] = (outcome, errorOrStatus, startedAt) => {
-      if (member.health.recordForComparison(outcome, errorOrStatus, startedAt)) detectOutlier?.(member, outcome)
-    }
+    const endpoint = open(each)
+    const onOutcome: SendOptions['onOutcome'] = (...ended) => endpoint.health.recordForComparison(...ended)
     const options = {
       weight: each.weight,
       draining: drains(each),
       onOutcome: hasSiblings ? onOutcome : null,
       onFailure,
     }
-    const member = new GroupEndpoint(open(each), config, options)
-    return member
+    return new GroupEndpoint(endpoint, config, options)
   })
-  if (hasSiblings && config.outlier !== null)
-    detectOutlier = createOutlierDetector(config.outlier, members, (ejected) =>
-      logEvent('warn', 'endpoint ejected', { ...ejected }),
-    )
+  const detectOutlier =
+    hasSiblings && config.outlier !== null
+      ? createOutlierDetector(config.outlier, members, (ejected) =>
+          logEvent('warn', 'endpoint ejected', { ...ejected }),
+        )
+      : null
   const balanced = balancedSend(config, members)
   const breaker =
     config.circuitBreaker === null ? null : (previousBreaker ?? createBreaker(config.circuitBreaker, logEvent))
@@ -75,8 +74,8 @@ export const openUpstream = (
         // The sandbox echoes the nine operations and nothing else: probes of any other path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
         const { health } = member
+        health.judge = detectOutlier && ((outcome) => detectOutlier(member, outcome))
         // Where traffic is no longer judged, it does not keep an endpoint out either.
-        health.isJudged = detectOutlier !== null
         if (detectOutlier === null) health.uneject()
         // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
         health.drainingSince = draining.has(health) ? (health.drainingSince ?? epochMs()) : null

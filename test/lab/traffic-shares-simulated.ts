@@ -44,6 +44,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
     health: new EndpointHealth(),
     inFlight: 0,
     pool: { isFull: false },
+    configureHealthCheck: () => {},
     acquire(user: ConnectionWaiter): void {
       counts[i] = (counts[i] ?? 0) + 1
       const send = (handler: ResponseHandler): void =>
@@ -68,13 +69,14 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
         slowStart: 10_000,
         outlier: policies.outlier ? outlier : null,
       })
-      const { send } = openUpstream(config, {
+      const { send, activate } = openUpstream(config, {
         open: ({ origin }) => opened[names.indexOf(origin)] as unknown as Endpoint,
         drains: () => false,
         breaker: null,
         logEvent: () => {},
         onFailure: () => {},
       })
+      activate()
       const layer = retry(retryConfig, new RetryBudget(retryConfig.budget), { safe: true, keyField: null })
       const handle = policies.retry ? layer(send) : send
       const times: number[] = []

@@ -74,6 +74,7 @@ test('an endpoint that fails is ejected, and the event is logged', async () => {
   const upstream = openTestUpstream([good.url, bad.url], { outlier, balance: 'round-robin' }, (...event) =>
     events.push(event),
   )
+  upstream.activate()
 
   const results: (number | string)[] = []
   for (let i = 0; i < 20; i++) results.push(await sendOutcome(upstream, fakeExchange()))
@@ -87,7 +88,10 @@ test('an endpoint that fails is ejected, and the event is logged', async () => {
   expect(member(upstream, 1).state.name).toBe('up')
 })
 
-test('once outlier detection is off, a request that began before the edit ejects nothing', async () => {
+test.each([
+  ['is off', null],
+  ['takes more failures', { ...outlier, consecutiveFailures: 2 }],
+])('once outlier detection %s, a request that began before the edit ejects nothing', async (_, edited) => {
   const good = await httpUpstream()
   const sockets: Socket[] = []
   const slow = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
@@ -96,7 +100,7 @@ test('once outlier detection is off, a request that began before the edit ejects
   earlier.activate()
   const running = [sendOutcome(earlier, fakeExchange()), sendOutcome(earlier, fakeExchange())]
   await eventually(() => sockets.length === 1)
-  const upstream = openTestUpstream(origins, { outlier: null }, () => {}, earlier)
+  const upstream = openTestUpstream(origins, { outlier: edited }, () => {}, earlier)
   upstream.activate()
 
   sockets[0]?.write('HTTP/1.1 500 \r\nContent-Length: 0\r\n\r\n')

@@ -98,8 +98,11 @@ export class EndpointHealth {
   ejectionsInARow = 0
   /** Whether no request has succeeded since the last ejection ended. */
   onProbation = false
-  /** Whether the configuration in use judges its traffic. Requests of an earlier one may still end after an edit. */
-  isJudged = true
+  /**
+   * Judges it by how a request ended, as the configuration in use says: requests of an earlier one may still end after
+   * an edit. Null: outlier detection is off.
+   */
+  judge: ((outcome: AttemptOutcome) => void) | null = null
   /**
    * Its recent traffic, for the share of failures; forgotten at an ejection. Recorded only where it has siblings, as
    * {@link responses}.
@@ -172,17 +175,17 @@ export class EndpointHealth {
   }
 
   /**
-   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. Returns whether the
-   * endpoint is to be judged by it. A request that began before an ejection ended does not show how the endpoint is
-   * now, nor does one that was sent meanwhile for want of a better endpoint.
+   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`, and judges the endpoint
+   * by it. A request that began before an ejection ended does not show how the endpoint is now, nor does one that was
+   * sent meanwhile for want of a better endpoint.
    */
-  recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): boolean {
-    if (outcome === 'nothing') return false
+  recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): void {
+    if (outcome === 'nothing') return
     const at = now()
     this.responses.record(typeof errorOrStatus === 'number' && errorOrStatus >= 400 && errorOrStatus < 500, at)
-    if (this.ejection !== null && startedAt < this.ejection.until) return false
+    if (this.ejection !== null && startedAt < this.ejection.until) return
     this.recent.record(outcome === 'failure', at)
-    return this.isJudged
+    this.judge?.(outcome)
   }
 
   /**

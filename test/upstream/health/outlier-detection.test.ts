@@ -4,11 +4,7 @@ import { now } from '../../../src/clock.ts'
 import type { OutlierConfig } from '../../../src/config/config.ts'
 import type { AttemptOutcome } from '../../../src/upstream/attempt/attempt-outcome.ts'
 import { EndpointHealth } from '../../../src/upstream/health/endpoint-health.ts'
-import {
-  createOutlierDetector,
-  type EjectionEvent,
-  type OutlierDetector,
-} from '../../../src/upstream/health/outlier-detection.ts'
+import { createOutlierDetector, type EjectionEvent } from '../../../src/upstream/health/outlier-detection.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -19,7 +15,6 @@ const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejecti
 class Rig {
   readonly members: readonly { readonly name: string; readonly health: EndpointHealth; receivesTraffic: boolean }[]
   readonly events: EjectionEvent[] = []
-  readonly #settled: OutlierDetector
 
   constructor(count: number, more: Partial<OutlierConfig> = {}, random: () => number = () => 0) {
     this.members = Array.from({ length: count }, (_, i) => ({
@@ -28,7 +23,8 @@ class Rig {
       receivesTraffic: true,
     }))
     const onEjected = (ejected: EjectionEvent) => this.events.push(ejected)
-    this.#settled = createOutlierDetector({ ...config, ...more }, this.members, onEjected, random)
+    const detectOutlier = createOutlierDetector({ ...config, ...more }, this.members, onEjected, random)
+    for (const member of this.members) member.health.judge = (outcome) => detectOutlier(member, outcome)
   }
 
   health(i: number): EndpointHealth {
@@ -45,7 +41,7 @@ class Rig {
   end(i: number, outcome: AttemptOutcome, times = 1, startedAt = now()): void {
     for (let n = 0; n < times; n++) {
       this.health(i).recordOutcome(outcome, 503)
-      if (this.health(i).recordForComparison(outcome, 503, startedAt)) this.#settled(this.member(i), outcome)
+      this.health(i).recordForComparison(outcome, 503, startedAt)
     }
   }
 
