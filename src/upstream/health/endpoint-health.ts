@@ -74,7 +74,10 @@ export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
 export class EndpointHealth {
   readonly latency = new PeakEwma()
   readonly counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
-  /** Failures since the last success, or the last ejection: what outlier detection counts. */
+  /**
+   * Failures since the last success, or the last ejection, of requests that show how it is now: what outlier detection
+   * counts. Recorded only where it has siblings.
+   */
   consecutiveFailures = 0
   /** When a request last succeeded, in ms since the epoch; null: none has. */
   succeededAt: number | null = null
@@ -161,14 +164,12 @@ export class EndpointHealth {
 
   #recordSuccess(): void {
     this.succeededAt = epochMs()
-    this.consecutiveFailures = 0
     this.failingSince = null
     this.failuresInARow = 0
   }
 
   #recordFailure(errorOrStatus: GatewayError | number): void {
     this.counts.failures++
-    this.consecutiveFailures++
     this.failuresInARow++
     this.lastFailure = { at: epochMs(), errorOrStatus }
     this.failingSince ??= this.lastFailure.at
@@ -185,6 +186,7 @@ export class EndpointHealth {
     this.responses.record(typeof errorOrStatus === 'number' && errorOrStatus >= 400 && errorOrStatus < 500, at)
     if (this.ejection !== null && startedAt < this.ejection.until) return
     this.recent.record(outcome === 'failure', at)
+    this.consecutiveFailures = outcome === 'failure' ? this.consecutiveFailures + 1 : 0
     this.judge?.(outcome)
   }
 

@@ -382,7 +382,7 @@ test('a request that began before an ejection and fails after it does not count 
   expect(rig.events.length).toBe(1)
 })
 
-test('a request that began before an operator let the endpoint in, and fails after it, does not eject it once more', () => {
+test('requests that began before an operator let the endpoint in, and fail after it, do not count as failures', () => {
   const rig = new Rig(2)
   const before = now()
   rig.end(0, 'failure', 5)
@@ -390,9 +390,9 @@ test('a request that began before an operator let the endpoint in, and fails aft
   rig.health(0).uneject()
 
   rig.end(0, 'failure', 5, before)
+  rig.end(0, 'failure', 4)
   const out = rig.out
-  rig.end(0, 'success')
-  rig.end(0, 'failure', 5)
+  rig.end(0, 'failure')
 
   expect(out).toEqual([])
   expect(rig.events.map(({ forMs }) => forMs)).toEqual([10_000, 10_000])
