@@ -1,7 +1,7 @@
 /** Gateways that find in a real Redis what one of them has stored, and what they do without it. */
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished } from 'vitest'
 import { startClosedLoop } from '../helpers/closed-loop-load.ts'
@@ -121,6 +121,34 @@ describe.skipIf(program.missing)('with Redis', () => {
 
     expect(new Set(responses.map(({ body }) => body))).toEqual(new Set(['answer 1\0\xff\xfe\r\n']))
     expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('a slow response does not replace one of another gateway that was made later', async () => {
+    const held: ServerResponse[] = []
+    const holding = await httpUpstream((_, response) => held.push(response))
+    const [one, other] = [await boot({ upstream: holding.url }), await boot({ upstream: holding.url })]
+    const ask = async (gateway: LiveGateway, target: string) => {
+      const asked = held.length
+      const pending = get(gateway, target, { 'cache-control': 'no-cache' })
+      await expect.poll(() => held.length).toBe(asked + 1)
+      return async (body: string, ageMs: number): Promise<void> => {
+        const date = new Date(Date.now() - ageMs).toUTCString()
+        held[asked]?.writeHead(200, { 'Cache-Control': 'max-age=60', Date: date }).end(body)
+        await pending
+      }
+    }
+    await (await ask(one, '/market/insights'))('first', 0)
+    await written(1)
+    const [answerSlowly, answer] = [await ask(one, '/market/insights'), await ask(other, '/market/insights')]
+
+    await answer('later', 0)
+    await (await ask(other, '/leads/pipeline'))('written after it', 0)
+    await written(2)
+    await answerSlowly('earlier', 5_000)
+    await (await ask(one, '/leads/pipeline?a=1'))('written after it', 0)
+    await written(3)
+
+    expect((await get(await boot({ upstream: holding.url }), '/market/insights')).body).toBe('later')
   })
 
   test('each variant is found by those for whom it is', async () => {

@@ -36,7 +36,7 @@ const runCache = async (connection: RedisConnection): Promise<void> => {
   const store = (known: readonly string[]) =>
     connection.run(storeScript, {
       keys: [`${space}:base`, `${space}:variant`, ...generations],
-      args: [...known, 'new', '1000', '1000', 'accept', 'head', 'body', ''],
+      args: [...known, 'new', '1000', '1000', 'accept', 'head', 'body', '', '0', '0'],
     })
   await connection.probe()
   await store(['', '', ''])

@@ -8,6 +8,8 @@ import { findScript, renewScript, storeScript } from './scripts.ts'
 
 /** What was found in Redis. */
 export interface RedisEntry {
+  /** When, by Redis's own clock: in milliseconds since the epoch. */
+  readonly foundAt: number
   /** The generations as they were; an empty text means that there was none. */
   readonly generations: readonly string[]
   readonly content: RedisEntryContent | null
@@ -24,6 +26,10 @@ export interface PendingWrite {
   readonly key: string
   readonly generationKeys: readonly string[]
   readonly generations: readonly string[]
+  /** When it was looked up, by Redis's own clock. */
+  readonly foundAt: number
+  /** Its Date: in milliseconds since the epoch. */
+  readonly date: number
   /** For how long it may be of use, in milliseconds. */
   readonly forMs: number
   /** Whether it is a server error: it is written only where nothing is. */
@@ -182,6 +188,8 @@ const toScriptArgs = ({
   key,
   generationKeys,
   generations: knownGenerations,
+  foundAt,
+  date,
   forMs,
   isError,
   varies,
@@ -198,6 +206,8 @@ const toScriptArgs = ({
     head(),
     body,
     isError ? '1' : '',
+    String(date),
+    String(foundAt),
   ],
 })
 
@@ -215,7 +225,7 @@ const parseEntry = (reply: unknown): RedisEntry | null => {
     !knownGenerations.every((each) => /^([0-9a-f]{32})?$/.test(each))
   )
     return null
-  return { generations: knownGenerations, content: parseContent(rest.slice(generationCount), now) }
+  return { foundAt: now, generations: knownGenerations, content: parseContent(rest.slice(generationCount), now) }
 }
 
 const parseContent = ([names, time, head, body]: readonly unknown[], now: number): RedisEntryContent | null => {

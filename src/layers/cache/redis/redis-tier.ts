@@ -26,6 +26,8 @@ export interface RedisTierOptions {
 
 /** What was read under a key. */
 interface TierRead {
+  /** When, by Redis's own clock: in milliseconds since the epoch; 0: unknown. */
+  readonly foundAt: number
   /** The generations as they were; null: unknown. */
   readonly generations: readonly string[] | null
   /** The names of the fields that tell one variant from another; null: there are no variants. */
@@ -55,7 +57,7 @@ interface PendingLoad {
 // A response with a validator is of use when it may no longer be served: it spares the body.
 const revalidatableMs = 3_600_000
 
-const emptyRead: TierRead = { generations: null, names: null, response: null }
+const emptyRead: TierRead = { foundAt: 0, generations: null, names: null, response: null }
 
 /** The shared tier of one operation. Requests for the same at the same time read once. */
 export class RedisTier implements SharedTier {
@@ -74,8 +76,7 @@ export class RedisTier implements SharedTier {
     const first = this.#read(cacheKey, base)
     return {
       loaded: withTimeout(this.#load(cacheKey, key, base, request, first), store.link.timeoutMs).then(ignore),
-      store: ({ head, body }) =>
-        void first.then(({ generations }) => this.#write(cacheKey, base, head, body, generations)),
+      store: ({ head, body }) => void first.then((found) => this.#write(cacheKey, base, head, body, found)),
       remove: () => this.#remove(base),
     }
   }
@@ -142,14 +143,14 @@ export class RedisTier implements SharedTier {
     const askedAt = epochMs()
     const found = await store.find(key, generationKeys(store.space, partition.operation, cacheKey))
     if (found === null) return emptyRead
-    const { generations, content } = found
-    if (content === null) return { ...emptyRead, generations }
-    if (content.kind === 'varies') return { ...emptyRead, generations, names: content.names.split(',') }
+    const { content, ...read } = found
+    if (content === null) return { ...emptyRead, ...read }
+    if (content.kind === 'varies') return { ...emptyRead, ...read, names: content.names.split(',') }
     const { head, body, ageMs } = content
     const record = decodeRecord(this.#recordKey(cacheKey), head, body)
     if (record === null) store.counts.refused++
     const response = record && { record, body: new StoredBody(ownCopy(body)), ageMs, askedAt }
-    return { generations, names: null, response }
+    return { ...read, names: null, response }
   }
 
   #write(
@@ -157,7 +158,7 @@ export class RedisTier implements SharedTier {
     base: string,
     head: StoredHead,
     body: StoredBody,
-    generations: readonly string[] | null,
+    { foundAt, generations }: TierRead,
   ): void {
     const { store, partition } = this.#options
     const bytes = head.bytes + body.bytes.length
@@ -171,6 +172,8 @@ export class RedisTier implements SharedTier {
       key: head.varies.length === 0 ? base : variantKey(base, head.selecting),
       generationKeys: generationKeys(store.space, partition.operation, cacheKey),
       generations,
+      foundAt,
+      date: head.date,
       forMs,
       isError,
       varies: head.varies,

@@ -1,7 +1,7 @@
 import { createScript } from '../../../shared/redis/redis-script.ts'
 
 // A stored entry is a hash. `g` holds its generations. Then follows either `v`, the names of the fields that responses
-// vary by, or a response: `t` when it was written, by Redis's own clock, `h` its head, `b` its body.
+// vary by, or a response: `t` when it was written, by Redis's own clock, `d` its Date, `h` its head, `b` its body.
 
 /**
  * Finds a stored entry. KEYS: its key, and its generations. ARGV: the most bytes wanted. Returns the time in
@@ -31,10 +31,10 @@ return found
 `)
 
 /**
- * Stores a response, unless a generation has ended since it was looked up. KEYS: its base key, its own key, and its
- * generations. ARGV: these as they were (empty: there was none), a new one, how long a generation lives, how long the
- * response lives, the names of what it varies by, its head and its body, and `1` if it must replace no other. Returns 1
- * if it is stored.
+ * Stores a response, unless since it was looked up a generation has ended, or one with a later Date was stored. KEYS:
+ * its base key, its own key, and its generations. ARGV: these as they were (empty: there was none), a new one, how long
+ * a generation lives, how long the response lives, the names of what it varies by, its head and its body, `1` if it
+ * must replace no other, its Date, and when it was looked up. Returns 1 if it is stored.
  */
 export const storeScript = createScript(`
 for i = 3, 5 do
@@ -52,6 +52,9 @@ for i = 3, 5 do
   now = now .. generation .. ' '
 end
 if ARGV[10] == '1' and redis.pcall('HMGET', KEYS[1], 'g')[1] == now then return 0 end
+local stored = redis.pcall('HMGET', KEYS[2], 'g', 't', 'd')
+local cameSince = (tonumber(stored[2]) or 0) > tonumber(ARGV[12])
+if stored[1] == now and cameSince and (tonumber(stored[3]) or 0) > tonumber(ARGV[11]) then return 0 end
 local time = redis.call('TIME')
 local at = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 if KEYS[1] ~= KEYS[2] then
@@ -61,7 +64,7 @@ if KEYS[1] ~= KEYS[2] then
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left))
 end
 redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[2], 'g', now, 't', at, 'h', ARGV[8], 'b', ARGV[9])
+redis.call('HSET', KEYS[2], 'g', now, 't', at, 'd', ARGV[11], 'h', ARGV[8], 'b', ARGV[9])
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 return 1
 `)

@@ -98,6 +98,8 @@ test('a response that is removed before its turn has come is not written after',
     const texts = { base, key: base, generationKeys: [], generations: [], varies: [] }
     store.write({
       ...texts,
+      foundAt: 0,
+      date: 0,
       forMs: 1000,
       isError: false,
       bytes: 1,
