@@ -59,7 +59,7 @@ export class SharedShifts {
   #place: Place | null = null
   #isSyncing = false
   #isDueAgain = false
-  /** Called when Redis can be asked. */
+  /** Called when a Redis can be asked: the one in use, or that of an edit. */
   #onShared = (): void => {}
 
   constructor(shifts: Shifts, logEvent: LogEvent) {
@@ -116,7 +116,7 @@ export class SharedShifts {
 
   /** Returns what Redis has of each; a text where that is not known. */
   async #readAll({ link, settings }: Place, plans: readonly (readonly [Group, ShiftPlan])[]) {
-    if (!link.isShared) await this.#untilShared()
+    if (!link.isShared) await this.#untilShared(link)
     const read = plans.map(async ([group, { digest }]): Promise<readonly [string, KeptShift | string | null]> => {
       const reply = await callShiftStore(link, settings.prefix, { group, digest }, '', null)
       const key = toKey(group, digest)
@@ -134,11 +134,12 @@ export class SharedShifts {
     return new Map(await Promise.all(read))
   }
 
-  #untilShared(): Promise<void> {
+  #untilShared(link: ManagedRedis): Promise<void> {
     return new Promise((resolve) => {
       const timer = new CoalescedTimer(() => resolve())
       timer.set(readTimeoutMs)
       this.#onShared = () => {
+        if (!link.isShared) return
         timer.clear()
         resolve()
       }

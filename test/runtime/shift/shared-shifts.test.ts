@@ -1,11 +1,13 @@
 /** Shifts that are kept in a real Redis: over restarts, by several gateways, and while Redis is away. */
 import { createClient } from '@redis/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, vi } from 'vitest'
+import { now } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
 import type { ShiftOrder } from '../../../src/runtime/shift/shift-order.ts'
 import { Shifts } from '../../../src/runtime/shifts.ts'
 import { sandbox, validConfig } from '../../config/helper.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 import { drill, test } from '../../helpers/speed.ts'
@@ -207,6 +209,21 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(held).toMatchObject({ share: 0, isStopped: true, cause: 'redis', by: null })
       expect(second.events).toContain('shift held')
       expect(second.risk()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: 'it fails' })
+    })
+
+    test('an edit to another Redis waits for that one, also when the one before comes back', async () => {
+      const gateway = await start(configOf(shared))
+      await redis.kill()
+      await vi.waitFor(() => expect(gateway.events).toContain('shifts cannot be kept in Redis'), { timeout: 20_000 })
+      const { limits, ...config } = configOf('{ endpoints: [http://c.internal], share: 9% }')
+      const elsewhere = limits.redis && { ...limits.redis, url: `redis://127.0.0.1:${await freePort()}` }
+      const begun = now()
+
+      const applied = gateway.apply({ ...config, limits: { ...limits, redis: elsewhere } })
+      await redis.restart()
+      await applied
+
+      expect(now() - begun).toBeGreaterThanOrEqual(1000)
     })
 
     drill('a candidate of which nothing is kept begins when Redis is back', async () => {
