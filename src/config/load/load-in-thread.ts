@@ -15,6 +15,8 @@ const script = new URL('./load-thread.ts', import.meta.url)
 // An ordinary file takes a few hundredths of a second, on a machine that is starved some seconds. One made as an attack
 // could take fifteen seconds, and gigabytes.
 const withinMs = 30_000
+// Where the process and its thread stand still, one step is lost, and not all of the time.
+const limitSteps = 30
 const maxMegabytes = 512
 
 /** The thread that waits for the next file: starting one takes ten times as long as reading a file. */
@@ -45,16 +47,16 @@ export const loadInThread = (
       return resolve(failedResult(file, withoutDigest(source), errorText(error)))
     }
     const finish = (result: LoadResult | Promise<LoadResult>, isReusable = false): void => {
-      clearTimeout(timer)
+      clearInterval(timer)
       thread.off('message', onReply).off('error', onError).off('exit', onExit)
       if (isReusable) releaseThread(thread)
       else terminateThread(thread)
       resolve(result)
     }
-    const timer = setTimeout(
-      () => finish(failedResult(file, source, `it takes longer than ${limitMs / 1000}s to read`)),
-      limitMs,
-    )
+    let stepsLeft = limitSteps
+    const timer = setInterval(() => {
+      if (--stepsLeft === 0) finish(failedResult(file, source, `it takes longer than ${limitMs / 1000}s to read`))
+    }, limitMs / limitSteps)
     const onReply = ({ result, clients, shouldRetire }: LoadReply): void =>
       finish(result.ok ? restoreClients(result, clients, running) : result, !shouldRetire)
     const onError = (error: NodeJS.ErrnoException): void =>

@@ -73,6 +73,17 @@ test('a load that takes too long is a problem of the file, whose digest is known
   })
 })
 
+test('a standstill of the process is no time that the load takes', async () => {
+  const file = fileWith(sandbox)
+  await loadInThread(file, {}) // starts the thread
+  await new Promise(setImmediate) // timers are next
+
+  const loading = loadInThread(file, {}, [], 300)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
+
+  expect(await loading).toMatchObject({ ok: true })
+})
+
 test('the thread ends five seconds after the last load, with the libraries that it has loaded', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
