@@ -214,6 +214,7 @@ class WorkerPool implements ProxyServer {
         this.#dataPlane.currentSnapshot.swap(primarySnapshot)
         this.#acceptor.applyConfig(next.config.listen)
         await workersChange.commit(this.#dataPlane.verdicts)
+        this.#stats.expire()
       },
       discard: async () => {
         workersChange.discard()

@@ -29,13 +29,16 @@ export class WorkerStats {
    * takes the last reply of a worker in place of the next one.
    */
   async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
-    this.#pending ??= this.#poll().finally(() => {
-      this.#pending = null
-    })
+    this.#pending ??= this.#poll()
     const late = waitUntilLate(urgent, this.#timeouts)
     const replies = await Promise.race([this.#pending, late.then(() => this.#knownReplies)])
     const primaryReport = primary()
     return this.#counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
+  }
+
+  /** Makes the next report ask all workers again: what they were asked before says nothing of a change since. */
+  expire(): void {
+    this.#pending = null
   }
 
   /** Returns the state of each worker, as of its last reply. */
@@ -72,7 +75,15 @@ export class WorkerStats {
     )
   }
 
-  async #poll(): Promise<readonly WorkerCallResults['report'][]> {
+  /** Asks all workers. Reports that are collected meanwhile share it. */
+  #poll(): Promise<readonly WorkerCallResults['report'][]> {
+    const polled = this.#askAll().finally(() => {
+      if (this.#pending === polled) this.#pending = null
+    })
+    return polled
+  }
+
+  async #askAll(): Promise<readonly WorkerCallResults['report'][]> {
     const replies = await Promise.all(
       this.#slots.map(async ({ worker, isServing }) => {
         if (worker === null || !isServing) return null

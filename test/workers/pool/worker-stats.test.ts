@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Overrides } from '../../../src/runtime/overrides.ts'
 import { collectReport, type StatusReport } from '../../../src/runtime/report/status-report.ts'
 import { DataPlane } from '../../../src/runtime/snapshot/data-plane.ts'
+import type { WorkerProcess } from '../../../src/workers/pool/worker-process.ts'
 import type { WorkerSlot } from '../../../src/workers/pool/worker-slot.ts'
 import { WorkerStats } from '../../../src/workers/pool/worker-stats.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -22,9 +23,25 @@ const slotOf = (number: number, inFlight: number, replies = Number.POSITIVE_INFI
   return { number, isServing: true, worker: { pid: number, call } } as unknown as WorkerSlot
 }
 
+const inFlight = ({ upstreams }: StatusReport) => upstreams.market.endpoints[0]?.inFlight
+
+test('a report that is asked for after a change shares no poll from before it', async () => {
+  const before = Promise.withResolvers<unknown>()
+  const slot = slotOf(1, 3)
+  const call = vi.spyOn(slot.worker as WorkerProcess, 'call').mockReturnValueOnce(before.promise as Promise<never>)
+  const stats = new WorkerStats([slot], { reportMs: 60_000, urgentReplyMs: 1 })
+  const early = [stats.collect(() => idle), stats.collect(() => idle)]
+
+  stats.expire()
+  const late = await stats.collect(() => idle)
+  before.reject(new Error('it has ended'))
+
+  expect([...(await Promise.all(early)), late].map(inFlight)).toEqual([0, 0, 3])
+  expect(call).toHaveBeenCalledTimes(2)
+})
+
 test('a report waits for no worker that hangs when something urgent has come: what that said last counts', async () => {
   const stats = new WorkerStats([slotOf(1, 2), slotOf(2, 3, 1)], { reportMs: 60_000, urgentReplyMs: 1 })
-  const inFlight = ({ upstreams }: StatusReport) => upstreams.market.endpoints[0]?.inFlight
 
   const first = await stats.collect(() => idle)
   const hurried = await stats.collect(() => idle, Promise.resolve())
