@@ -1,4 +1,4 @@
-import type { Config, ListenConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { explainPathMismatch } from '../../config/path-mismatch.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import { failureText, reasonText } from '../../failures/reasons.ts'
@@ -6,6 +6,7 @@ import type { RecentError } from '../../observe/recent-errors/recent-errors.ts'
 import { allOperations, type OperationId, type Side } from '../../operations.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import { formatSize } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { isContractFailure } from '../findings/contract-findings.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
@@ -66,25 +67,24 @@ export const getRecentErrors = async ({ report, reloader }: AdminContext): Promi
 }
 
 /** Renders the recent errors, as far as they may be shown. */
-export const toRecentErrorViews = (
-  { recentErrors }: StatusReport,
-  { listen }: Config,
-): RecentErrorsResponse['refusals'] => recentErrors.last.map((entry) => toRecentErrorView(entry, listen))
+export const toRecentErrorViews = ({ recentErrors }: StatusReport, config: Config): RecentErrorsResponse['refusals'] =>
+  recentErrors.last.map((entry) => toRecentErrorView(entry, config))
 
 /** Renders a recent error, as far as it may be shown. */
-export const toRecentErrorView = (entry: RecentError, listen: ListenConfig): RecentErrorView => {
+export const toRecentErrorView = (entry: RecentError, config: Config): RecentErrorView => {
   const { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId } = entry
   const members = { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId }
-  return { at: formatTime(entry.at), ...members, reason: describeReason(entry, listen) }
+  return { at: formatTime(entry.at), ...members, reason: describeReason(entry, config) }
 }
 
-const describeReason = (entry: RecentError, listen: ListenConfig): string => {
-  const { kind, reason, cause, failedAttempt, method, path } = entry
+const describeReason = (entry: RecentError, { listen, operations }: Config): string => {
+  const { kind, reason, cause, failedAttempt, method, path, operation } = entry
   // Where the contract is broken, in words of the contract alone.
   if (isContractFailure(entry)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
   if (reason !== null && failedAttempt !== null)
     return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
-  if (reason !== null) return reasonText(reason)
+  const maxBody = kind === 'content-too-large' && operation !== null ? operations[operation].maxBody : null
+  if (reason !== null) return reasonText(reason) + (maxBody === null ? '' : ` (${formatSize(maxBody)})`)
   if (path === null) return failureText(kind, null)
   if (kind === 'not-found') {
     const base = { basePath: listen.basePath, baseKey: 'listen.basePath', show: redactText }

@@ -5,7 +5,7 @@ import type { RecentError } from '../../../src/observe/recent-errors/recent-erro
 import { allOperations } from '../../../src/operations.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
-const { listen } = testConfig()
+const config = testConfig({ operations: { 'inventory.sync': { maxBody: '1KiB' } } })
 
 const reasonOf = (more: Partial<RecentError>, basePath = ''): string =>
   toRecentErrorView(
@@ -28,7 +28,7 @@ const reasonOf = (more: Partial<RecentError>, basePath = ''): string =>
       traceId: null,
       ...more,
     },
-    { ...listen, basePath },
+    { ...config, listen: { ...config.listen, basePath } },
   ).reason
 
 test.each([
@@ -48,6 +48,14 @@ describe('the reason of an error', () => {
 
   test('is that of its kind where there is no other', () => {
     expect(reasonOf({ kind: 'deadline-exceeded' })).toBe('there was no answer within the deadline of the operation')
+  })
+
+  test('has the limit that a body is larger than', () => {
+    const tooLarge = { kind: 'content-too-large', reason: 'body-too-large-streamed' } as const
+
+    expect(reasonOf({ ...tooLarge, operation: 'inventory.sync' })).toBe(
+      'the body, whose length was not said, is larger than maxBody (1KiB)',
+    )
   })
 
   test('of what breaks the contract says where, and no other kind tells its cause', () => {

@@ -114,7 +114,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     },
     found: () => collectFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
     status: (group: Group) => upstreamStatus(report().upstreams[group], { endpoints: none, shifts: none }, group),
-    tail: () => report().recentErrors.last.map((each) => toRecentErrorView(each, config.listen).reason),
+    tail: () => report().recentErrors.last.map((each) => toRecentErrorView(each, config).reason),
     failed: (group: Group, reason: string): number => {
       const metric = upstreamMetrics.upstream_failures_total
       const samples =
