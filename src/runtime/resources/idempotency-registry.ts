@@ -10,6 +10,7 @@ import { RedisIdempotencyStore } from '../../shared/idempotency/redis-idempotenc
 import { remoteIdempotencyStore } from '../../shared/idempotency/remote-idempotency-store.ts'
 import { createResponseSealer } from '../../shared/idempotency/response-sealer.ts'
 import type { LimiterRole } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import { describeRedis, withReplicas } from '../../shared/redis/redis-settings.ts'
 
@@ -81,10 +82,12 @@ export class IdempotencyRegistry {
   constructor(role: LimiterRole, logEvent: LogEvent) {
     this.#logEvent = logEvent
     this.#role = role.kind
-    this.#links = new RedisRegistry((isShared, reason) => {
-      if (isShared) logEvent('info', 'idempotency store is available', {})
-      else logEvent('warn', 'idempotency store is unavailable', { reason })
-    })
+    this.#links = new RedisRegistry(
+      calmChanges((isShared, fields) => {
+        if (isShared) logEvent('info', 'idempotency store is available', fields)
+        else logEvent('warn', 'idempotency store is unavailable', fields)
+      }),
+    )
     this.#memory = role.kind === 'worker' ? null : new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
     this.#store =
       role.kind === 'worker' ? remoteIdempotencyStore(role.askPrimaryForKeys) : (this.#memory as IdempotencyStore)

@@ -6,6 +6,7 @@ import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from '..
 import { RedisTier, type RedisTierOptions } from '../../layers/cache/redis/redis-tier.ts'
 import type { SharedTier } from '../../layers/cache/shared-tier.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
+import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
@@ -40,9 +41,13 @@ export class SharedCacheRegistry {
   #closedStore: RedisCacheStore | null = null
 
   constructor(logEvent: LogEvent) {
+    const logChange = calmChanges((isShared, fields) => {
+      if (isShared) logEvent('info', 'cache is shared', fields)
+      else logEvent('warn', 'cache is not shared', fields)
+    })
     this.#links = new RedisRegistry((isShared, reason) => {
-      if (!isShared) return logEvent('warn', 'cache is not shared', { reason })
-      logEvent('info', 'cache is shared', {})
+      logChange(isShared, reason)
+      if (!isShared) return
       // Not only at the next lookup: other gateways look up too.
       for (const store of this.#stores) store.resendRenewals()
     })

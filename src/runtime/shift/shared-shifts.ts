@@ -3,6 +3,7 @@ import { CoalescedTimer, now } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import type { Group } from '../../operations.ts'
+import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import type { ManagedRedis } from '../../shared/redis/managed-redis.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import type { RedisSettings } from '../../shared/redis/redis-settings.ts'
@@ -65,9 +66,12 @@ export class SharedShifts {
   constructor(shifts: Shifts, logEvent: LogEvent) {
     this.#shifts = shifts
     this.#logEvent = logEvent
+    const logChange = calmChanges((isShared, fields) => {
+      if (isShared) logEvent('info', 'shifts are kept in Redis', fields)
+      else logEvent('warn', 'shifts cannot be kept in Redis', fields)
+    })
     this.#links = new RedisRegistry((isShared, reason) => {
-      if (isShared) logEvent('info', 'shifts are kept in Redis', {})
-      else logEvent('warn', 'shifts cannot be kept in Redis', { reason })
+      logChange(isShared, reason)
       if (!isShared) return
       this.#onShared()
       this.#syncSoon()

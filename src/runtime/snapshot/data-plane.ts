@@ -8,6 +8,7 @@ import type { LogEvent } from '../../observe/log-event.ts'
 import type { IdempotencyCall, IdempotencyReply } from '../../shared/idempotency/idempotency-store.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
+import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import { generateSecret } from '../../shared/secrets.ts'
 import {
   EndpointRegistry,
@@ -98,10 +99,13 @@ export class DataPlane {
     telemetry.guards.onReports = onGuardReports
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
-      limiters: new RateLimiterRegistry(limiterRole, (isShared, reason) => {
-        if (isShared) logEvent('info', 'limits are shared', {})
-        else logEvent('warn', 'limits are not shared', { reason })
-      }),
+      limiters: new RateLimiterRegistry(
+        limiterRole,
+        calmChanges((isShared, fields) => {
+          if (isShared) logEvent('info', 'limits are shared', fields)
+          else logEvent('warn', 'limits are not shared', fields)
+        }),
+      ),
       tokenVerifiers: new TokenVerifiers(logEvent, onKeysFetched),
       caches: new CacheRegistry(
         logEvent,
