@@ -1,6 +1,6 @@
 import type { Violation } from '../contract/compiled-contract.ts'
 import { errorMessage } from './error-message.ts'
-import { type FailureKind, failureTable } from './kinds.ts'
+import { type FailureKind, type FaultOrigin, failureTable } from './kinds.ts'
 import type { FailureReason, ReasonFor } from './reasons.ts'
 
 /**
@@ -51,6 +51,11 @@ export class GatewayError extends StacklessError {
 
   get status(): number {
     return failureTable[this.kind].status
+  }
+
+  /** Whose fault it is: that of its kind, but a client that the gateway has cut off did not leave by itself. */
+  get fault(): FaultOrigin {
+    return this.reason === 'shutdown-deadline' ? 'gateway' : failureTable[this.kind].fault
   }
 
   /** Wraps a thrown value: a GatewayError stays itself, anything else is `internal`. */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from '../node-http.ts'
 
 /** Whose fault a failure is: the client that called, the upstream that responded, or the gateway itself. */
-type FaultOrigin = 'client' | 'gateway' | 'upstream'
+export type FaultOrigin = 'client' | 'gateway' | 'upstream'
 
 /**
  * Whether another attempt is allowed: `always` when nothing was sent, `replayable` when the operation is safe or keyed

@@ -2,7 +2,6 @@ import { epochMs } from '../clock.ts'
 import type { ClientIdentity, ExchangeTrace } from '../exchange.ts'
 import type { IdempotencyRecord } from '../exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
-import { failureTable } from '../failures/kinds.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 import { sideJson } from './side-json.ts'
@@ -19,8 +18,7 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
   if (failure === null) return logSuccess(log, record)
   const { totalMs, exchange } = record
   const upstreamMs = exchange?.upstreamMs ?? null
-  const { kind } = failure
-  const { fault } = failureTable[kind]
+  const { kind, fault } = failure
   const fields = {
     requestId: record.requestId,
     client: record.client,

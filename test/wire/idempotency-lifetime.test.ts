@@ -121,8 +121,8 @@ test('a request that the gateway cuts at its end has the gateway’s reason, wit
   await live.gateway.close()
 
   const lines = live.lines.filter(({ msg }) => msg === 'exchange')
-  expect(lines.map(({ failure, reason }) => [failure, reason])).toEqual(
-    Array(2).fill(['client-gone', 'shutdown-deadline']),
+  expect(lines.map(({ failure, reason, fault, level }) => [failure, reason, fault, level])).toEqual(
+    Array(2).fill(['client-gone', 'shutdown-deadline', 'gateway', 40]),
   )
 })
 

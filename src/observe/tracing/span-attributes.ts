@@ -1,7 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { AttemptRecord } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
-import { failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import { sdk } from './sdk.ts'
@@ -74,7 +73,7 @@ export const attemptAttributes = (
 
 /** Checks whether a span is an error. On the server's side, what the client did wrong is none. */
 export const isErrorSpan = (failure: GatewayError | null, status: number, from: 400 | 500): boolean =>
-  failure === null ? status >= from : failureTable[failure.kind].fault !== 'client'
+  failure === null ? status >= from : failure.fault !== 'client'
 
 const errorType = (failure: GatewayError | null, status: number, from: 400 | 500): Attributes => {
   const type = failure?.kind ?? (status >= from ? String(status) : null)
