@@ -3,6 +3,7 @@ import { formatPlace } from '../../config/problem.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { heldBackHint } from '../../runtime/workers-not-answering-error.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { formatSize } from '../../units.ts'
 import { pluralize } from '../commands/phrases.ts'
@@ -139,13 +140,15 @@ const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] =
     const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const cause = `${refusalPhrase(edit, file, loadedAt)}${why}${more}`
-    // A sound file that needs a restart, or whose audit file cannot be opened: `check` would find it good.
+    // A sound file that needs a restart, whose audit file cannot be opened, or that a worker did not respond to: `check`
+    // would find it good.
     const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
     const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
+    const isUnreached = nextTryAt !== null && !refusal.problems.some(({ hint }) => hint === heldBackHint)
     return [
       createFinding('warning', 'config', cause, {
         since: refusal.since,
-        command: nextTryAt === null ? command : `lender-gateway check --online ${name}`,
+        command: isUnreached ? `lender-gateway check --online ${name}` : command,
         details: refusal.isFileSound ? [] : ['until the file is corrected, a restart fails'],
       }),
     ]

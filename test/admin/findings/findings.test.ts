@@ -6,6 +6,7 @@ import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations, byOperation, type OperationId } from '../../../src/operations.ts'
 import type { EndpointReport } from '../../../src/runtime/report/status-report.ts'
+import { heldBackHint } from '../../../src/runtime/workers-not-answering-error.ts'
 import { tokenBindingSettings } from '../../helpers/token-binding.ts'
 import { signingKey } from '../../helpers/tokens.ts'
 import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
@@ -910,6 +911,18 @@ test('an edit that was refused though its file is sound leads to a reload: a che
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
+})
+
+test('an edit that is held back leads to a trial of what it did not reach, or to a reload where a worker did not respond', () => {
+  const problem = { file: 'gateway.yaml', line: 1, column: 1, path: '', message: '', expected: '', found: '' }
+  const commandOf = (more: { readonly hint?: string }) => {
+    const refusal = { at, since: at, trigger: 'file', problems: [{ ...problem, ...more }], isFileSound: true } as const
+    const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: at + 1 }
+    return found({ file })[0]?.command
+  }
+
+  expect(commandOf({})).toBe('lender-gateway check --online gateway.yaml')
+  expect(commandOf({ hint: heldBackHint })).toBe('lender-gateway reload')
 })
 
 test('a rollback that was refused is not taken for an edit', () => {
