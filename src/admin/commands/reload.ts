@@ -135,7 +135,7 @@ const rollbackCommand: ReloadCommand = {
   cliText: (_, { from, to, neverRan }) =>
     from === to
       ? `unchanged: ${to} runs, and is what ran before`
-      : `rolled back: ${from} → ${to}; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
+      : `rolled back: ${from} → ${to}, with clients, certificates, keys and tokens as they are now; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
   plainErrors: ['nothing-to-roll-back', 'switches-off'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
@@ -148,7 +148,8 @@ export const rollbackCommands: CommandGroup = {
   description: 'Have a running gateway go back to the configuration that it ran before.',
   choice: null,
   args: rollbackArgs,
-  help: 'The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.',
+  help: `Clients, certificates, keys and tokens stay as they are now.
+The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.`,
   exitCodes:
     '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
   examples: ['rollback', 'rollback --force', 'rollback --format json'],

@@ -163,7 +163,7 @@ describe('rollback', () => {
     expect(await run('rollback', { ...applied, changes })).toEqual({
       code: 0,
       err: '',
-      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the file is left alone, and reload takes it again
+      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; the file is left alone, and reload takes it again
 
 market
   endpoints  sandbox → http://a
@@ -175,7 +175,7 @@ market
     const { out } = await run('rollback', { ...applied, neverRan: '2026-11-21T02:04:10.000Z', changes: [] })
 
     expect(out).toBe(
-      'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the edit that was refused at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n',
+      'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; the edit that was refused at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n',
     )
   })
 
@@ -202,7 +202,7 @@ market
 
     expect({ code, out }).toEqual({
       code: 0,
-      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the file is left alone, and reload takes it again
+      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; the file is left alone, and reload takes it again
 switched off: auth
 `,
     })
