@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, machine, release, totalmem, type } from 'node:os'
 import { loadConfig } from '../../config/load/load-config.ts'
-import { formatProblem, formatProblems } from '../../config/problem.ts'
+import { type ConfigProblem, formatProblem, formatProblems } from '../../config/problem.ts'
 import { allOperations } from '../../operations.ts'
 import { parseJson } from '../../plain-object.ts'
 import { getMember } from '../../shared/decode.ts'
@@ -14,7 +14,7 @@ import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin
 import { explainRequest } from '../explain/explanation.ts'
 import { renderExplanation } from '../explain/render-explanation.ts'
 import { formatJson } from '../render/output.ts'
-import { redactAddresses } from './redact-addresses.ts'
+import { leadsToAddresses, redactAddresses } from './redact-addresses.ts'
 import { withoutExamples } from './without-examples.ts'
 
 /** One file of the archive, or the reason why it is missing. */
@@ -59,7 +59,7 @@ export const collectParts = (target: AdminTarget, file: string, addresses: boole
     {
       name: 'explain.txt',
       what: `explain of the nine, as ${escapeControls(file)} has them`,
-      make: () => explainOperations(file),
+      make: () => explainOperations(file, addresses),
     },
     { name: 'versions.json', what: 'this command, Node and the machine that it ran on', make: versions },
   ]
@@ -109,15 +109,20 @@ const withoutDigests = (value: unknown): unknown =>
 const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
 /** Explains the nine operations of a file; lists the problems of a broken one. */
-const explainOperations = (file: string): string => {
+const explainOperations = (file: string, addresses: boolean): string => {
   const loaded = loadConfig(file)
-  if (!loaded.ok) return formatProblems(loaded.problems)
+  if (!loaded.ok) return formatProblems(addresses ? loaded.problems : loaded.problems.map(withoutAddress))
   const { basePath } = loaded.config.listen
   const texts = allOperations.map(({ method, path }) =>
     renderExplanation(explainRequest(method, basePath + path, file, loaded)),
   )
   const warnings = loaded.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
   return [...warnings, texts.join(`\n${'-'.repeat(80)}\n\n`)].join('')
+}
+
+const withoutAddress = ({ hint, ...problem }: ConfigProblem): ConfigProblem => {
+  if (leadsToAddresses(problem.path)) return { ...problem, found: '***' } // the hint may quote the address
+  return hint === undefined ? problem : { ...problem, hint }
 }
 
 /** Collects the versions of this command's machine, which may be the gateway's too. Its name is left out. */

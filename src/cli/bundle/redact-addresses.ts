@@ -23,21 +23,29 @@ export const truncateAddress = (addressText: string): string => {
 
 /**
  * Cuts the addresses of clients in a response of the admin listener: `client` of rejected requests, `addresses` of
- * clients in the configuration, and addresses among the words of a `cause`. URLs of upstreams stay: without them
- * nothing can be explained.
+ * clients in the configuration, also in a change of them and in a problem with them, and addresses among the words of a
+ * `cause`. URLs of upstreams stay: without them nothing can be explained.
  */
 export const redactAddresses = (json: unknown): unknown => {
   if (Array.isArray(json)) return json.map(redactAddresses)
   if (typeof json !== 'object' || json === null) return json
+  const isAboutAddresses = 'path' in json && typeof json.path === 'string' && leadsToAddresses(json.path)
   return Object.fromEntries(
     Object.entries(json).map(([key, value]) => {
       if (key === 'client' && typeof value === 'string')
         return [key, isIP(value) === 0 ? value : truncateAddress(value)]
       if (key === 'cause' && typeof value === 'string') return [key, redactWords(value)]
-      return [key, key === 'addresses' ? redactAll(value) : redactAddresses(value)]
+      const holdsAddresses = key === 'addresses' || (isAboutAddresses && quotingKeys.has(key))
+      return [key, holdsAddresses ? redactAll(value) : redactAddresses(value)]
     }),
   )
 }
+
+// What a change, or a problem, quotes of the value at its path.
+const quotingKeys: ReadonlySet<string> = new Set(['from', 'to', 'found', 'hint'])
+
+/** Tells whether a key path leads to addresses of a client: `clients[0].addresses[1]`, `clients.bank-a.addresses`. */
+export const leadsToAddresses = (path: string): boolean => /\.addresses(\[\d+\])?$/.test(path)
 
 const redactWords = (text: string): string =>
   text.replaceAll(/[^\s,;()]+/g, (word) => {

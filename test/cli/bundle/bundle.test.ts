@@ -262,6 +262,21 @@ describeTests('it is safe to send', () => {
     expect(full).toMatch(/^addresses +of clients in full/m)
   })
 
+  test('so are those in the problems of a file', async () => {
+    const client = (more: object) => ({ id: 'bank-a', operations: 'all', ...more })
+    const clients = [client({ addresses: ['198.51.100.77/33'] }), client({ addresses: '198.51.100.78' })]
+    const file = configFileWith(JSON.stringify({ clients }))
+    const admin = await scriptedAdmin(jsonResponse(response))
+    const [cut, full] = [join(folder(), 'a.zip'), join(folder(), 'b.zip')]
+
+    await runBundle(admin.url, cut, file)
+    await runCommand(['bundle', '--config', file, '--admin', admin.url, '--output', full, '--addresses'])
+
+    expect(unzip(cut)['explain.txt']).toMatch(/clients\[0\]\.addresses\[0\]: wrong prefix length\n.*\n +found +\*\*\*/)
+    expect(unzip(cut)['explain.txt']).not.toContain('198.51.100.7')
+    expect(unzip(full)['explain.txt']).toContain('198.51.100.77/33')
+  })
+
   test('the token is masked even when a listener repeats it', async () => {
     const admin = await scriptedAdmin((response) => response.end(JSON.stringify({ token, deep: [`Bearer ${token}`] })))
     const output = join(folder(), 'a.zip')

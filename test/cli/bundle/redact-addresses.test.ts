@@ -66,6 +66,32 @@ test('of rejected requests and of clients in the configuration, and no others', 
   })
 })
 
+test('of one client whose addresses an edit changed, or got wrong', () => {
+  const response = {
+    changes: [
+      { path: 'clients.bank-a.addresses', from: ['198.51.100.77'], to: ['198.51.100.78', '198.51.0.0/16'] },
+      { path: 'clients.bank-b.rate', from: '1/s', to: '2/s' },
+    ],
+    problems: [
+      { path: 'clients[0].addresses[0]', found: '"198.51.100.77/33"' },
+      { path: '[1].addresses', found: '"198.51.100.77"', hint: 'write [198.51.100.77]' },
+      { path: 'listen.port', found: '"x"' },
+    ],
+  }
+
+  expect(redactAddresses(response)).toEqual({
+    changes: [
+      { path: 'clients.bank-a.addresses', from: ['198.51.100.0/24'], to: ['198.51.100.0/24', '198.51.0.0/16'] },
+      response.changes[1],
+    ],
+    problems: [
+      { path: 'clients[0].addresses[0]', found: '***' },
+      { path: '[1].addresses', found: '***', hint: '***' },
+      response.problems[2],
+    ],
+  })
+})
+
 test('of what breaks the contract the client is cut to its network, and an id stays', () => {
   const rows = [
     { client: '203.0.113.7', endpoint: 'http://203.0.113.9:8080' },
