@@ -1,22 +1,26 @@
 /**
  * Lets a command run to its end, and to its own exit code, after the reader of its output has gone: `… | head` has what
- * it wanted, and an operator command takes effect all the same.
+ * it wanted, and an operator command takes effect all the same. What cannot be written for another reason, such as a
+ * full disk, ends the process with 2: whatever the result is, the operator does not have it.
  */
 export const ignoreBrokenPipe = (): void => {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', rethrowUnlessBrokenPipe)
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (isBrokenPipe(error)) return
+      process.stderr.write(`lender-gateway: the output cannot be written (${error.code ?? error.message})\n`)
+      process.exit(2)
+    })
 }
 
 /** Ends the process with 0 when the reader of its output has gone: it would go on for ever. */
 export const exitOnBrokenPipe = (): void => {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    rethrowUnlessBrokenPipe(error)
-    process.exit(0)
+    if (isBrokenPipe(error)) process.exit(0)
   })
 }
 
-const rethrowUnlessBrokenPipe = (error: NodeJS.ErrnoException): void => {
-  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error // EIO: a terminal that was closed
-}
+// EIO: a terminal that was closed.
+const isBrokenPipe = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE' || code === 'EIO'
 
 /** Ends the process with 0 at a signal from the operator. */
 export const exitOnSignals = (): void => {

@@ -1,6 +1,7 @@
 /** A command whose reader has gone, as in `… | head -1`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
@@ -33,3 +34,23 @@ test.each([
 test('an error may go unread as well', async () => {
   expect(await unread(['rollback', '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
 })
+
+test.each(['schema', 'check package.json'])(
+  '%s ends with 2 and one line when its output cannot be written',
+  async (command) => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], {
+      cwd: root,
+      stdio: ['ignore', full, 'pipe'],
+    })
+    closeSync(full)
+    let err = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+
+    const [code] = await once(child, 'close')
+
+    expect({ code, err }).toEqual({ code: 2, err: 'lender-gateway: the output cannot be written (ENOSPC)\n' })
+  },
+)

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { once } from 'node:events'
 import { isatty } from 'node:tty'
 import { strToU8, zipSync } from 'fflate'
 import { epochMs } from '../../clock.ts'
@@ -7,7 +6,7 @@ import { version } from '../../version.ts'
 import { cliError, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { writeOutputFile } from '../output-file.ts'
-import { formatJson, warnAboutTarget } from '../render/output.ts'
+import { formatJson, warnAboutTarget, writeToStdout } from '../render/output.ts'
 import { formatTable } from '../render/table.ts'
 import { type BundlePart, collectParts } from './bundle-parts.ts'
 
@@ -110,14 +109,4 @@ const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
     }
   if (isatty(1)) throw cliError('stdout is a terminal, and an archive is not to be read there: --output FILE')
   return { name: 'stdout', isFile: false, write: writeToStdout }
-}
-
-const writeToStdout = async (bytes: Uint8Array): Promise<void> => {
-  const failed = once(process.stdout, 'error').then(([error]) => {
-    throw error
-  })
-  const written = new Promise<void>((resolve) => void process.stdout.write(bytes, () => resolve()))
-  await Promise.race([failed, written]).catch((error: NodeJS.ErrnoException) => {
-    throw cliError(`stdout cannot be written (${error.code ?? error.message})`)
-  })
 }

@@ -10,7 +10,7 @@ import { getDecoded } from '../client/admin-client.ts'
 import { CliError, cliError } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { exitOnBrokenPipe, exitOnSignals } from '../exit.ts'
-import { warnAboutTarget } from '../render/output.ts'
+import { warnAboutTarget, writeToStdout } from '../render/output.ts'
 
 /** The options of `tail`. */
 export interface TailOptions extends ClientCommandOptions {
@@ -67,10 +67,6 @@ export const tailRefused = async ({ format, since, operation, ...targetOptions }
 }
 
 const printNote = (text: string): void => void process.stderr.write(`lender-gateway: ${text}\n`)
-
-/** Writes a text and waits until the reader has taken it, so that nothing piles up for a slow one. */
-const writeToStdout = (text: string): Promise<void> =>
-  new Promise((resolve) => void process.stdout.write(text, () => resolve()))
 
 /** Renders a rejected request in one line: time, status, request, client and reason. */
 const renderRefusal = (refusal: RecentErrorView): string => {

@@ -7,6 +7,10 @@ export const printJson = (value: unknown): void => void process.stdout.write(for
 /** Formats JSON for programs. */
 export const formatJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
+/** Writes and waits until the reader has taken it, so that nothing piles up for a slow one. */
+export const writeToStdout = (content: string | Uint8Array): Promise<void> =>
+  new Promise((resolve) => void process.stdout.write(content, () => resolve()))
+
 /** Warns on stderr when the address is not from the file, and when the gateway has another version. */
 export const warnAboutTarget = (target: AdminTarget, gatewayVersion: string = version()): void => {
   if (target.fallbackReason !== null)
