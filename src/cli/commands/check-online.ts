@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../config/problem.ts'
 import { type Group, groups, type Side } from '../../operations.ts'
+import { receivesTraffic } from '../../runtime/reload/new-endpoints.ts'
 import { tryJwks } from '../../runtime/reload/reload-preflight.ts'
 import { describeSide, listSides, sideKey } from '../../sides.ts'
 import {
@@ -60,28 +61,34 @@ const toCertificate = ({ notAfter, warnFrom }: EndpointCertificate): CheckedEndp
 
 /** The problems and warnings about endpoints that were checked. */
 export interface OnlineIssues {
-  /** One for each upstream without a reachable endpoint. */
+  /** One for each upstream of which no endpoint that gets traffic can be reached. */
   readonly problems: readonly ConfigProblem[]
   /** One for each other endpoint that was not reached, and for each certificate that expires. */
   readonly warnings: readonly ConfigProblem[]
 }
 
-/** Collects the issues of checked endpoints. `provenance` and `file` are those of the configuration. */
+/**
+ * Collects the issues of checked endpoints. An upstream is reachable by those that get its traffic, and always by the
+ * sandbox. `provenance` and `file` are those of the configuration.
+ */
 export const collectOnlineIssues = (
   endpoints: readonly CheckedEndpoint[],
+  { upstreams }: Pick<Config, 'upstreams'>,
   provenance: ProvenanceMap,
   file: string,
 ): OnlineIssues => {
   const problems: ConfigProblem[] = []
   const warnings: ConfigProblem[] = []
-  for (const [key, own] of Map.groupBy(endpoints, ({ group, side }) => sideKey(group, side))) {
+  const sides = groups.flatMap((group) => listSides(upstreams[group]).map((each) => ({ group, ...each })))
+  for (const { group, side, upstream } of sides) {
+    const own = endpoints.filter((each) => each.group === group && each.side === side)
     const unreachable = own.filter(({ reached }) => !reached)
-    const at = locateKey(`${key}.endpoints`, provenance, file)
-    const [first] = own
-    if (first !== undefined && unreachable.length === own.length) {
+    const gone = new Set(unreachable.map(({ url }) => url))
+    const at = locateKey(`${sideKey(group, side)}.endpoints`, provenance, file)
+    if (upstream.endpoints.filter(receivesTraffic).every(({ origin, pathPrefix }) => gone.has(origin + pathPrefix))) {
       problems.push({
         ...at,
-        message: `no endpoint of ${describeSide(first.group, first.side)} can be reached`,
+        message: `no endpoint of ${describeSide(group, side)} can be reached`,
         expected: 'at least one of them to be there',
         found: unreachable.map(({ url, reason }) => `${url}: ${reason}`).join('; '),
       })

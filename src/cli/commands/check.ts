@@ -96,7 +96,7 @@ async function checkOnline(file: string, result: LoadResult): Promise<OnlineChec
     checkIssuers(config, provenance, file),
     checkRedis(config, provenance, file),
   ])
-  const { problems, warnings } = collectOnlineIssues(endpoints, provenance, file)
+  const { problems, warnings } = collectOnlineIssues(endpoints, config, provenance, file)
   return {
     endpoints,
     problems,

@@ -116,6 +116,26 @@ test('drained ones and those of no weight are tried as well', async () => {
   expect(out).toContain(', 2 of 4 endpoints reached')
 })
 
+test('of a group that sends its traffic to none that can be reached, a drained one does not help', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
+  const file = fileWith({ market: { endpoints: [gone, { url, weight: 0 }, { url: `${url}/v2`, drain: true }] } })
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  expect(out).toContain('upstreams.market.endpoints: no endpoint of market can be reached\n')
+  expect(out).toContain(`    found    ${gone}: the endpoint refuses connections (ECONNREFUSED)\n1 problem`)
+})
+
+test('a group with the sandbox in it can be reached', async () => {
+  const gone = await unusedUrl()
+
+  const { code, out } = await check(fileWith({ market: { endpoints: [gone, 'sandbox'] } }))
+
+  expect(code).toBe(0)
+  expect(out).toContain(`${gone} cannot be reached: the endpoint refuses connections`)
+})
+
 test.each(['connect', 'none'])('preflight: %s is content with a connection', async (preflight) => {
   const { url, begun } = await failing()
   const file = fileWith({ market: { endpoints: [url], healthCheck: { path: '/health' } } }, { reload: { preflight } })
