@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import { epochMs } from '../../clock.ts'
 import { parseJson } from '../../plain-object.ts'
-import type { Decoder } from '../../shared/decode.ts'
+import { type Decoder, getMember } from '../../shared/decode.ts'
 import { formatDuration, formatSize } from '../../units.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
 
@@ -40,7 +40,8 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
     )
   const { status, date, text } = await callAdminRaw(target, adminRequest)
   const body = parseJson(text)
-  if (!expectedStatuses.has(status))
+  // The keys of tokens for operators cannot be had: the command itself has not been read.
+  if (!expectedStatuses.has(status) || getMember(body, 'code') === 'identity-unavailable')
     throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
   if (body === undefined)
     throw cliError(`${targetUrl(target)} answers with something other than JSON (${status}): ${notAdminHint}`)
@@ -60,13 +61,17 @@ export interface DecodedResponse<T> {
   readonly at: number
 }
 
-/** Gets a response and checks it. Throws {@link CliError} as {@link callAdmin} does, and when `decoder` rejects it. */
+/**
+ * Gets a response and checks it. Throws {@link CliError} as {@link callAdmin} does, for any status but 200, and when
+ * `decoder` rejects it.
+ */
 export const getDecoded = async <T>(
   target: AdminTarget,
   path: string,
   decoder: Decoder<T>,
 ): Promise<DecodedResponse<T>> => {
-  const { body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
+  const { status, body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
+  if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, body)
   const { decodeResponse } = await import('./decode-response.ts')
   return { decoded: decodeResponse(target, body, decoder), body, at }
 }

@@ -6,7 +6,7 @@ import { type AdminTarget, CliError } from '../../../src/cli/client/admin-target
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { adminTarget, jsonResponse, scriptedAdmin, token } from '../scripted-admin.ts'
+import { adminTarget, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 
 const getStatus: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
 
@@ -198,6 +198,36 @@ describe('a rejection names what to do', () => {
     const admin = await scriptedAdmin(jsonResponse(detail, status))
 
     expect(await failureOf(adminTarget(admin.port, more))).toBe(`${admin.url} ${message}`)
+  })
+})
+
+describe('a listener that has no keys of tokens for operators', () => {
+  const detail = 'the keys of the issuer of operators’ tokens cannot be had'
+  const noKeys = jsonResponse({ code: 'identity-unavailable', detail }, 503)
+
+  test.each([
+    ['status', '/status'],
+    ['tail --refused', '/refused'],
+    ['reload', '/reload'],
+    ['cache clear', '/cache'],
+  ])('%s says so', async (command, path) => {
+    const admin = await scriptedAdmin(noKeys)
+
+    const { code, out, err } = await runCommand([...command.split(' '), '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toBe(`lender-gateway: ${admin.url} fails at ${path} (503): ${detail}\n`)
+  })
+})
+
+test('a listener that serves nobody, such as a proxy before a gateway, is quoted', async () => {
+  const admin = await scriptedAdmin(jsonResponse({ detail: 'no gateway is up' }, 503))
+
+  const { code, err } = await runCommand(['status', '--admin', admin.url])
+
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: `lender-gateway: ${admin.url} fails at /status (503): no gateway is up\n`,
   })
 })
 
