@@ -20,6 +20,9 @@ export interface ShadowBounds {
   readonly maxBytes: number
 }
 
+/** One request in a hundred is sent to the primary twice: it is not to have more of them at once than this. */
+export const maxRepeats = 4
+
 /**
  * The copies of one group's requests that are under way in a process, and what became of those before. It outlives
  * reloads: what is under way counts against the bounds of the next configuration too.
@@ -72,7 +75,7 @@ export class ShadowCopies {
   /** Lets a copy begin; a reason: it may not. */
   begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
     if (this.#isStopped) return 'stopped'
-    if (this.#underWay.size >= this.#concurrency) return 'full'
+    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
     if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
     this.#underWay.add(copy)
     if (copy.isRepeat) this.#repeating++

@@ -106,7 +106,7 @@ export class ShadowCopy implements StoppableCopy {
 
   #begin(): void {
     const { timeoutMs } = this.#options
-    const { counts, send, toFields } = this.#destination
+    const { counts, send, toFields, onSend } = this.#destination
     const own = createBackgroundExchange(this.#exchange, true)
     own.fields = toFields(this.#exchange.fields)
     own.body = new WholeBody(this.#request.body)
@@ -117,6 +117,7 @@ export class ShadowCopy implements StoppableCopy {
     this.#own = own
     this.#candidate.sentAt = now()
     counts.sent++
+    onSend?.(own.operation.id)
     this.#timer.set(timeoutMs)
     send(own).then(
       (response) => {

@@ -9,8 +9,10 @@ import { createMarkerRemover, createShadowFields, type ShadowFieldsOptions } fro
 
 /** The requests that go to the primary twice, in place of a copy, so that its noise is learnt. */
 export interface ShadowRepeats {
-  /** Decides whether the next request of an operation is one. */
-  take(operation: OperationId): boolean
+  /** Decides whether the next request of an operation is to be one. */
+  wants(operation: OperationId): boolean
+  /** Called when one goes out. */
+  readonly onSend: (operation: OperationId) => void
   /** Sends to the primary, on connections that carry nothing but these. */
   readonly send: Handler
   /** How long after the first the second request goes out: what depends on the time is to differ. */
@@ -25,6 +27,8 @@ export interface CopyDestination {
   readonly toFields: (fields: HeaderFields) => HeaderFields
   readonly forwardsCredentials: boolean
   readonly counts: ShadowCounts
+  /** Called when a copy goes out; null: nothing is. */
+  readonly onSend: ((operation: OperationId) => void) | null
   /** Null: answers are counted, and not compared. */
   readonly onPair: OnShadowPair | null
   /** How long a repeated request waits. Null: it goes to the candidate, at once. */
@@ -80,6 +84,7 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
     toFields,
     forwardsCredentials,
     counts: copies.counts,
+    onSend: null,
     onPair,
     afterMs: null,
   }
@@ -94,7 +99,7 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
     exchange.fields = removeMarker(exchange.fields)
     // The candidate gets the requests of its own clients, and not what it has failed.
     if (exchange.side === 'candidate' || Math.random() >= options.sample) return next(exchange)
-    const isRepeat = repeats?.take(exchange.operation.id) ?? false
+    const isRepeat = repeats?.wants(exchange.operation.id) ?? false
     const copy = new ShadowCopy(exchange, (isRepeat ? toPrimary : null) ?? toCandidate, options)
     return next(exchange).then(
       (response) => copy.onResponse(response),

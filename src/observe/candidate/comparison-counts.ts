@@ -83,10 +83,13 @@ export class ComparisonCounts {
     if (comparison.kind === 'compared') this.#operations[operation].noise.learn(comparison.differences)
   }
 
-  /** Decides whether the next request of an operation is sent to the primary twice, and not to the candidate. */
-  takeRepeat(operation: OperationId): boolean {
-    return this.#learnsNoise(operation) && this.#operations[operation].noise.takeRepeat()
+  /** Decides whether the next request of an operation is to be sent to the primary twice, and not to the candidate. */
+  wantsRepeat(operation: OperationId): boolean {
+    return this.#learnsNoise(operation) && this.#operations[operation].noise.wantsRepeat()
   }
+
+  /** Counts a request that is sent to the primary twice. */
+  readonly onRepeat = (operation: OperationId): void => this.#operations[operation].noise.countRepeat()
 
   get report(): ComparisonReport {
     const counts = Object.values(this.#operations)

@@ -49,11 +49,14 @@ export class Noise {
     return [...this.#places.values()].map(({ place, count }) => ({ ...place, count }))
   }
 
-  /** Decides whether the next request is sent to the primary twice. */
-  takeRepeat(): boolean {
-    const isTaken = (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
-    if (isTaken) this.#repeats++
-    return isTaken
+  /** Decides whether the next request is to be sent to the primary twice. */
+  wantsRepeat(): boolean {
+    return (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
+  }
+
+  /** Counts a request that is sent to the primary twice: one that does not come so far is no trial. */
+  countRepeat(): void {
+    this.#repeats++
   }
 
   /** Learns from a pair of answers of the primary. */

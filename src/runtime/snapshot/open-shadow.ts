@@ -1,13 +1,10 @@
 import type { CandidateConfig, UpstreamConfig } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
 import type { ShadowDestination } from '../../layers/candidate/shadow.ts'
-import type { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
+import { maxRepeats, type ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
 import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import type { Side } from '../../operations.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
-
-// One request in a hundred is sent to the primary twice: it is not to have more of them at once than this.
-const maxRepeats = 4
 
 // A time in whole seconds is another one then.
 const repeatAfterMs = 1_100
@@ -47,7 +44,8 @@ export const openShadow = (
     repeats:
       comparison !== null && shadow.compare?.noise === true
         ? {
-            take: (operation) => copies.repeating < maxRepeats && comparison.takeRepeat(operation),
+            wants: (operation) => copies.repeating < maxRepeats && comparison.wantsRepeat(operation),
+            onSend: comparison.onRepeat,
             afterMs: repeatAfterMs,
             send: openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
             onPair: comparison.onRepeatedPair,

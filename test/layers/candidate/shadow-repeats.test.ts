@@ -33,6 +33,7 @@ afterEach(() => vi.useRealTimers())
 /** Creates the layer, and notes where requests go and what is compared; `again` sends to the primary once more. */
 const repeating = (isTaken: boolean, again: Handler = sending('again'), concurrency = 10) => {
   const [copied, repeated, pairs]: readonly [Exchange[], Exchange[], string[]] = [[], [], []]
+  const counted: string[] = []
   const copies = new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {}))
   copies.bounds = { concurrency, maxBytes: 1024 ** 2 }
   const noting =
@@ -47,13 +48,14 @@ const repeating = (isTaken: boolean, again: Handler = sending('again'), concurre
     send: noting(copied, sending('of the candidate')),
     onPair: (_, { body }) => void pairs.push(`candidate: ${body.bytes}`),
     repeats: {
-      take: () => isTaken,
+      wants: () => isTaken,
+      onSend: (operation) => void counted.push(operation),
       afterMs: waitMs,
       send: noting(repeated, again),
       onPair: ({ body }, second) => void pairs.push(`${body.bytes}, ${second.failure ?? second.body.bytes}`),
     },
   })
-  return { layer, copies, copied, repeated, pairs }
+  return { layer, copies, copied, repeated, counted, pairs }
 }
 
 const settled = async (): Promise<void> => {
@@ -96,6 +98,30 @@ test('go out when a time in seconds is another, and not before', async () => {
   await settled()
 
   expect([...before, repeated.length, copies.report.underWay]).toEqual([0, 1, 1, 0])
+})
+
+test('count when they go out, and not when the primary was never sent the first', async () => {
+  const { layer, counted } = repeating(true)
+  const refuse: Handler = () => Promise.reject(new GatewayError('connect-failed'))
+
+  await layer(refuse)(fakeExchange({ fields })).catch(() => {})
+  await settled()
+  const before = [...counted]
+  await exchangeOne(layer)
+
+  expect([before, counted]).toEqual([[], ['market.insights']])
+})
+
+test('are four at most that are on their way or wait, however many requests come at once', async () => {
+  const { layer, copies, repeated } = repeating(true, () => new Promise(() => {}))
+
+  const responses = await Promise.all(Array.from({ length: 9 }, () => layer(sending('once'))(fakeExchange({ fields }))))
+  for (const { body } of responses) body.takeBuffered()
+  await settled()
+  vi.advanceTimersByTime(waitMs)
+  await settled()
+
+  expect([repeated.length, copies.repeating]).toEqual([4, 4])
 })
 
 test('are counted apart from copies', async () => {

@@ -260,7 +260,7 @@ describe('noise', () => {
   test('takes the first requests of an operation, and then one in a hundred', () => {
     const counts = createCounts({ noise: true })
     const take = (times: number) =>
-      Array.from({ length: times }, () => counts.takeRepeat('market.insights')).filter(Boolean).length
+      Array.from({ length: times }, () => counts.wantsRepeat('market.insights')).filter(Boolean).length
 
     expect(take(10)).toBe(10)
     for (let n = 0; n < 5; n++) repeat(counts, {}, {})
@@ -270,19 +270,30 @@ describe('noise', () => {
     expect(later).toBeLessThan(300)
   })
 
+  test('is given up after ten requests that went out twice and taught nothing', () => {
+    const counts = createCounts({ noise: true })
+    const take = () => Array.from({ length: 100 }, () => counts.wantsRepeat('market.insights')).filter(Boolean).length
+
+    const before = take()
+    for (let n = 0; n < 10; n++) counts.onRepeat('market.insights')
+
+    expect(before).toBe(100)
+    expect(take()).toBeLessThan(20)
+  })
+
   test('of a POST is not learnt: it is compared at once', () => {
     const counts = createCounts({ noise: true })
 
     counts.onPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request('r-1', 'valuation.score'))
 
-    expect(Array.from({ length: 1000 }, () => counts.takeRepeat('valuation.score')).some(Boolean)).toBe(false)
+    expect(Array.from({ length: 1000 }, () => counts.wantsRepeat('valuation.score')).some(Boolean)).toBe(false)
     expect(placesOf(counts)).toEqual(['value /n 1'])
   })
 
   test('is not learnt unless it is asked for', () => {
     const counts = createCounts()
 
-    expect(counts.takeRepeat('market.insights')).toBe(false)
+    expect(counts.wantsRepeat('market.insights')).toBe(false)
   })
 })
 
