@@ -51,7 +51,6 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
   let fetchedAt = now()
   let why: string | null = null
   let isFetching = false
-  const failed = Promise.withResolvers<never>()
   const refresh = async (): Promise<void> => {
     if (isFetching) return
     isFetching = true
@@ -60,8 +59,8 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
       fetchedAt = now()
       why = null
     } catch (error) {
-      if (error instanceof CliError) why = error.message
-      else failed.reject(error)
+      if (!(error instanceof CliError)) throw error // a defect of this command, which ends it
+      why = error.message
     }
     isFetching = false
   }
@@ -77,7 +76,7 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
     for (;;) {
       draw()
       void refresh()
-      await Promise.race([sleep(pollIntervalMs), failed.promise])
+      await sleep(pollIntervalMs)
     }
   } finally {
     screen.close()

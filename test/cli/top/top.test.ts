@@ -128,6 +128,29 @@ describe.skipIf(script.missing)('top in a terminal', () => {
     expect(after).toContain('crash')
   })
 
+  drill('a terminal that is left alone for days gathers nothing', async () => {
+    // Says in the end how many times the promise was waited for that was waited for most. Each second takes 20 ms.
+    const countWaits = `
+      const [counts, { then }, { setTimeout }] = [new WeakMap(), Promise.prototype, globalThis]
+      let most = 0
+      Promise.prototype.then = function (...args) {
+        counts.set(this, (counts.get(this) ?? 0) + 1)
+        most = Math.max(most, counts.get(this))
+        return then.apply(this, args)
+      }
+      globalThis.setTimeout = (run, ms, ...args) => setTimeout(run, ms === 1000 ? 20 : ms, ...args)
+      process.on('exit', () => console.error('waits=' + most))`
+    const live = await bootLiveGateway()
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(countWaits)}`
+    const terminal = top(live.admin, { NODE_OPTIONS })
+
+    await expect.poll(() => terminal.text().split('\u001b[H').length, { timeout: 30_000 }).toBeGreaterThan(50)
+    terminal.type('q')
+    await terminal.ended
+
+    expect(Number(/waits=(\d+)/.exec(terminal.text())?.[1])).toBeLessThan(10)
+  })
+
   drill('another key does nothing', async () => {
     const live = await bootLiveGateway()
     const terminal = top(live.admin)
