@@ -1,8 +1,12 @@
 import { formatPlace } from '../../config/problem.ts'
 import type { Gateway } from '../../gateway.ts'
 
+type DescribedGateway = Pick<Gateway, 'address' | 'rejection' | 'notServing'> & {
+  readonly config: Pick<Gateway['config'], 'hash'>
+}
+
 /** Says in one line how a gateway does, as `systemctl status` shows it. */
-export const describeService = ({ address, config, rejection, notServing }: Gateway): string => {
+export const describeService = ({ address, config, rejection, notServing }: DescribedGateway): string => {
   const reason = notServing()
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
   const serving =
@@ -14,5 +18,6 @@ const describeRejection = (rejection: Gateway['rejection']): readonly string[] =
   const [problem, ...more] = rejection?.problems ?? []
   if (problem === undefined) return []
   const others = more.length === 0 ? '' : `, and ${more.length} more`
-  return [`an edit was refused: ${formatPlace(problem)}${others}`]
+  const what = rejection?.trigger === 'rollback' ? 'a rollback' : 'an edit'
+  return [`${what} was refused: ${formatPlace(problem)}${others}`]
 }
