@@ -18,7 +18,12 @@ export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>
 /** A thing that a metric has a series of, after the values of its labels, in their order. */
 type Row<Labels extends readonly string[], Thing> = readonly [...{ readonly [Label in keyof Labels]: string }, Thing]
 
-type Find<Thing, Value> = (thing: Thing, inputs: MetricInputs) => Value | null | undefined
+/** How the value of a thing is found: by the name of the member that it is, or by a function. */
+type Find<Thing, Value> = MemberOf<Thing, Value> | ((thing: Thing, inputs: MetricInputs) => Value | null | undefined)
+
+type MemberOf<Thing, Value> = [Thing] extends [object]
+  ? { [Name in keyof Thing]: Thing[Name] extends Value | null | undefined ? Name : never }[keyof Thing]
+  : never
 
 /** Defines a metric. Its value is what `find` finds of a thing, or the thing itself. */
 type Define<Thing, Value> = (
@@ -39,9 +44,9 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
       labels,
       read: (inputs) =>
         things(inputs).flatMap((row) => {
-          const thing: unknown = row.at(-1)
-          const value: MetricSample['value'] | boolean | null | undefined =
-            find === undefined ? (thing as Value) : find(thing as Thing, inputs)
+          const thing = row.at(-1) as Thing
+          const found: unknown = typeof find === 'function' ? find(thing, inputs) : find ? thing[find] : thing
+          const value = found as MetricSample['value'] | boolean | null | undefined
           if (value == null) return []
           const labelled = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
           return [{ labels: labelled, value: typeof value === 'boolean' ? Number(value) : value }]

@@ -74,9 +74,6 @@ export const authMetrics: MetricDefinitions = {
     ({ lastSuccess }) => (lastSuccess ?? 0) / 1000,
   ),
   token_keys: gauge('How many keys of the issuer are known.', ({ report }) => report.tokens.jwt?.keys),
-  proofs_remembered: proofs.gauge(
-    'How many proofs of possession have come in this window.',
-    ({ remembered }) => remembered,
-  ),
-  proofs_room: proofs.gauge('How many proofs of possession may come in a window.', ({ room }) => room),
+  proofs_remembered: proofs.gauge('How many proofs of possession have come in this window.', 'remembered'),
+  proofs_room: proofs.gauge('How many proofs of possession may come in a window.', 'room'),
 }

@@ -33,11 +33,11 @@ export const candidateMetrics: MetricDefinitions = {
   ),
   candidate_fallbacks_total: seriesFor(['operation'], sided).counter(
     'Requests of clients on the candidate that the primary served.',
-    ({ fallbacks }) => fallbacks,
+    'fallbacks',
   ),
   candidate_share: shifted.gauge(
     'Part of the clients that are on the candidate just now, from 0 to 1, those that the file names aside.',
-    ({ share }) => share,
+    'share',
   ),
   candidate_taken_back: shifted.gauge(
     'Whether the guard has taken the candidate back (1), and no operator and no edit has said otherwise since.',

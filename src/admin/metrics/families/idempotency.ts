@@ -16,12 +16,12 @@ export const idempotencyMetrics: MetricDefinitions = {
     'Whether what is remembered of keys can be asked for (1), or not, so that nothing new is remembered (0).',
     ({ state }) => state !== 'unavailable',
   ),
-  idempotency_entries: store.gauge('How many keys are remembered.', ({ entries }) => entries),
-  idempotency_limit_entries: store.gauge('How many keys may be remembered.', ({ maxEntries }) => maxEntries),
-  idempotency_bytes: store.gauge('Bytes of answers that are kept to be replayed.', ({ bytes }) => bytes),
-  idempotency_limit_bytes: store.gauge('How much may be kept of answers to be replayed.', ({ maxBytes }) => maxBytes),
-  idempotency_in_progress: store.gauge('How many requests with a key are under way.', ({ inProgress }) => inProgress),
-  idempotency_unknown: store.gauge('How many keys have an unknown outcome.', ({ unknown }) => unknown),
+  idempotency_entries: store.gauge('How many keys are remembered.', 'entries'),
+  idempotency_limit_entries: store.gauge('How many keys may be remembered.', 'maxEntries'),
+  idempotency_bytes: store.gauge('Bytes of answers that are kept to be replayed.', 'bytes'),
+  idempotency_limit_bytes: store.gauge('How much may be kept of answers to be replayed.', 'maxBytes'),
+  idempotency_in_progress: store.gauge('How many requests with a key are under way.', 'inProgress'),
+  idempotency_unknown: store.gauge('How many keys have an unknown outcome.', 'unknown'),
   idempotency_oldest_unknown_seconds: store.gauge(
     'How old the oldest unknown outcome is; 0: there is none.',
     ({ unknown, oldestUnknown }, { at }) => {
@@ -31,7 +31,7 @@ export const idempotencyMetrics: MetricDefinitions = {
   ),
   idempotency_dropped_total: store.counter(
     'Kept answers that were given up for want of room; their requests are not forgotten.',
-    ({ dropped }) => dropped,
+    'dropped',
   ),
-  idempotency_refused_total: store.counter('Keys that were refused for want of room.', ({ refused }) => refused),
+  idempotency_refused_total: store.counter('Keys that were refused for want of room.', 'refused'),
 }

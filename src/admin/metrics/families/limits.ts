@@ -15,26 +15,24 @@ const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
 
 const cache = metricsOf(({ report }) => report.cache)
 const redis = metricsOf(({ report }) => report.cache?.redis)
+const redisCounts = metricsOf(({ report }) => report.cache?.redis?.counts)
 
 /** The cache: what it stores, and of how much use it is. No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
-  cache_bytes: cached.gauge('Bytes of answers that are stored.', ({ bytes }) => bytes),
-  cache_entries: cached.gauge('How many answers are stored.', ({ entries }) => entries),
-  cache_limit_bytes: cache.gauge('How much may be stored of all operations.', ({ maxBytes }) => maxBytes),
-  cache_evictions_total: cache.counter('How often something stored had to make room.', ({ evictions }) => evictions),
+  cache_bytes: cached.gauge('Bytes of answers that are stored.', 'bytes'),
+  cache_entries: cached.gauge('How many answers are stored.', 'entries'),
+  cache_limit_bytes: cache.gauge('How much may be stored of all operations.', 'maxBytes'),
+  cache_evictions_total: cache.counter('How often something stored had to make room.', 'evictions'),
   cache_redis_up: redis.gauge(
     'Whether what is stored is shared through Redis (1), or each process has its own until Redis is back (0).',
     ({ state }) => state === 'shared',
   ),
-  cache_redis_found_total: redis.counter('Answers that were found in Redis, and used.', ({ counts }) => counts.found),
-  cache_redis_refused_total: redis.counter(
-    'What was found in Redis and could not be used.',
-    ({ counts }) => counts.refused,
-  ),
-  cache_redis_dropped_total: redis.counter(
+  cache_redis_found_total: redisCounts.counter('Answers that were found in Redis, and used.', 'found'),
+  cache_redis_refused_total: redisCounts.counter('What was found in Redis and could not be used.', 'refused'),
+  cache_redis_dropped_total: redisCounts.counter(
     'Answers that were not written to Redis, because nobody took them in time.',
-    ({ counts }) => counts.dropped,
+    'dropped',
   ),
 }
 
@@ -61,14 +59,8 @@ const concurrency = seriesFor(['limit'], ({ report }) => report.limits.concurren
 
 /** Limits: how near the gateway is to them, and what they reject. */
 export const limitMetrics: MetricDefinitions = {
-  concurrency_in_flight: concurrency.gauge(
-    'Requests that a bound of concurrency counts just now.',
-    ({ inFlight }) => inFlight,
-  ),
-  concurrency_limit: concurrency.gauge(
-    'How many requests a bound of concurrency lets in at once.',
-    ({ limit }) => limit,
-  ),
+  concurrency_in_flight: concurrency.gauge('Requests that a bound of concurrency counts just now.', 'inFlight'),
+  concurrency_limit: concurrency.gauge('How many requests a bound of concurrency lets in at once.', 'limit'),
   sheds_total: countsOfKinds('overloaded').counter('Requests that found no room (503), by the bound that was full.'),
   rate_limited_total: countsOfKinds('rate-limited').counter(
     'Requests of an address or a client beyond what it may (429), by the bound that was used up.',

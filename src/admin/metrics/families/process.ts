@@ -73,26 +73,20 @@ export const processMetrics: MetricDefinitions = {
   build_info: seriesFor(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
     'Is 1; its labels are the versions of the gateway and of Node.',
   ),
-  ready: gauge('Whether new clients are welcome (1).', ({ ready }) => ready),
+  ready: gauge('Whether new clients are welcome (1).', 'ready'),
   process_start_time_seconds: running.gauge(
     'When a process started, in seconds since the epoch.',
     ({ uptimeSeconds }, { at }) => Math.round(at / 1000 - uptimeSeconds),
   ),
-  process_uptime_seconds: running.gauge('For how long a process has run.', ({ uptimeSeconds }) => uptimeSeconds),
+  process_uptime_seconds: running.gauge('For how long a process has run.', 'uptimeSeconds'),
   process_cpu_seconds_total: running.counter(
     'CPU time that a process has used, user and system.',
     ({ cpuSeconds: { user, system } }) => user + system,
   ),
-  process_resident_memory_bytes: running.gauge(
-    'Memory that a process has (RSS).',
-    ({ residentBytes }) => residentBytes,
-  ),
+  process_resident_memory_bytes: running.gauge('Memory that a process has (RSS).', 'residentBytes'),
   process_heap_used_bytes: running.gauge('What is in use of the heap of a process.', ({ heap }) => heap.usedBytes),
   process_heap_limit_bytes: running.gauge('How large the heap of a process may become.', ({ heap }) => heap.limitBytes),
-  process_external_memory_bytes: running.gauge(
-    'Memory of buffers of a process, outside its heap.',
-    ({ externalBytes }) => externalBytes,
-  ),
+  process_external_memory_bytes: running.gauge('Memory of buffers of a process, outside its heap.', 'externalBytes'),
   process_event_loop_active_seconds_total: running.counter(
     'For how long the event loop of a process has been at work.',
     ({ eventLoop }) => eventLoop.activeSeconds,
@@ -102,7 +96,7 @@ export const processMetrics: MetricDefinitions = {
     (ms) => ms / 1000,
   ),
   worker_serving: worker.gauge('Whether a worker serves (1).', ({ state }) => state === 'serving'),
-  worker_restarts_total: worker.counter('How often a worker ended and was replaced.', ({ restarts }) => restarts),
+  worker_restarts_total: worker.counter('How often a worker ended and was replaced.', 'restarts'),
   configurations_retiring: gauge('Earlier configurations that still finish requests.', ({ report }) => report.retiring),
 }
 
@@ -116,23 +110,17 @@ const audit = metricsOf((inputs) => inputs.audit)
 
 /** Records of exchanges: whether the log, the audit log and the spans are written. */
 export const recordingMetrics: MetricDefinitions = {
-  log_lines_dropped_total: counter(
-    'Log lines that were dropped because their reader was too slow.',
-    ({ droppedLines }) => droppedLines,
-  ),
+  log_lines_dropped_total: counter('Log lines that were dropped because their reader was too slow.', 'droppedLines'),
   audit_lines_total: audit.counter(
     'Lines that the chain of the audit log has, those of processes before this one among them.',
-    ({ count }) => count,
+    'count',
   ),
   audit_lines_lost_total: audit.counter(
     'Lines of the audit log that could not be kept until they could be written.',
-    ({ lost }) => lost,
+    'lost',
   ),
   audit_failing: audit.gauge('Whether the audit log cannot be written (1).', ({ reason }) => reason !== null),
-  audit_waiting_bytes: audit.gauge(
-    'Lines of the audit log that wait to be written.',
-    ({ waitingBytes }) => waitingBytes,
-  ),
+  audit_waiting_bytes: audit.gauge('Lines of the audit log that wait to be written.', 'waitingBytes'),
   spans_total: span.counter(
     'Spans of traces, by what became of them: taken by the receiver (exported), never sent for want of room (dropped), or sent and not taken (failed).',
   ),

@@ -17,12 +17,12 @@ const perGroup = seriesFor(['group'], listShadows)
 
 /** The copies of requests that go to candidates. No series for a group without any. */
 export const shadowMetrics: MetricDefinitions = {
-  shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', ({ sent }) => sent),
+  shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(
     'Requests that were sent to the primary once more, so that its noise is learnt.',
-    ({ repeated }) => repeated,
+    'repeated',
   ),
-  shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', ({ underWay }) => underWay),
+  shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', 'underWay'),
   shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(
     'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
   ),

@@ -85,7 +85,7 @@ export const trafficMetrics: MetricDefinitions = {
   requests_total: endedRequests.counter(
     'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
   ),
-  requests_in_flight: perOperation.gauge('Requests that are being served.', ({ inFlight }) => inFlight),
+  requests_in_flight: perOperation.gauge('Requests that are being served.', 'inFlight'),
   request_duration_seconds: perLabel.histogram('From the arrival of a request to the end of its answer.', ({ total }) =>
     toHistogramValue(total),
   ),
@@ -97,12 +97,9 @@ export const trafficMetrics: MetricDefinitions = {
     'From the start of the last attempt at an endpoint to the end of its answer.',
     ({ upstream }) => toHistogramValue(upstream),
   ),
-  request_body_bytes_total: perLabel.counter('Bytes of request bodies that came.', ({ bytesIn }) => bytesIn),
-  response_body_bytes_total: perLabel.counter('Bytes of answer bodies that were sent.', ({ bytesOut }) => bytesOut),
-  retries_total: perOperation.counter(
-    'Attempts at endpoints after the first one of a request.',
-    ({ retries }) => retries,
-  ),
+  request_body_bytes_total: perLabel.counter('Bytes of request bodies that came.', 'bytesIn'),
+  response_body_bytes_total: perLabel.counter('Bytes of answer bodies that were sent.', 'bytesOut'),
+  retries_total: perOperation.counter('Attempts at endpoints after the first one of a request.', 'retries'),
   client_requests_total: seriesFor(['client', 'status_class'], clients).counter(
     'Requests of each client of the file, by the class of their status; with metrics.clients only.',
   ),

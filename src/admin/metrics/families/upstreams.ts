@@ -79,7 +79,7 @@ export const upstreamMetrics: MetricDefinitions = {
   endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.'),
   endpoint_weight: endpoint.gauge(
     'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
-    ({ weight }) => weight,
+    'weight',
   ),
   endpoint_requests_total: endpoint.counter(
     'Requests to an endpoint that have ended, retries among them.',
@@ -93,7 +93,7 @@ export const upstreamMetrics: MetricDefinitions = {
     'How often traffic has taken an endpoint out.',
     ({ counts }) => counts.ejections,
   ),
-  endpoint_requests_in_flight: endpoint.gauge('Requests on their way to an endpoint.', ({ inFlight }) => inFlight),
+  endpoint_requests_in_flight: endpoint.gauge('Requests on their way to an endpoint.', 'inFlight'),
   endpoint_latency_seconds: endpoint.gauge(
     'How long an endpoint is expected to take to answer; absent until it has.',
     ({ latencyMs }) => (latencyMs === null ? null : latencyMs / 1000),
