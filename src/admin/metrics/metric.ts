@@ -1,3 +1,5 @@
+import type { NonEmpty } from '../../observe/row-counts.ts'
+import { sum } from '../../observe/sum-reports.ts'
 import type { MetricInputs } from './metric-inputs.ts'
 
 /** A metric without its name: its text, and how its value is read. */
@@ -89,16 +91,16 @@ export const stateSeries = <State extends string>(
 ): readonly (readonly [State, boolean])[] => all.map((each) => [each, each === state])
 
 /**
- * Counts by reason, with 0 for the expected ones: a rate shows a first event only if the series was there before it.
+ * Adds up counts with the same labels, in the order in which the labels first come. Those that are expected come first,
+ * with 0: a rate shows a first event only if the series was there before it.
  */
-export const countByReason = (
-  expected: readonly string[],
-  seen: readonly { readonly reason: string; readonly count: number }[],
-): readonly (readonly [reason: string, count: number])[] => {
-  const counts = new Map<string, number>(expected.map((reason) => [reason, 0]))
-  for (const { reason, count } of seen) counts.set(reason, (counts.get(reason) ?? 0) + count)
-  return [...counts]
-}
+export const addUp = <Counted extends readonly [...labels: string[], count: number]>(
+  rows: readonly Counted[],
+): readonly Counted[] =>
+  [...Map.groupBy(rows, (row) => row.slice(0, -1).join('\n')).values()].map((same) => {
+    const [[...labels]] = same as unknown as NonEmpty<Counted>
+    return [...labels.slice(0, -1), sum(same.map((row) => row.at(-1) as number))] as unknown as Counted
+  })
 
 /** The type of a metric family. */
 type MetricType = 'counter' | 'gauge' | 'histogram'

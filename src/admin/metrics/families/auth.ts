@@ -2,7 +2,7 @@ import type { FailureKind } from '../../../failures/kinds.ts'
 import type { AuthMethod } from '../../../failures/reason-rows.ts'
 import { reasonsFor, reasonTable } from '../../../failures/reasons.ts'
 import type { OperationMetricsReport } from '../../../observe/metrics/request-metrics.ts'
-import { gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { addUp, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type Result = 'accepted' | 'refused' | 'unavailable'
@@ -13,40 +13,35 @@ const results: ReadonlyMap<FailureKind, Result> = new Map([
   ['identity-unavailable', 'unavailable'],
 ])
 
-const authentications = ({
-  config,
-  requestMetrics,
-}: MetricInputs): readonly (readonly [string, string, string, number])[] => {
+type Authentications = readonly (readonly [method: string, result: Result, reason: string, count: number])[]
+
+const authentications = ({ config, requestMetrics }: MetricInputs): Authentications => {
   if (config.auth === null) return []
-  const counts = new Map<string, readonly [string, string, string, number]>()
-  const add = (method: AuthMethod | null, result: Result, reason: string | null, count: number): void => {
-    const row = [method ?? 'none', result, reason ?? 'none'] as const
-    const [, , , before] = counts.get(row.join(' ')) ?? [...row, 0]
-    counts.set(row.join(' '), [...row, before + count])
-  }
   const operations = Object.values(config.operations)
   const methods = new Set([...config.auth.methods, ...operations.flatMap((each) => each.auth?.methods ?? [])])
-  add(null, 'refused', 'no-credential', 0)
-  for (const method of methods) {
-    add(method, 'accepted', null, 0)
-    for (const [kind, result] of results)
-      for (const reason of reasonsFor(kind))
-        if (reasonTable[reason].methods.includes(method)) add(method, result, reason, 0)
-  }
-  for (const { accepted, reasons } of Object.values(requestMetrics.operations)) {
-    for (const { method, count } of accepted) add(method, 'accepted', null, count)
-    for (const each of reasons) addRejection(each, add)
-  }
-  return [...counts.values()]
+  return addUp([
+    ['none', 'refused', 'no-credential', 0],
+    ...[...methods].flatMap(expectedOf),
+    ...Object.values(requestMetrics.operations).flatMap(countedOf),
+  ])
 }
 
-const addRejection = (
-  { failure, reason, method, count }: OperationMetricsReport['reasons'][number],
-  add: (method: AuthMethod | null, result: Result, reason: string, count: number) => void,
-): void => {
-  const result = results.get(failure)
-  if (result !== undefined) add(method, result, reason, count)
-}
+const expectedOf = (method: AuthMethod): Authentications => [
+  [method, 'accepted', 'none', 0],
+  ...[...results].flatMap(([kind, result]) =>
+    reasonsFor(kind)
+      .filter((reason) => reasonTable[reason].methods.includes(method))
+      .map((reason) => [method, result, reason, 0] as const),
+  ),
+]
+
+const countedOf = ({ accepted, reasons }: OperationMetricsReport): Authentications => [
+  ...accepted.map(({ method, count }) => [method, 'accepted', 'none', count] as const),
+  ...reasons.flatMap(({ failure, method, reason, count }) => {
+    const result = results.get(failure)
+    return result === undefined ? [] : [[method ?? 'none', result, reason, count] as const]
+  }),
+]
 
 const sources = seriesFor(['source'], ({ report: { tokens } }) =>
   (['jwt', 'introspection'] as const).flatMap((name) => {

@@ -1,6 +1,6 @@
 import { allOperations, sides } from '../../../operations.ts'
 import { isTakenBack } from '../../candidate-clients.ts'
-import { type MetricDefinitions, seriesFor } from '../metric.ts'
+import { addUp, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 type OfOperation = readonly [string, MetricInputs['requestMetrics']['operations']['none']]
@@ -11,15 +11,14 @@ const sided = ({ config, requestMetrics }: MetricInputs): readonly OfOperation[]
     config.upstreams[group].candidate === null ? [] : [[id, requestMetrics.operations[id]]],
   )
 
-// A rate shows a first event only if the series was there, at 0, before it.
-const expectedClasses = [2, 3, 4, 5]
-
 const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
   sided(inputs).flatMap(([operation, counted]) =>
     sides.flatMap((side) => {
-      const counts = new Map(expectedClasses.map((statusClass) => [statusClass, 0]))
-      for (const each of counted.sides) if (each.side === side) counts.set(each.statusClass, each.count)
-      return [...counts].map(([statusClass, count]) => [operation, side, `${statusClass}xx`, count] as const)
+      const expected = [2, 3, 4, 5].map((statusClass) => ({ side, statusClass, count: 0 }))
+      const seen = counted.sides.filter((each) => each.side === side)
+      return addUp(
+        [...expected, ...seen].map(({ statusClass, count }) => [operation, side, `${statusClass}xx`, count] as const),
+      )
     }),
   ),
 )

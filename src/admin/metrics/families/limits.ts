@@ -1,6 +1,6 @@
 import type { FailureKind } from '../../../failures/kinds.ts'
 import { reasonsFor } from '../../../failures/reasons.ts'
-import { countByReason, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { addUp, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 const cached = seriesFor(['operation'], ({ report }) =>
@@ -49,10 +49,10 @@ const rejectedKinds: readonly FailureKind[] = [
 const countsOfKinds = (...kinds: readonly FailureKind[]) =>
   seriesFor(['reason'], ({ requestMetrics }: MetricInputs) => {
     const all = Object.values(requestMetrics.operations).flatMap(({ reasons }) => reasons)
-    return countByReason(
-      reasonsFor(...kinds),
-      all.filter(({ failure }) => kinds.includes(failure)),
-    )
+    return addUp([
+      ...reasonsFor(...kinds).map((reason) => [reason, 0] as const),
+      ...all.filter(({ failure }) => kinds.includes(failure)).map(({ reason, count }) => [reason, count] as const),
+    ])
   })
 
 const concurrency = seriesFor(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))

@@ -1,4 +1,4 @@
-import { allFailureKinds, type FailureKind, failureTable } from '../../../failures/kinds.ts'
+import { allFailureKinds, failureTable } from '../../../failures/kinds.ts'
 import { exportedBounds, type HistogramReport } from '../../../observe/metrics/histogram.ts'
 import {
   type OperationLabel,
@@ -6,7 +6,7 @@ import {
   toStatusClass,
 } from '../../../observe/metrics/request-metrics.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
-import { type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { addUp, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 /** The labels of requests, in the catalog's order; `none`: the request was for no operation. */
@@ -20,35 +20,24 @@ const perLabel = seriesFor(['operation'], ({ requestMetrics }) =>
   operationLabels.map((name) => [name, requestMetrics.operations[name]]),
 )
 
-/** Two labels and a count. */
-type LabelledCount = readonly [string, string, number]
-
-// A rate shows a first event only if the series was there, at 0, before it.
-const expected: readonly (readonly [statusClass: number, failure: FailureKind | null])[] = [
-  ...[2, 3, 4, 5].map((statusClass) => [statusClass, null] as const),
-  ...allFailureKinds.map((kind) => [toStatusClass(failureTable[kind].status), kind] as const),
-  [2, 'truncated'], // the status that was relayed
+const expected: OperationMetricsReport['requests'] = [
+  ...[2, 3, 4, 5].map((statusClass) => ({ statusClass, failure: null, count: 0 })),
+  ...allFailureKinds.map((kind) => ({
+    statusClass: toStatusClass(failureTable[kind].status),
+    failure: kind,
+    count: 0,
+  })),
+  { statusClass: 2, failure: 'truncated', count: 0 }, // the status that was relayed
 ]
 
-const requests = (operation: OperationMetricsReport): readonly LabelledCount[] => {
-  const counts = new Map<string, LabelledCount>()
-  const count = (statusClass: number, failure: FailureKind | null, value: number) =>
-    counts.set(`${statusClass} ${failure}`, [className(statusClass), failure ?? 'none', value])
-  for (const [statusClass, failure] of expected) count(statusClass, failure, 0)
-  for (const { statusClass, failure, count: value } of operation.requests) count(statusClass, failure, value)
-  return [...counts.values()]
-}
-
-const clients = ({ config, requestMetrics }: MetricInputs): readonly LabelledCount[] => {
+const clients = ({ config, requestMetrics }: MetricInputs): readonly (readonly [string, string, number])[] => {
   if (config.metrics?.clients !== true) return []
-  const counts = new Map<string, LabelledCount>()
-  const count = (client: string, statusClass: number, value: number) =>
-    counts.set(`${statusClass} ${client}`, [client, className(statusClass), value])
   const known = new Set(config.clients.map(({ id }) => id))
-  for (const id of known) for (const statusClass of [2, 4, 5]) count(id, statusClass, 0)
-  for (const { client, statusClass, count: value } of requestMetrics.clients)
-    if (known.has(client)) count(client, statusClass, value)
-  return [...counts.values()]
+  const counted = requestMetrics.clients.filter(({ client }) => known.has(client))
+  return addUp([
+    ...[...known].flatMap((id) => [2, 4, 5].map((each) => [id, className(each), 0] as const)),
+    ...counted.map(({ client, statusClass, count }) => [client, className(statusClass), count] as const),
+  ])
 }
 
 const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly [OperationId, boolean])[] =>
@@ -74,8 +63,10 @@ const toHistogramValue = ({ counts, sumMs }: HistogramReport): HistogramValue =>
 
 const endedRequests = seriesFor(['operation', 'status_class', 'failure'], ({ requestMetrics }) =>
   operationLabels.flatMap((name) =>
-    requests(requestMetrics.operations[name]).map(
-      ([status, failure, count]) => [name, status, failure, count] as const,
+    addUp(
+      [...expected, ...requestMetrics.operations[name].requests].map(
+        ({ statusClass, failure, count }) => [name, className(statusClass), failure ?? 'none', count] as const,
+      ),
     ),
   ),
 )

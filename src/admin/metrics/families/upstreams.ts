@@ -4,7 +4,7 @@ import type { AttemptFailureReason } from '../../../observe/metrics/request-metr
 import { allOperations, type Group, groups, type Side } from '../../../operations.ts'
 import type { EndpointReport, SideReport } from '../../../runtime/report/status-report.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
-import { countByReason, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
+import { addUp, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
 /** Reasons of a request that fails without a failed attempt: nothing was sent, or the response could not be relayed. */
@@ -68,9 +68,10 @@ const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics 
     const unsent = operations.flatMap(({ reasons }) =>
       reasons.filter((each) => each.side === side && reasonsWithoutAttempt.has(each.reason)),
     )
-    return countByReason(expected, [...attempts, ...unsent]).map(
-      ([reason, count]) => [group, side, reason, count] as const,
-    )
+    return addUp<readonly [Group, Side, string, number]>([
+      ...expected.map((reason) => [group, side, reason, 0] as const),
+      ...[...attempts, ...unsent].map(({ reason, count }) => [group, side, reason, count] as const),
+    ])
   }),
 )
 
