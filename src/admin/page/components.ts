@@ -96,25 +96,18 @@ const cell = <Row>({ title, kind, cell, isIdle }: TableColumn<Row>, index: numbe
 export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
   html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
-/** Renders a section of the page with its heading; `id` is its name in the stream. */
-export const htmlSection = (
-  id: string,
-  heading: HtmlValue,
-  body: HtmlValue,
-  more?: HtmlValue,
-): Html => html`<section id="${id}" aria-labelledby="${id}-heading">
+/**
+ * Renders a section of the page with its heading; `id` is its name in the stream. A body that is text is a sentence:
+ * there is nothing else to show, and the section takes a line.
+ */
+export const htmlSection = (id: string, heading: HtmlValue, body: HtmlValue, more?: HtmlValue): Html =>
+  typeof body === 'string'
+    ? html`<section id="${id}" class="quiet" aria-labelledby="${id}-heading">
+<h2 id="${id}-heading">${heading}</h2> <p>${body}</p>${more}
+</section>`
+    : html`<section id="${id}" aria-labelledby="${id}-heading">
 <div class="heading"><h2 id="${id}-heading">${heading}</h2>${more}</div>
 ${body}
-</section>`
-
-/** Renders a section that has nothing to show but a sentence: it takes a line. */
-export const quietSection = (
-  id: string,
-  heading: HtmlValue,
-  words: HtmlValue,
-  more?: HtmlValue,
-): Html => html`<section id="${id}" class="quiet" aria-labelledby="${id}-heading">
-<h2 id="${id}-heading">${heading}</h2> <p>${words}</p>${more}
 </section>`
 
 /** Renders the links to commands about something that the overview shows. */

@@ -2,15 +2,7 @@ import { type Group, groups } from '../../../operations.ts'
 import { formatPercent } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../api/shift-status.ts'
-import {
-  type BadgeTone,
-  badge,
-  commandHtml,
-  commandLinks,
-  htmlSection,
-  htmlTable,
-  quietSection,
-} from '../components.ts'
+import { type BadgeTone, badge, commandHtml, commandLinks, htmlSection, htmlTable } from '../components.ts'
 import { type Html, html } from '../html.ts'
 
 interface CandidateRow {
@@ -33,7 +25,7 @@ export const candidateSection = ({ at, promoteCommands, status: { upstreams } }:
   }
   const clock = (time: string): string => (time.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 19) : time)
   return rows.length === 0
-    ? quietSection('candidates', 'Shift', 'No group has a candidate.')
+    ? htmlSection('candidates', 'Shift', 'No group has a candidate.')
     : htmlSection(
         'candidates',
         'Shift to candidates',

@@ -1,14 +1,14 @@
 import type { ClientActivityView } from '../../api/client-activity.ts'
 import type { Overview } from '../../api/overview.ts'
-import { htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
+import { htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatCounted, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 /** Renders which clients are affected: what became of the requests of each, of the last fifteen minutes. */
 export const clientActivitySection = ({ at, clients }: Overview): Html => {
-  if (clients === null) return quietSection(name, heading, 'Nobody is asked who it is.')
+  if (clients === null) return htmlSection(name, heading, 'Nobody is asked who it is.')
   const { rows } = clients
-  if (rows.length === 0) return quietSection(name, heading, 'No client has sent a request in the last 15 minutes.')
+  if (rows.length === 0) return htmlSection(name, heading, 'No client has sent a request in the last 15 minutes.')
   const affected = rows.filter(isAffected)
   const others = rows.filter((row) => !isAffected(row))
   const folded =
@@ -16,7 +16,7 @@ export const clientActivitySection = ({ at, clients }: Overview): Html => {
     html`<details id="clients-well"><summary>${formatCounted(others.length, 'client')}${affected.length > 0 && ' more'} without an error</summary>${clientsTable(at, 'clients-well-table', others)}</details>`
   const missing = missingText(clients)
   const more = html`${folded}${missing !== null && html`<p class="age">${missing}</p>`}`
-  if (affected.length === 0) return quietSection(name, heading, `No client had an error in the last 15 minutes.`, more)
+  if (affected.length === 0) return htmlSection(name, heading, `No client had an error in the last 15 minutes.`, more)
   return htmlSection(name, heading, html`${clientsTable(at, 'clients-affected-table', affected)}${more}`)
 }
 

@@ -8,19 +8,19 @@ import {
 import type { Overview } from '../../api/overview.ts'
 import type { ComparisonView, DifferenceView } from '../../api/shadow-report.ts'
 import type { ShiftStatus } from '../../api/shift-status.ts'
-import { badge, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
+import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
 /** Renders how the answers of candidates compare with those of their primaries: the verdict, and what differs. */
 export const comparisonSection = ({ at, comparisons, status: { upstreams } }: Overview): Html =>
-  comparisons.length === 0
-    ? quietSection('comparison', 'Compared', 'No answers of a candidate are compared.')
-    : htmlSection(
-        'comparison',
-        'Compared',
-        html`${comparisons.map((each) => verdictParagraph(at, each, upstreams[each.group]?.candidate?.shift ?? null))}${operationsTable(comparisons)}${comparisons.some(({ rows }) => rows.length > 0) && differencesTable(at, comparisons)}`,
-      )
+  htmlSection(
+    'comparison',
+    'Compared',
+    comparisons.length === 0
+      ? 'No answers of a candidate are compared.'
+      : html`${comparisons.map((each) => verdictParagraph(at, each, upstreams[each.group]?.candidate?.shift ?? null))}${operationsTable(comparisons)}${comparisons.some(({ rows }) => rows.length > 0) && differencesTable(at, comparisons)}`,
+  )
 
 const verdictParagraph = (at: string, comparison: ComparisonView, shift: ShiftStatus | null): Html => {
   const { group, since, recent } = comparison

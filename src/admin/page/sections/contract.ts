@@ -2,25 +2,20 @@ import { formatShare } from '../../../units.ts'
 import type { LearningStatus } from '../../api/contract-learning.ts'
 import { type ContractStatus, type DriftRowView, wasChecked } from '../../api/contract-report.ts'
 import type { Overview } from '../../api/overview.ts'
-import { badge, commandLinks, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
+import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
 /** Renders how the contract is kept: where messages break it, how many, and its modes; and that it is learnt. */
 export const contractSection = ({ at, status: { contract, learning }, drift }: Overview): Html =>
-  contract === null && learning === null
-    ? quietSection(
-        'contract',
-        'Contract',
-        'None is configured, and none is learnt.',
-        commandLinks('contract', learning),
-      )
-    : htmlSection(
-        'contract',
-        'Contract',
-        html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
-        commandLinks('contract', learning),
-      )
+  htmlSection(
+    'contract',
+    'Contract',
+    contract === null && learning === null
+      ? 'None is configured, and none is learnt.'
+      : html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
+    commandLinks('contract', learning),
+  )
 
 const learningParagraph = (at: string, { by, orderedBy, enums, until }: LearningStatus): Html =>
   html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : (orderedBy ?? 'an operator')}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`

@@ -2,18 +2,18 @@ import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../config/problem.ts'
 import type { OrderView, Overview, ReloadView } from '../../api/overview.ts'
 import { describeUnmatched, type RecentErrorView } from '../../api/recent-errors.ts'
-import { type BadgeTone, badge, htmlSection, htmlTable, quietSection, timeHtml } from '../components.ts'
+import { type BadgeTone, badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
 /** Renders the recent errors, each with its reason. */
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
-  refusals.length === 0
-    ? quietSection('refusals', 'Refused requests', 'None since the start.')
-    : htmlSection(
-        'refusals',
-        'Refused requests',
-        html`<div class="box" role="region" aria-label="The last refused requests" tabindex="0">${htmlTable<RecentErrorView>(
+  htmlSection(
+    'refusals',
+    'Refused requests',
+    refusals.length === 0
+      ? 'None since the start.'
+      : html`<div class="box" role="region" aria-label="The last refused requests" tabindex="0">${htmlTable<RecentErrorView>(
           {
             id: 'refusals-table',
             caption: 'The last of them, the newest first',
@@ -41,7 +41,7 @@ export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
             ],
           },
         )}</div>`,
-      )
+  )
 
 const badgeTones: Readonly<Record<ReloadView['result'], BadgeTone>> = {
   applied: 'good',
@@ -56,13 +56,13 @@ const maxEntries = 50
  * configuration.
  */
 export const reloadsSection = ({ at, reloads, status: { warnings } }: Overview): Html =>
-  warnings.length + reloads.length === 0
-    ? quietSection('reloads', 'Reloads', 'None since the start.')
-    : htmlSection(
-        'reloads',
-        'Reloads',
-        html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in what runs')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
-      )
+  htmlSection(
+    'reloads',
+    'Reloads',
+    warnings.length + reloads.length === 0
+      ? 'None since the start.'
+      : html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in what runs')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
+  )
 
 const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
   reloads.length === 0

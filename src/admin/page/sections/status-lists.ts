@@ -8,7 +8,6 @@ import {
   commandLinks,
   htmlList,
   htmlSection,
-  quietSection,
   sinceHtml,
   stateBadge,
   timeHtml,
@@ -63,12 +62,12 @@ type Audit = NonNullable<Status['audit']>
 
 /** Renders what the cache stores, and of how much use that is. */
 export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
-  cache === null
-    ? quietSection('cache', 'Cache', 'No operation is cached.')
-    : htmlSection(
-        'cache',
-        'Cache',
-        htmlList([
+  htmlSection(
+    'cache',
+    'Cache',
+    cache === null
+      ? 'No operation is cached.'
+      : htmlList([
           ['Stored', `${formatRoundedSize(cache.bytes)} of ${formatRoundedSize(cache.maxBytes)}`],
           ['Made room', `${formatCount(cache.evictions)}×`],
           [
@@ -83,17 +82,17 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
               ] as const,
           ),
         ]),
-        commandLinks('cache', cache),
-      )
+    cache && commandLinks('cache', cache),
+  )
 
 /** Renders what is remembered of requests with a key of idempotency. */
 export const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
-  idempotency === null
-    ? quietSection('idempotency', 'Idempotency', 'No operation has it.')
-    : htmlSection(
-        'idempotency',
-        'Idempotency',
-        htmlList([
+  htmlSection(
+    'idempotency',
+    'Idempotency',
+    idempotency === null
+      ? 'No operation has it.'
+      : htmlList([
           ['Remembered', html`in ${idempotency.store}${storeBadge(at, idempotency)}`],
           ['Keys', ofMost(idempotency.entries, idempotency.maxEntries, formatCount)],
           ['Responses', ofMost(idempotency.bytes, idempotency.maxBytes, formatRoundedSize)],
@@ -102,7 +101,7 @@ export const idempotencySection = ({ at, status: { idempotency } }: Overview): H
           ['Given up', idempotency.dropped === 0 ? null : formatCounted(idempotency.dropped, 'response')],
           ['Refused', idempotency.refused === 0 ? null : formatCounted(idempotency.refused, 'key')],
         ]),
-      )
+  )
 
 type IdempotencyStatus = NonNullable<Status['idempotency']>
 
@@ -194,18 +193,18 @@ const dependencyBadge = (at: string, { error, since, lastSuccess, where }: Depen
 
 /** Renders how long the certificates are valid. */
 export const certificatesSection = ({ at, status }: Overview): Html =>
-  status.certificates.length === 0
-    ? quietSection('certificates', 'Certificates', 'None: neither listener speaks TLS.')
-    : htmlSection(
-        'certificates',
-        'Certificates',
-        htmlList(
+  htmlSection(
+    'certificates',
+    'Certificates',
+    status.certificates.length === 0
+      ? 'None: neither listener speaks TLS.'
+      : htmlList(
           status.certificates.map(({ key, names, notAfter, daysLeft }) => [
             key,
             html`${badge(expiryTone(daysLeft), daysLeft < 0 ? 'expired' : `${pluralize(daysLeft, 'day')} left`)} until ${timeHtml(at, notAfter)} <span class="age">${names.slice(0, 5).join(', ')}</span>`,
           ]),
         ),
-      )
+  )
 
 const expiryTone = (daysLeft: number): BadgeTone =>
   daysLeft < 0 ? 'bad' : daysLeft < expiryWarningDays ? 'warning' : 'good'
