@@ -18,12 +18,16 @@ export const recentRowMs = 300_000
 /** Several values, of which there is at least one. */
 export type NonEmpty<T> = readonly [T, ...T[]]
 
+/** Groups values by a key, in the order in which keys come. */
+export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): readonly NonEmpty<T>[] =>
+  [...Map.groupBy(all, keyOf).values()] as unknown as readonly NonEmpty<T>[]
+
 /** Merges values that have the same key. */
 export const mergeBy = <T>(
   all: readonly T[],
   keyOf: (one: T) => string,
   merge: (same: NonEmpty<T>) => T,
-): readonly T[] => [...Map.groupBy(all, keyOf).values()].map((same) => merge(same as unknown as NonEmpty<T>))
+): readonly T[] => groupByKey(all, keyOf).map(merge)
 
 /** Merges the counts that several processes have of one row; the rest is from the last of them. */
 export const mergeRowCounts = <Row extends RowCounts<unknown>>(same: NonEmpty<Row>): Row => ({

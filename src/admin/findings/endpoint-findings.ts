@@ -1,11 +1,12 @@
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import type { Group } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { sideKey } from '../../sides.ts'
 import { formatDuration } from '../../units.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { countPhrase, type FailureTally, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
-import { causePhrase, createFinding, type Finding, groupByKey, lastFailurePhrase, recentMs } from './finding.ts'
+import { causePhrase, createFinding, type Finding, lastFailurePhrase, recentMs } from './finding.ts'
 import { faultCommandLine, liveCommandLine, tryCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { isServing } from './outage.ts'
@@ -45,7 +46,7 @@ const failingEndpointFinding = (
     errors,
     // By its text: a connection may be closed before the response head and after it.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
-  ).map((same) => `${causePhrase(same[0] as ErrorCount, url, inputs)}: ${countPhrase(tallyFailures(same), 'failed')}`)
+  ).map((same) => `${causePhrase(same[0], url, inputs)}: ${countPhrase(tallyFailures(same), 'failed')}`)
   const severity =
     tally.lastMinute >= minFailures && quietSince === null && !isOutOfRotation(state)
       ? 'critical'

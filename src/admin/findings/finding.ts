@@ -1,6 +1,7 @@
 import type { AttemptReport } from '../../failures/errors.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import { type Group, type OperationId, operationsById } from '../../operations.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import { formatDuration } from '../../units.ts'
@@ -78,18 +79,13 @@ export const unknownPlaces = 'where is not known, since the table is full'
 /** Merges equal findings about several groups (`upstreams.GROUP`) into one. */
 export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
   groupByKey(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
-    const [first] = same as readonly [Finding, ...Finding[]]
+    const [first] = same
     const [, ...alsoAbout] = new Set(same.map(({ about }) => about))
     const behind = alsoAbout.map((about) => about.replace('upstreams.', ''))
     return behind.length === 0
       ? first
       : { ...first, alsoAbout, cause: `${first.cause} (the same behind ${behind.join(', ')})` }
   })
-
-/** Groups by a key, in the order in which keys come. */
-export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): readonly (readonly T[])[] => [
-  ...Map.groupBy(all, keyOf).values(),
-]
 
 /**
  * Describes in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections

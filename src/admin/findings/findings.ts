@@ -3,6 +3,7 @@ import { formatPlace } from '../../config/problem.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import { heldBackHint } from '../../runtime/workers-not-answering-error.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { formatSize } from '../../units.ts'
@@ -12,7 +13,7 @@ import { comparisonFindings } from './comparison-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import { countPhrase, rejectedPhrase, tallyFailures, tallyRejected } from './failure-tally.ts'
-import { createFinding, type Finding, groupByKey, joinWithAnd, worstFirst } from './finding.ts'
+import { createFinding, type Finding, joinWithAnd, worstFirst } from './finding.ts'
 import { tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { idempotencyFindings } from './idempotency-findings.ts'
@@ -54,7 +55,7 @@ const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
   ).flatMap((same): readonly Finding[] => {
     const tally = tallyFailures(same)
     if (tally.lastMinute < often.inAMinute && tally.last15Min < often.in15Minutes) return []
-    const { kind, reason } = same[0] as ErrorCount
+    const [{ kind, reason }] = same
     const isUnanswered = loadBalancerReasons.has(reason)
     const count = countPhrase(tally, isUnanswered ? 'refused' : `refused with ${failureTable[kind].status}`)
     const off = reason === 'proxy-header' && inputs.config.listen.proxyProtocol === null ? ', which is off' : ''

@@ -1,16 +1,9 @@
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
 import { areMostFailing, countPhrase, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
-import {
-  createFinding,
-  type Finding,
-  groupByKey,
-  groupOfOperation,
-  joinWithAnd,
-  type Severity,
-  wherePhrase,
-} from './finding.ts'
+import { createFinding, type Finding, groupOfOperation, joinWithAnd, type Severity, wherePhrase } from './finding.ts'
 import { explainCommandLine, tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -43,14 +36,15 @@ const isConcurrencyError = hasReason('limits-concurrency', 'upstream-concurrency
 
 const rejectingLimitFindings = (inputs: FindingInputs): readonly Finding[] =>
   groupByKey(inputs.report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
-    const key = limitKey(same[0] as LimitError)
+    const [first] = same
+    const key = limitKey(first)
     const state = inputs.report.limits.concurrency.find((each) => each.key === key)
     const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
     const tally = tallyFailures(same)
     // A limit that the running configuration does not have refuses nothing any more.
     const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
     const cause = `${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`
-    const command = explainCommandLine((same[0] as LimitError).operation, inputs.config)
+    const command = explainCommandLine(first.operation, inputs.config)
     return createFinding(rejectionSeverity(same, inputs), key, cause, { since: tally.firstAt, command })
   })
 
@@ -79,7 +73,7 @@ const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
   groupByKey(inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
     groupOfOperation(operation),
   ).map((same) => {
-    const { operation } = same[0] as LimitError
+    const [{ operation }] = same
     const group = groupOfOperation(operation)
     const tally = tallyFailures(same)
     const cause = `all places at the endpoints of ${group} are taken (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import { allOperations, type Group } from '../../operations.ts'
 import { parseEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
@@ -10,7 +11,7 @@ import { pluralize } from '../commands/phrases.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
 import { areMostFailing, countPhrase, isQuiet, rejectedPhrase, tallyFailures } from './failure-tally.ts'
-import { createFinding, type Finding, groupByKey, lastFailurePhrase } from './finding.ts'
+import { createFinding, type Finding, lastFailurePhrase } from './finding.ts'
 import { explainCommandLine, tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
@@ -100,7 +101,7 @@ const gatewayErrorFindings = ({ report }: FindingInputs): readonly Finding[] =>
     report.recentErrors.causes.filter(isGatewayError),
     ({ kind, reason, operation }) => `${kind} ${reason} ${operation}`,
   ).map((same) => {
-    const { kind, reason, operation } = same[0] as ErrorCount
+    const [{ kind, reason, operation }] = same
     const tally = tallyFailures(same)
     const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
     const about = operation === null ? 'process' : `operations.${operation}`

@@ -1,6 +1,7 @@
 import type { AttemptReport } from '../../failures/errors.ts'
 import { mayBeUpstreamFault } from '../../failures/kinds.ts'
 import { reasonTable } from '../../failures/reasons.ts'
+import { groupByKey, type NonEmpty } from '../../observe/row-counts.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
@@ -12,7 +13,6 @@ import { rejectedPhrase, tallyRejected } from './failure-tally.ts'
 import {
   createFinding,
   type Finding,
-  groupByKey,
   joinWithAnd,
   lastFailurePhrase,
   limitPhrase,
@@ -106,7 +106,7 @@ const describeFailures = (
   )
   return byCode
     .map((same) => {
-      const [{ reason }] = same as readonly [AttemptReport, ...AttemptReport[]]
+      const [{ reason }] = same
       const code = reason === null ? null : reasonTable[reason].code
       if (code !== null)
         return `${code} at ${joinFirst(
@@ -125,8 +125,8 @@ const describeFailures = (
 // In one sentence.
 const maxNamed = 3
 
-const outageFinding = (same: readonly PrimaryOutage[], inputs: FindingInputs): Finding => {
-  const [{ group, fact, clients }] = same as readonly [PrimaryOutage, ...PrimaryOutage[]]
+const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Finding => {
+  const [{ group, fact, clients }] = same
   const names = same.map((each) => each.group)
   const since = earliest(same.flatMap((each) => each.since ?? []))
   const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`

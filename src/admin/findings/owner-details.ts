@@ -1,6 +1,7 @@
 import type { FailureReason } from '../../failures/reasons.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
-import { groupByKey, joinWithAnd } from './finding.ts'
+import { joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // What the network, a resolver, a clock or this gateway may cause, though nothing has changed at the endpoint.
@@ -37,7 +38,7 @@ export const ownerDetails = (
     ({ how }) => how,
   ).map((same) => {
     const urls = same.map(({ url }) => url)
-    return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0]?.how}`
+    return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0].how}`
   })
 
 /** Says how it is known that a fault is the endpoint's; null: it is not known, or there is none. */

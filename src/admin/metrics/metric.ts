@@ -1,4 +1,4 @@
-import type { NonEmpty } from '../../observe/row-counts.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import { sum } from '../../observe/sum-reports.ts'
 import type { MetricInputs } from './metric-inputs.ts'
 
@@ -97,10 +97,9 @@ export const stateSeries = <State extends string>(
 export const addUp = <Counted extends readonly [...labels: string[], count: number]>(
   rows: readonly Counted[],
 ): readonly Counted[] =>
-  [...Map.groupBy(rows, (row) => row.slice(0, -1).join('\n')).values()].map((same) => {
-    const [[...labels]] = same as unknown as NonEmpty<Counted>
-    return [...labels.slice(0, -1), sum(same.map((row) => row.at(-1) as number))] as unknown as Counted
-  })
+  groupByKey(rows, (row) => row.slice(0, -1).join('\n')).map(
+    (same) => [...same[0].slice(0, -1), sum(same.map((row) => row.at(-1) as number))] as unknown as Counted,
+  )
 
 /** The type of a metric family. */
 type MetricType = 'counter' | 'gauge' | 'histogram'

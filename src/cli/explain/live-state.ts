@@ -1,6 +1,7 @@
 import { type RecentErrorView, recentErrorsShape } from '../../admin/api/recent-errors.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
+import { groupByKey } from '../../observe/row-counts.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts'
@@ -84,15 +85,10 @@ const countFailures = (refusals: readonly RecentErrorView[], id: string, at: num
   const recent = refusals.filter(
     (refusal) => refusal.operation === id && at - Date.parse(refusal.at) <= failureWindowMs,
   )
-  const groups = Map.groupBy(recent, ({ status, kind, reason, endpoint }) =>
-    JSON.stringify([status, kind, reason, endpoint]),
-  )
-  return [...groups.values()]
-    .flatMap((same): readonly FailureCount[] => {
-      const [newest] = same
-      if (newest === undefined) return []
-      const { status, kind, reason, endpoint, at: last } = newest
-      return [{ status, kind, reason, endpoint, count: same.length, last }]
+  return groupByKey(recent, ({ status, kind, reason, endpoint }) => JSON.stringify([status, kind, reason, endpoint]))
+    .map((same) => {
+      const [{ status, kind, reason, endpoint, at: last }] = same // the newest
+      return { status, kind, reason, endpoint, count: same.length, last }
     })
     .toSorted((a, b) => b.count - a.count)
 }

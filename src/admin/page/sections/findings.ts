@@ -1,6 +1,7 @@
+import { groupByKey, type NonEmpty } from '../../../observe/row-counts.ts'
 import { isMutatingCommand } from '../../../shared/program-command.ts'
 import type { Overview } from '../../api/overview.ts'
-import { type Finding, groupByKey, type Severity, severities } from '../../findings/finding.ts'
+import { type Finding, type Severity, severities } from '../../findings/finding.ts'
 import { type BadgeTone, badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
 import { formatCounted } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
@@ -63,8 +64,8 @@ const toSubject = (about: string): FindingSubject => {
 
 const gateway: FindingSubject = { id: 'gateway', kind: 'The gateway itself', name: null }
 
-const subjectPart = (at: string, same: readonly Finding[]): Html => {
-  const [{ severity, about }] = same as readonly [Finding, ...Finding[]] // the worst stands first
+const subjectPart = (at: string, same: NonEmpty<Finding>): Html => {
+  const [{ severity, about }] = same // the worst stands first
   const { id, kind, name } = toSubject(about)
   return html`<div id="broken-${id}" class="broken ${severity}">
 <h3>${badge(badgeTones[severity], severity)} ${kind}${name !== null && html` <b>${name}</b>`}</h3>
