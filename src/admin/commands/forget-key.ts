@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Config } from '../../config/config.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import type { KeyReference, LookupFailure } from '../../runtime/resources/idempotency-lookup.ts'
-import { asNullable, asNumber, asObject, asText, asWord } from '../../shared/decode.ts'
+import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
 import type { RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
@@ -46,19 +46,25 @@ const args = {
   yes: flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
 }
 
-/** What is remembered of a key, as operators see it. Times are RFC 3339. */
-interface ShownKey {
+/** Decodes what is remembered of a key, as operators see it. Times are RFC 3339. */
+const keySummaryShape = asObject({
+  state: asWord<RecordSummary['state'] | 'absent'>(),
+  /** Null: nothing is remembered, or requests have no ids. */
+  firstRequestId: asNullable(asText),
+  claimedAt: asNullable(asText),
+  /** Null: it is in progress, or nothing is remembered. */
+  expiresAt: asNullable(asText),
+  /** The size of the stored response. Null: none is stored. */
+  responseBytes: asNullable(asNumber),
+})
+
+type KeySummary = Decoded<typeof keySummaryShape>
+
+/** The same, and whose key it is. */
+interface ShownKey extends KeySummary {
   readonly operation: OperationId
   readonly client: string | null
   readonly address: string | null
-  readonly state: RecordSummary['state'] | 'absent'
-  /** Null: nothing is remembered, or requests have no ids. */
-  readonly firstRequestId: string | null
-  readonly claimedAt: string | null
-  /** Null: it is in progress, or nothing is remembered. */
-  readonly expiresAt: string | null
-  /** The size of the stored response. Null: none is stored. */
-  readonly responseBytes: number | null
 }
 
 interface Plan {
@@ -74,13 +80,7 @@ const keyCommand = {
   method: 'POST',
   query: null,
   isAtomic: false,
-  responseShape: asObject({
-    state: asWord<ShownKey['state']>(),
-    firstRequestId: asNullable(asText),
-    claimedAt: asNullable(asText),
-    expiresAt: asNullable(asText),
-    responseBytes: asNullable(asNumber),
-  }),
+  responseShape: keySummaryShape,
   links: {},
 } as const satisfies Partial<KeyCommand>
 
@@ -157,7 +157,7 @@ const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): 
   return isAsked ? badRequest(`address: ${operation} asks each client who it is; write its name with --client`) : null
 }
 
-const summarize = (record: RecordSummary | false): Omit<ShownKey, 'operation' | 'client' | 'address'> => {
+const summarize = (record: RecordSummary | false): KeySummary => {
   if (record === false)
     return { state: 'absent', firstRequestId: null, claimedAt: null, expiresAt: null, responseBytes: null }
   const { state, requestId, claimedAt, expiresAt, responseBytes } = record
@@ -196,7 +196,7 @@ const notRemembered: AdminError = {
 }
 
 /** Says what speaks against forgetting a key. Null: nothing does. */
-const rejectForgetting = (shown: ShownKey, isConfirmed: boolean): AdminError | null => {
+const rejectForgetting = (shown: KeySummary, isConfirmed: boolean): AdminError | null => {
   if (shown.state === 'absent') return notRemembered
   if (shown.state === 'in-progress') {
     const detail =
@@ -208,20 +208,14 @@ const rejectForgetting = (shown: ShownKey, isConfirmed: boolean): AdminError | n
   return { status: 409, code: 'not-confirmed', detail }
 }
 
-const stateTexts: Readonly<Record<ShownKey['state'], string>> = {
+const stateTexts: Readonly<Record<KeySummary['state'], string>> = {
   absent: 'nothing is remembered of this key: a request with it is forwarded',
   'in-progress': 'the first request with this key is under way',
   unknown: 'the outcome of the first request with this key is unknown',
   done: 'the first request with this key was processed',
 }
 
-function describeKey({
-  state,
-  firstRequestId,
-  claimedAt,
-  expiresAt,
-  responseBytes,
-}: Omit<ShownKey, 'operation' | 'client' | 'address'>): string {
+function describeKey({ state, firstRequestId, claimedAt, expiresAt, responseBytes }: KeySummary): string {
   if (state === 'absent') return stateTexts.absent
   const facts = [
     `its id is ${firstRequestId ?? 'not known'}`,
@@ -234,6 +228,6 @@ function describeKey({
   return `${stateTexts[state]}; ${facts.join(', ')}`
 }
 
-function describeForgotten({ firstRequestId }: Pick<ShownKey, 'firstRequestId'>): string {
+function describeForgotten({ firstRequestId }: KeySummary): string {
   return `the key is forgotten, a request with it is forwarded; the id of the first was ${firstRequestId ?? 'not known'}`
 }

@@ -1,7 +1,7 @@
 import { epochMs } from '../../clock.ts'
 import type { OrderedLearning } from '../../runtime/overrides.ts'
 import { getLearningMode } from '../../runtime/resources/contract-learning.ts'
-import { asBoolean, asNullable, asObject, asText } from '../../shared/decode.ts'
+import { asBoolean, asNullable, asObject, asText, type Decoded } from '../../shared/decode.ts'
 import { isAdminError } from '../admin-error.ts'
 import { html } from '../page/html.ts'
 import { applyOverride, durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
@@ -23,13 +23,15 @@ interface Plan {
   readonly isByFile: boolean
 }
 
-interface LearnCommandResult {
+const resultShape = asObject({
   /** Whether it learns now: the file may say so, too. */
-  readonly learning: boolean
-  readonly enums: boolean
+  learning: asBoolean,
+  enums: asBoolean,
   /** Null: no command holds. */
-  readonly until: string | null
-}
+  until: asNullable(asText),
+})
+
+type LearnCommandResult = Decoded<typeof resultShape>
 
 const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
   ...overrideDefaults,
@@ -78,7 +80,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
   event: 'contract learning',
   successText: (result) => `${describeResult(result).replace('the', 'The')}.`,
   cliText: (_, result) => describeResult(result),
-  responseShape: asObject({ learning: asBoolean, enums: asBoolean, until: asNullable(asText) }),
+  responseShape: resultShape,
   links: {
     contract: (learning) => {
       if (learning === null) return { query: {}, words: 'Learn it' }

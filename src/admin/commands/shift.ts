@@ -1,7 +1,7 @@
 import { groups } from '../../operations.ts'
-import { asNullable, asObject, asText } from '../../shared/decode.ts'
+import { asNullable, asObject, asText, type Decoded } from '../../shared/decode.ts'
 import { formatDuration, formatPercent, parsePercent } from '../../units.ts'
-import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../api/shift-status.ts'
+import { describeShift, isResumable, shiftShape, shiftStatus } from '../api/shift-status.ts'
 import { applyOrUndo, durationArgument, overrideDefaults, stoppingError } from './apply-override.ts'
 import {
   type Argument,
@@ -51,17 +51,17 @@ export const shiftArguments = {
   force: flagArgument('--force', 'also when no endpoint of the candidate is up'),
 }
 
-interface ShiftCommandResult {
-  readonly group: string
+const resultShape = asObject({
+  group: asText,
   /** What was ordered: a share, `pause`, `resume` or `abort`. */
-  readonly order: string
-  readonly by: string
-  readonly reason: string | null
+  order: asText,
+  by: asText,
+  reason: asNullable(asText),
   /** How it stands now. */
-  readonly shift: ShiftStatus
-}
+  shift: shiftShape,
+})
 
-const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, ShiftCommandResult> = {
+const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decoded<typeof resultShape>> = {
   ...overrideDefaults,
   choice: 'shift',
   page: 'shift',
@@ -91,13 +91,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Shift
   }),
   successText: ({ group, shift }) => `The candidate of ${group} gets ${describeShift(shift)}.`,
   cliText: (_, { group, shift }) => `the candidate of ${group} gets ${describeShift(shift)}`,
-  responseShape: asObject({
-    group: asText,
-    order: asText,
-    by: asText,
-    reason: asNullable(asText),
-    shift: shiftShape,
-  }),
+  responseShape: resultShape,
   links: {
     candidate: ({ group, shift }) => {
       const link = (name: string, words: string, value = 'true'): CommandLink => ({
