@@ -6,16 +6,17 @@ import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
 import { SerialQueue } from '../../serial-queue.ts'
-import type { IdempotencyCall, IdempotencyReply } from '../../shared/idempotency/idempotency-store.ts'
-import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import { serveAsWorker } from '../in-process.ts'
 import {
   deserializeInput,
   type MessageToPrimary,
+  type PrimaryCall,
+  type PrimaryCalls,
   type WorkerCall,
   type WorkerInit,
   type WorkerNotification,
 } from '../ipc/messages.ts'
+import { PendingCalls } from '../ipc/rpc.ts'
 import type { PreparedSnapshot } from '../proxy-server.ts'
 import { RemoteAuditSink } from './remote-audit-sink.ts'
 
@@ -34,15 +35,13 @@ export const startWorkerRuntime = async (
   const state = await deserializeInput(init.state, [])
   const { log, dropped, close: closeLog } = await openLog(withLogFormatOf(init, state.config))
   exitOnUncaughtException(log, closeLog, { worker })
-  const pendingCounts = new PendingBatches<ConsumeResult>()
-  const pendingCalls = new PendingBatches<IdempotencyReply>()
-  /**
-   * Makes the primary count: what each worker consumes of a limit counts for all. The caller decides how long it waits.
-   */
-  const consumeRemotely = (limit: string, keys: readonly string[]): Promise<readonly ConsumeResult[] | null> =>
-    pendingCounts.wait((batch) => send({ type: 'consume', batch, limit, keys }))
-  const rememberRemotely = (calls: readonly IdempotencyCall[]): Promise<readonly IdempotencyReply[] | null> =>
-    pendingCalls.wait((batch) => send({ type: 'remember', batch, calls }))
+  const calls = new PendingCalls()
+  /** Calls the primary, which counts and remembers for all workers. The caller decides how long it waits. */
+  const callPrimary = async <Type extends keyof PrimaryCalls>(
+    type: Type,
+    params: PrimaryCalls[Type]['params'],
+  ): Promise<PrimaryCalls[Type]['result']> =>
+    (await calls.call((id) => send({ type, id, ...params } as PrimaryCall), null)) as PrimaryCalls[Type]['result']
   const auditSink = new RemoteAuditSink(
     (lines, lost, done) => send({ type: 'auditLines', lines, lost }, done),
     init.auditFailing,
@@ -57,8 +56,8 @@ export const startWorkerRuntime = async (
       kind: 'worker',
       workerCount: init.workers,
       timeoutMs: init.countMs,
-      askPrimary: consumeRemotely,
-      askPrimaryForKeys: rememberRemotely,
+      askPrimary: (limit, keys) => callPrimary('consume', { limit, keys }),
+      askPrimaryForKeys: (keyCalls) => callPrimary('remember', { calls: keyCalls }),
     },
     processName: `worker-${worker}`,
     log,
@@ -67,10 +66,8 @@ export const startWorkerRuntime = async (
     onInvalidated: (targets) => send({ type: 'invalidated', targets }),
     onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })
-  const pendingAddresses = new PendingBatches<string | null | false>()
   const countRemotely = async (socket: Socket, address: string): Promise<boolean> => {
-    const [addressKey] =
-      (await pendingAddresses.wait((batch) => send({ type: 'countConnection', batch, address }))) ?? []
+    const addressKey = await callPrimary('countConnection', { address })
     // It may have closed meanwhile.
     if (typeof addressKey === 'string') reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
     return addressKey !== false
@@ -183,12 +180,8 @@ export const startWorkerRuntime = async (
       case 'auditState':
         auditSink.primaryFailing = notification.failing
         return
-      case 'counted':
-        return pendingAddresses.resolve(notification.batch, [notification.addressKey])
-      case 'outcomes':
-        return pendingCounts.resolve(notification.batch, notification.outcomes)
-      case 'remembered':
-        return pendingCalls.resolve(notification.batch, notification.replies)
+      case 'reply':
+        return calls.settle(notification.to, null, notification.result)
       case 'close':
         return void closeServer(notification.deadlineMs)
           .finally(() => auditSink.flushed())
@@ -207,26 +200,6 @@ export const startWorkerRuntime = async (
           send({ type: 'done', id, error: String(error instanceof Error ? error.message : error), result: null }),
       )
     },
-  }
-}
-
-/** The batches that the primary has not replied to. The caller decides how long it waits for a reply. */
-class PendingBatches<Reply> {
-  readonly #byNumber = new Map<number, (replies: readonly Reply[] | null) => void>()
-  #last = 0
-
-  /** Sends a batch under a number of its own, and waits for the reply. */
-  wait(sendBatch: (batch: number) => void): Promise<readonly Reply[] | null> {
-    return new Promise((resolve) => {
-      const batch = ++this.#last
-      this.#byNumber.set(batch, resolve)
-      sendBatch(batch)
-    })
-  }
-
-  resolve(batch: number, replies: readonly Reply[] | null): void {
-    this.#byNumber.get(batch)?.(replies)
-    this.#byNumber.delete(batch)
   }
 }
 

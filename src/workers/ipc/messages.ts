@@ -81,6 +81,7 @@ export type WorkerCallResults = {
   }
 }
 
+/** A call of the primary. */
 export type WorkerCall = {
   readonly [Type in keyof WorkerCallParams]: { readonly type: Type; readonly id: number } & WorkerCallParams[Type]
 }[keyof WorkerCallParams]
@@ -96,12 +97,8 @@ export type WorkerNotification =
   | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
   /** The audit log cannot be written, or can be again. */
   | { readonly type: 'auditState'; readonly failing: boolean }
-  /** The outcomes of a batch that the worker had counted. */
-  | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly ConsumeResult[] | null }
-  /** The replies to a batch of calls of the store of keys. */
-  | { readonly type: 'remembered'; readonly batch: number; readonly replies: readonly IdempotencyReply[] | null }
-  /** The key that a connection is counted by. Null: by none. False: its address may have no more. */
-  | { readonly type: 'counted'; readonly batch: number; readonly addressKey: string | null | false }
+  /** The result of a {@link PrimaryCall} of the worker, by its number. */
+  | { readonly type: 'reply'; readonly to: number; readonly result: PrimaryCallResult }
   /**
    * A client's connection comes with it, to be served in the state that was committed before. The worker sends
    * `addressKey` back when the connection has ended. Null: it is not counted.
@@ -112,7 +109,47 @@ export type WorkerNotification =
 
 export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
 
+/** The calls of a worker, which the primary replies to with `reply`: their members, and their results. */
+export type PrimaryCalls = {
+  /** Consume one token of a limit for each key. Null: that limit is not known there. */
+  readonly consume: {
+    readonly params: { readonly limit: string; readonly keys: readonly string[] }
+    readonly result: readonly ConsumeResult[] | null
+  }
+  /** Remember what keys led to. Null: nothing is remembered there. */
+  readonly remember: {
+    readonly params: { readonly calls: readonly IdempotencyCall[] }
+    readonly result: readonly IdempotencyReply[] | null
+  }
+  /**
+   * Count a connection by the address in its PROXY protocol header. Returns the key that it is counted by. Null: by
+   * none. False: its address may have no more.
+   */
+  readonly countConnection: { readonly params: { readonly address: string }; readonly result: string | null | false }
+}
+
+/** A call of a worker. */
+export type PrimaryCall = {
+  readonly [Type in keyof PrimaryCalls]: { readonly type: Type; readonly id: number } & PrimaryCalls[Type]['params']
+}[keyof PrimaryCalls]
+
+/** The result of a call of a worker. */
+export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
+
+/** What a worker says that concerns the primary, or other workers. There is no reply. */
+export type PrimaryNotification =
+  /** Write these lines of the audit log; so many were lost. */
+  | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
+  /** These have become invalid, and other workers may have stored them. */
+  | { readonly type: 'invalidated'; readonly targets: readonly InvalidationTarget[] }
+  /** It has fetched these keys of an issuer. */
+  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
+  /** What it has counted for the guards of candidates since the last time. */
+  | { readonly type: 'guardReports'; readonly reports: readonly GuardReport[] }
+
 export type MessageToPrimary =
+  | PrimaryCall
+  | PrimaryNotification
   /** The worker waits for connections. */
   | { readonly type: 'serving' }
   /** It cannot start, and exits. */
@@ -121,20 +158,6 @@ export type MessageToPrimary =
   | { readonly type: 'adopted' }
   /** Connections that were counted by these keys have ended. */
   | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
-  /** Count a connection by the address in its PROXY protocol header: the reply is `counted`. */
-  | { readonly type: 'countConnection'; readonly batch: number; readonly address: string }
-  /** Write these lines of the audit log; so many were lost. */
-  | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
-  /** These have become invalid, and other workers may have stored them. */
-  | { readonly type: 'invalidated'; readonly targets: readonly InvalidationTarget[] }
-  /** It has fetched these keys of an issuer. */
-  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
-  /** Consume one token of a limit for each key: the reply is `outcomes`. */
-  | { readonly type: 'consume'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
-  /** Remember what keys led to: the reply is `remembered`. */
-  | { readonly type: 'remember'; readonly batch: number; readonly calls: readonly IdempotencyCall[] }
-  /** What it has counted for the guards of candidates since the last time. */
-  | { readonly type: 'guardReports'; readonly reports: readonly GuardReport[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
 /** Serialises a snapshot's input for another process. */

@@ -21,21 +21,22 @@ export class PendingCalls {
   #lastId = 0
 
   /** `onTimeout` is called for each call without a reply in time. */
-  constructor(onTimeout: () => void) {
+  constructor(onTimeout = () => {}) {
     this.#onTimeout = onTimeout
   }
 
   /**
    * Calls with `send`, which gets a number for the reply. Rejects with the error that is replied, with
-   * {@link ReplyTimeoutError} or with {@link PeerGoneError}.
+   * {@link ReplyTimeoutError} or with {@link PeerGoneError}. `timeoutMs` null: the caller decides how long it waits.
    */
-  call(send: (id: number) => void, timeoutMs: number): Promise<unknown> {
+  call(send: (id: number) => void, timeoutMs: number | null): Promise<unknown> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const timer = setTimeout(() => {
-      reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs)}`))
+    const onLate = (): void => {
+      reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs ?? 0)}`))
       this.#onTimeout()
-    }, timeoutMs)
+    }
+    const timer = timeoutMs === null ? undefined : setTimeout(onLate, timeoutMs)
     this.#pending.set(id, { resolve, reject })
     send(id)
     return promise.finally(() => {

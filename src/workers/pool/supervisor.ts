@@ -7,19 +7,7 @@ import type { ExitStatus, WorkerProcess } from './worker-process.ts'
 import { type SlotCallbacks, WorkerSlot } from './worker-slot.ts'
 
 interface WorkerSupervisorOptions
-  extends Pick<
-    SlotCallbacks,
-    | 'createInit'
-    | 'startMs'
-    | 'hangMs'
-    | 'onConsume'
-    | 'onCountConnection'
-    | 'onRemember'
-    | 'onAuditLines'
-    | 'onInvalidated'
-    | 'onKeysFetched'
-    | 'onGuardReports'
-  > {
+  extends Pick<SlotCallbacks, 'createInit' | 'startMs' | 'hangMs' | 'onCall' | 'onNotification'> {
   readonly size: number
   readonly distributor: ConnectionDistributor
   readonly tracker: ConnectionTracker<WorkerProcess>

@@ -21,7 +21,13 @@ import { type RunInAllProcesses, runInProcess, runsOnce } from '../../runtime/sn
 import type { BindTarget } from '../../shared/bind-target.ts'
 import { generateSecret } from '../../shared/secrets.ts'
 import { Acceptor } from '../accept/acceptor.ts'
-import { type SerializedSnapshotInput, serializeInput, type WorkerNotification } from '../ipc/messages.ts'
+import {
+  type PrimaryCall,
+  type PrimaryCallResult,
+  type SerializedSnapshotInput,
+  serializeInput,
+  type WorkerNotification,
+} from '../ipc/messages.ts'
 import { PeerGoneError, ReplyTimeoutError } from '../ipc/rpc.ts'
 import type { PreparedSnapshot, ProxyServer } from '../proxy-server.ts'
 import { perWorkerConfig } from './divide-limits.ts'
@@ -148,20 +154,16 @@ class WorkerPool implements ProxyServer {
         auditFailing: auditLog.failing,
         logsToTerminal: isatty(1),
       }),
-      onCountConnection: (address, worker) => {
-        const addressKey = this.#acceptor.tracker.acquireFor(worker, address)
-        if (addressKey === false) this.#overAddressLimit.record()
-        return addressKey
+      onCall: (call, worker) => this.#replyTo(call, worker),
+      onNotification: (told, by) => {
+        if (told.type === 'auditLines') auditLog.recordFromWorker(told.lines, told.lost)
+        else if (told.type === 'invalidated') this.#notifyWorkers({ type: 'invalidate', targets: told.targets }, by)
+        else if (told.type === 'guardReports') guard.add(String(by.pid), told.reports)
+        else {
+          this.#dataPlane.adoptKeys(told.keys)
+          this.#notifyWorkers(told, by)
+        }
       },
-      onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
-      onRemember: (calls) => this.#dataPlane.replyAll(calls),
-      onAuditLines: (lines, lost) => auditLog.recordFromWorker(lines, lost),
-      onInvalidated: (targets, by) => this.#notifyWorkers({ type: 'invalidate', targets }, by),
-      onKeysFetched: (keys, by) => {
-        this.#dataPlane.adoptKeys(keys)
-        this.#notifyWorkers({ type: 'issuerKeys', keys }, by)
-      },
-      onGuardReports: (reports, worker) => guard.add(String(worker.pid), reports),
       onExit: (worker) => {
         guard.forget(String(worker.pid))
         this.#stats.onExit(worker)
@@ -272,6 +274,14 @@ class WorkerPool implements ProxyServer {
     await this.#dataPlane.close(0)
     this.#overLimit.close()
     this.#overAddressLimit.close()
+  }
+
+  #replyTo(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult {
+    if (call.type === 'consume') return this.#dataPlane.consumeAll(call.limit, call.keys)
+    if (call.type === 'remember') return this.#dataPlane.replyAll(call.calls)
+    const addressKey = this.#acceptor.tracker.acquireFor(worker, call.address)
+    if (addressKey === false) this.#overAddressLimit.record()
+    return addressKey
   }
 
   get #servingWorkers(): readonly WorkerProcess[] {

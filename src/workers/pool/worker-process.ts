@@ -4,15 +4,13 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { epochMs, now } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
-import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
-import type { GuardReport } from '../../observe/candidate/guard/guard-counts.ts'
-import type { KeysHandover } from '../../runtime/resources/token-verifiers.ts'
 import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-commands.ts'
-import type { IdempotencyCall, IdempotencyReply } from '../../shared/idempotency/idempotency-store.ts'
-import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import type {
   MessageToPrimary,
   MessageToWorker,
+  PrimaryCall,
+  PrimaryCallResult,
+  PrimaryNotification,
   WorkerCallParams,
   WorkerCallResults,
   WorkerInit,
@@ -36,19 +34,9 @@ export interface WorkerEvents {
    * It is about to be handed a connection. Returns the key that the connection is counted by. Null: it is not counted.
    */
   onHandOff(socket: Socket, worker: WorkerProcess): string | null
-  /** It consumes one token of a limit for each key. Null: that limit is not known here. */
-  onConsume(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null
-  /** It counts a connection of its own by this address, as {@link ConnectionTracker.acquireFor} does. */
-  onCountConnection(address: string, worker: WorkerProcess): string | null | false
-  onRemember(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null
-  /** It sends lines of the audit log, and has lost so many. */
-  onAuditLines(lines: readonly string[], lost: number): void
-  /** These have become invalid in all workers. */
-  onInvalidated(targets: readonly InvalidationTarget[], by: WorkerProcess): void
-  /** It has fetched these keys of an issuer. */
-  onKeysFetched(keys: KeysHandover, by: WorkerProcess): void
-  /** It has counted this for the guards of candidates. */
-  onGuardReports(reports: readonly GuardReport[], by: WorkerProcess): void
+  /** It calls the primary. Returns the result. */
+  onCall(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult
+  onNotification(notification: PrimaryNotification, worker: WorkerProcess): void
   /** It could not be handed that connection. */
   onConnectionReturned(socket: Socket, addressKey: string | null, worker: WorkerProcess): void
   /** Connections that were counted by these keys have ended. */
@@ -94,7 +82,7 @@ export class WorkerProcess {
     })
     for (const event of ['disconnect', 'exit']) child.on(event, () => this.#onDisconnect())
     child.on('close', (code, signal) => this.#onClose({ code, signal }))
-    this.#send(start)
+    this.send(start)
   }
 
   get pid(): number | null {
@@ -107,8 +95,8 @@ export class WorkerProcess {
   }
 
   /** Sends it a message. Nothing happens when it has ended. */
-  send(message: WorkerInit | WorkerNotification): void {
-    this.#send(message)
+  send(message: MessageToWorker): void {
+    if (this.#child?.connected === true) this.#child.send(message, () => {})
   }
 
   /** Calls it. Rejects with the error that it replies, with {@link PeerGoneError} or with {@link ReplyTimeoutError}. */
@@ -118,7 +106,7 @@ export class WorkerProcess {
     timeoutMs: number,
   ): Promise<WorkerCallResults[Type]> {
     if (this.#child?.connected !== true) throw new PeerGoneError('is gone')
-    const reply = this.#calls.call((id) => this.#send({ type, id, ...params } as MessageToWorker), timeoutMs)
+    const reply = this.#calls.call((id) => this.send({ type, id, ...params } as MessageToWorker), timeoutMs)
     return (await reply) as WorkerCallResults[Type]
   }
 
@@ -191,29 +179,14 @@ export class WorkerProcess {
     this.#onClose({ code: null, signal: null })
   }
 
-  #send(message: MessageToWorker): void {
-    if (this.#child?.connected === true) this.#child.send(message, () => {})
-  }
-
   #onMessage(message: MessageToPrimary): void {
     if (message.type === 'serving') this.#events.onReady(this)
     else if (message.type === 'adopted') this.#events.onConnectionAck(this)
     else if (message.type === 'closed') this.#events.onConnectionsClosed(message.addressKeys, this)
-    else if (message.type === 'auditLines') this.#events.onAuditLines(message.lines, message.lost)
-    else if (message.type === 'invalidated') this.#events.onInvalidated(message.targets, this)
-    else if (message.type === 'issuerKeys') this.#events.onKeysFetched(message.keys, this)
-    else if (message.type === 'guardReports') this.#events.onGuardReports(message.reports, this)
-    else if (message.type === 'consume') {
-      const { batch, limit, keys } = message
-      this.#send({ type: 'outcomes', batch, outcomes: this.#events.onConsume(limit, keys) })
-    } else if (message.type === 'remember') {
-      const { batch, calls } = message
-      this.#send({ type: 'remembered', batch, replies: this.#events.onRemember(calls) })
-    } else if (message.type === 'countConnection') {
-      const { batch, address } = message
-      this.#send({ type: 'counted', batch, addressKey: this.#events.onCountConnection(address, this) })
-    } else if (message.type === 'failed') this.failure = message.message
-    else this.#calls.settle(message.id, message.error, message.result)
+    else if (message.type === 'failed') this.failure = message.message
+    else if (message.type === 'done') this.#calls.settle(message.id, message.error, message.result)
+    else if ('id' in message) this.send({ type: 'reply', to: message.id, result: this.#events.onCall(message, this) })
+    else this.#events.onNotification(message, this)
   }
 
   #onDisconnect(): void {
