@@ -1,7 +1,66 @@
-import { allOperations, sides } from '../../../operations.ts'
+import { zeroDifferences, zeroUncompared } from '../../../observe/candidate/compare/comparison.ts'
+import type { ComparisonTotals } from '../../../observe/candidate/comparison-report.ts'
+import type { ShadowReport } from '../../../observe/candidate/shadow-counts.ts'
+import { allOperations, type Group, groups, type OperationId, sides } from '../../../operations.ts'
+import { copiesOf } from '../../../runtime/pipeline/shadow-layer.ts'
 import { isTakenBack } from '../../candidate-clients.ts'
-import { addUp, type MetricDefinitions, seriesFor } from '../metric.ts'
+import { addUp, type MetricDefinitions, seriesFor, seriesOfCounts } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
+
+const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonly [Group, ShadowReport])[] =>
+  groups.flatMap((group) => {
+    const shadow = upstreams[group].candidate?.shadow
+    return shadow ? [[group, shadow] as const] : []
+  })
+
+const countsOf = seriesOfCounts('group', listShadows)
+const perGroup = seriesFor(['group'], listShadows)
+
+/** The copies of requests that go to candidates. No series for a group without any. */
+export const shadowMetrics: MetricDefinitions = {
+  shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
+  shadow_repeats_total: perGroup.counter(
+    'Requests that were sent to the primary once more, so that its noise is learnt.',
+    'repeated',
+  ),
+  shadow_copies_in_flight: perGroup.gauge('Copies that are under way.', 'underWay'),
+  shadow_answers_total: countsOf('outcome', ({ outcomes }) => outcomes).counter(
+    'Answers of a candidate to copies, by the class of their status; failed: there was no whole answer.',
+  ),
+  shadow_dropped_total: countsOf('reason', ({ dropped }) => dropped).counter(
+    'Requests that were to be copied and were not, by what was in the way.',
+  ),
+}
+
+type Counted = Pick<ComparisonTotals, 'compared' | 'equal' | 'byKind' | 'uncompared'>
+
+const nothingCompared: Counted = { compared: 0, equal: 0, byKind: zeroDifferences, uncompared: zeroUncompared }
+
+/** Lists the operations whose answers are compared. */
+const listCompared = ({ config, report }: MetricInputs): readonly (readonly [OperationId, Counted])[] =>
+  allOperations.flatMap((operation): readonly (readonly [OperationId, Counted])[] => {
+    const { id, group } = operation
+    const comparison = report.upstreams[group].candidate?.comparison
+    const shadow = config.upstreams[group].candidate?.shadow
+    if (!comparison || !shadow || copiesOf(operation, shadow) === null) return []
+    return [[id, comparison.totals.find((totals) => totals.operation === id) ?? nothingCompared]]
+  })
+
+const countsOfCompared = seriesOfCounts('operation', listCompared)
+
+/** The answers of candidates beside those of their primaries. No series for an operation that is not compared. */
+export const comparisonMetrics: MetricDefinitions = {
+  shadow_compared_total: countsOfCompared('result', ({ compared, equal }) => ({
+    equal,
+    different: compared - equal,
+  })).counter('Answers of a candidate that were compared with those of the primary, by what came of it.'),
+  shadow_differences_total: countsOfCompared('kind', ({ byKind }) => byKind).counter(
+    'Answers of a candidate that differ, by how; one that differs in several ways counts for each.',
+  ),
+  shadow_uncompared_total: countsOfCompared('reason', ({ uncompared }) => uncompared).counter(
+    'Answers of a candidate that were not compared, by why.',
+  ),
+}
 
 type OfOperation = readonly [string, MetricInputs['requestMetrics']['operations']['none']]
 
