@@ -11,9 +11,10 @@ import {
 } from './commands/client-commands.ts'
 import { createContractCommand } from './commands/contract-commands.ts'
 import { createExplainCommand } from './commands/explain.ts'
-import { createOpenApiCommand } from './commands/openapi.ts'
 import { createServeCommand } from './commands/serve.ts'
 import { createHttpRouteCommand } from './kubernetes/httproute.ts'
+import { createFormatOption, type DocumentFormat, defaultConfigFile } from './options.ts'
+import { printMadeDocument } from './render/print-made-document.ts'
 
 // The built-in commands, which change nothing in a running gateway. In the help they stand around the operator
 // commands, which do. Each loads its modules when it runs: `check` starts neither a server nor a logger.
@@ -112,6 +113,30 @@ const createVerifyCommand = (): Command =>
     })
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+const openApiHelp = `
+It tells what the file says, as start-up or a reload would read it, and asks no gateway. A running gateway has the document at
+GET /openapi.json of its admin listener.
+
+Exit code: 0 printed, 1 the file has problems, 2 the file cannot be read, or wrong usage.
+
+Examples:
+  lender-gateway openapi > openapi.yaml
+  lender-gateway openapi --config config/gateway.yaml --format json`
+
+/** Makes the command `openapi`: exit 0 when the document is printed, 1 for a file with problems, 2 for no file. */
+const createOpenApiCommand = (): Command =>
+  new Command('openapi')
+    .description('Print the OpenAPI 3.1 document of the nine, with errors, fields and authentication of the gateway.')
+    .option('--config <FILE>', 'the configuration file', defaultConfigFile)
+    .addOption(createFormatOption('yaml'))
+    .addHelpText('after', openApiHelp)
+    .action(({ config: file, format }: { readonly config: string; readonly format: DocumentFormat }) =>
+      printMadeDocument(file, format, async (config) => {
+        const { createOpenApiDocument } = await import('../admin/openapi/openapi-document.ts')
+        return createOpenApiDocument(config, config.compiledContract?.document ?? null)
+      }),
+    )
 
 /** Makes the command `schema`, which prints the JSON Schema of the configuration file. */
 const createSchemaCommand = (): Command =>

@@ -1,7 +1,11 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../config/problem.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { type Group, groups, type Side } from '../../operations.ts'
 import { receivesTraffic } from '../../runtime/reload/new-endpoints.ts'
 import { tryJwks } from '../../runtime/reload/reload-preflight.ts'
@@ -131,3 +135,47 @@ export const checkIssuers = async (
   })
   return (await Promise.all(checked)).flat()
 }
+
+/**
+ * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed
+ * with the key is not checked: the gateway may be writing it. `provenance` and `file` are those of the configuration.
+ */
+export const checkAuditFile = async (
+  { audit }: Config,
+  provenance: ProvenanceMap,
+  file: string,
+): Promise<readonly ConfigProblem[]> => {
+  if (audit === null || audit.file === 'stdout') return []
+  const reason = await findReason(audit.file)
+  if (reason === null) return []
+  return [
+    {
+      ...locateKey('audit.file', provenance, file),
+      message: `${audit.file} cannot be opened by the user of this command: ${reason}`,
+      expected: 'a file that can be written, or a folder in which it can be made',
+      found: reason,
+    },
+  ]
+}
+
+/** Finds why a file cannot be appended to. Null: it can, or it can be made. */
+const findReason = async (path: string): Promise<string | null> => {
+  try {
+    if (!(await stat(path)).isFile()) return 'not a regular file'
+    await access(path, constants.R_OK | constants.W_OK)
+    return null
+  } catch (error) {
+    return isMissing(error) ? findFolderReason(dirname(path)) : errorMessage(error)
+  }
+}
+
+const findFolderReason = async (folder: string): Promise<string | null> => {
+  try {
+    await access(folder, constants.W_OK | constants.X_OK)
+    return null
+  } catch (error) {
+    return errorMessage(error)
+  }
+}
+
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'

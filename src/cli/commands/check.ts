@@ -87,8 +87,7 @@ const getExitCode = (result: LoadResult, { online, samples }: MoreChecks): 0 | 1
 /** Checks the endpoints, each issuer, each Redis and the audit file; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
-  const { collectOnlineIssues, checkEndpoints, checkIssuers } = await import('./check-online.ts')
-  const { checkAuditFile } = await import('./check-audit-file.ts')
+  const { collectOnlineIssues, checkAuditFile, checkEndpoints, checkIssuers } = await import('./check-online.ts')
   const { checkRedis } = await import('./check-redis.ts')
   const { config, provenance } = result
   const [endpoints, issuerWarnings, redisWarnings] = await Promise.all([
