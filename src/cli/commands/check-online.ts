@@ -3,8 +3,7 @@ import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { epochMs } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
-import type { ProvenanceMap } from '../../config/load/provenance.ts'
-import { type ConfigProblem, locateKey } from '../../config/problem.ts'
+import type { ConfigProblem, locateKey } from '../../config/problem.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { type Group, groups, type Side } from '../../operations.ts'
 import { receivesTraffic } from '../../runtime/reload/new-endpoints.ts'
@@ -71,15 +70,17 @@ export interface OnlineIssues {
   readonly warnings: readonly ConfigProblem[]
 }
 
+/** Finds the place of a key in the file that is checked. */
+export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
+
 /**
  * Collects the issues of checked endpoints. An upstream is reachable by those that get its traffic, and always by the
- * sandbox. `provenance` and `file` are those of the configuration.
+ * sandbox.
  */
 export const collectOnlineIssues = (
   endpoints: readonly CheckedEndpoint[],
   { upstreams }: Pick<Config, 'upstreams'>,
-  provenance: ProvenanceMap,
-  file: string,
+  locate: KeyLocator,
 ): OnlineIssues => {
   const problems: ConfigProblem[] = []
   const warnings: ConfigProblem[] = []
@@ -88,7 +89,7 @@ export const collectOnlineIssues = (
     const own = endpoints.filter((each) => each.group === group && each.side === side)
     const unreachable = own.filter(({ reached }) => !reached)
     const gone = new Set(unreachable.map(({ url }) => url))
-    const at = locateKey(`${sideKey(group, side)}.endpoints`, provenance, file)
+    const at = locate(`${sideKey(group, side)}.endpoints`)
     if (upstream.endpoints.filter(receivesTraffic).every(({ origin, pathPrefix }) => gone.has(origin + pathPrefix))) {
       problems.push({
         ...at,
@@ -115,15 +116,8 @@ export const collectOnlineIssues = (
 // As long as an endpoint has.
 const issuerTimeoutMs = 2000
 
-/**
- * Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s.
- * `provenance` and `file` are those of the configuration.
- */
-export const checkIssuers = async (
-  { auth, admin }: Config,
-  provenance: ProvenanceMap,
-  file: string,
-): Promise<readonly ConfigProblem[]> => {
+/** Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s. */
+export const checkIssuers = async ({ auth, admin }: Config, locate: KeyLocator): Promise<readonly ConfigProblem[]> => {
   const issuers = [['auth.jwt', auth?.jwt ?? null] as const, ['admin.jwt', admin.jwt] as const]
   const checked = issuers.map(async ([key, jwt]): Promise<readonly ConfigProblem[]> => {
     if (jwt === null) return []
@@ -131,26 +125,22 @@ export const checkIssuers = async (
     if (reason === null) return []
     const message = `the keys of ${key} cannot be had from here: ${reason}`
     const expected = 'a JWK Set with a key that tokens may be signed with'
-    return [{ ...locateKey(`${key}.jwks`, provenance, file), message, expected, found: reason }]
+    return [{ ...locate(`${key}.jwks`), message, expected, found: reason }]
   })
   return (await Promise.all(checked)).flat()
 }
 
 /**
  * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed
- * with the key is not checked: the gateway may be writing it. `provenance` and `file` are those of the configuration.
+ * with the key is not checked: the gateway may be writing it.
  */
-export const checkAuditFile = async (
-  { audit }: Config,
-  provenance: ProvenanceMap,
-  file: string,
-): Promise<readonly ConfigProblem[]> => {
+export const checkAuditFile = async ({ audit }: Config, locate: KeyLocator): Promise<readonly ConfigProblem[]> => {
   if (audit === null || audit.file === 'stdout') return []
   const reason = await findReason(audit.file)
   if (reason === null) return []
   return [
     {
-      ...locateKey('audit.file', provenance, file),
+      ...locate('audit.file'),
       message: `${audit.file} cannot be opened by the user of this command: ${reason}`,
       expected: 'a file that can be written, or a folder in which it can be made',
       found: reason,

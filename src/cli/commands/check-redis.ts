@@ -1,7 +1,6 @@
 import { withTimeout } from '../../clock.ts'
 import type { Config, RedisConfig } from '../../config/config.ts'
-import type { ProvenanceMap } from '../../config/load/provenance.ts'
-import { type ConfigProblem, locateKey } from '../../config/problem.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
 import { findClusterNodes } from '../../shared/redis/redis-cluster.ts'
 import { connectRedis } from '../../shared/redis/redis-connection.ts'
 import { errorText } from '../../shared/redis/redis-error.ts'
@@ -14,23 +13,22 @@ import {
   withReplicas,
 } from '../../shared/redis/redis-settings.ts'
 import { watchMaster } from '../../shared/redis/sentinel.ts'
+import type { KeyLocator } from './check-online.ts'
 
 const timeoutMs = 2000
 
 /**
  * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
- * names one that cannot be used within 2 s, or that may evict what has to be remembered. `provenance` and `file` are
- * those of the configuration.
+ * names one that cannot be used within 2 s, or that may evict what has to be remembered.
  */
 export const checkRedis = async (
   { limits, cache, idempotency }: Config,
-  provenance: ProvenanceMap,
-  file: string,
+  locate: KeyLocator,
 ): Promise<readonly ConfigProblem[]> => {
   const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis, 'idempotency.redis': idempotency.redis }
   const checked = Object.entries(used).map(async ([key, redis]): Promise<readonly ConfigProblem[]> => {
     if (redis === null) return []
-    const at = locateKey(`${key}.${placeOf(redis)}`, provenance, file)
+    const at = locate(`${key}.${placeOf(redis)}`)
     const name = describeRedis(redis)
     const isIdempotency = redis === idempotency.redis
     const reason = await findReason(isIdempotency ? withReplicas(redis, idempotency.replicas) : redis)

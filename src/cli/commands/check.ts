@@ -89,17 +89,19 @@ async function checkOnline(file: string, result: LoadResult): Promise<OnlineChec
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
   const { collectOnlineIssues, checkAuditFile, checkEndpoints, checkIssuers } = await import('./check-online.ts')
   const { checkRedis } = await import('./check-redis.ts')
+  const { locateKey } = await import('../../config/problem.ts')
   const { config, provenance } = result
+  const locate = (key: string) => locateKey(key, provenance, file)
   const [endpoints, issuerWarnings, redisWarnings] = await Promise.all([
     checkEndpoints(config),
-    checkIssuers(config, provenance, file),
-    checkRedis(config, provenance, file),
+    checkIssuers(config, locate),
+    checkRedis(config, locate),
   ])
-  const { problems, warnings } = collectOnlineIssues(endpoints, config, provenance, file)
+  const { problems, warnings } = collectOnlineIssues(endpoints, config, locate)
   return {
     endpoints,
     problems,
-    warnings: [...(await checkAuditFile(config, provenance, file)), ...issuerWarnings, ...redisWarnings, ...warnings],
+    warnings: [...(await checkAuditFile(config, locate)), ...issuerWarnings, ...redisWarnings, ...warnings],
   }
 }
 
