@@ -57,6 +57,7 @@ export const collectFindingInputs = (
   drifted: readonly string[],
 ): FindingInputs => {
   const { config, file, state, previous } = context.reloader
+  const { requestMetrics } = report
   const isEdit = state.loadedBy !== 'start' && state.loadedBy !== 'rollback' && previous !== null
   return {
     at: epochMs(),
@@ -71,7 +72,7 @@ export const collectFindingInputs = (
       nextTryAt: state.nextTryAt,
     },
     report,
-    recent: collectRecentTraffic(context, report),
+    recent: requestMetrics && byOperation(({ id }) => context.history.recent(id, requestMetrics)),
     overrides: context.overrides,
     audit: context.audit.state,
     operatorKeys: context.operatorKeys(),
@@ -81,6 +82,3 @@ export const collectFindingInputs = (
     droppedLines: context.droppedLines(),
   }
 }
-
-const collectRecentTraffic = ({ history }: AdminContext, { requestMetrics }: StatusReport): FindingInputs['recent'] =>
-  requestMetrics && byOperation(({ id }) => history.recent(id, requestMetrics))

@@ -105,11 +105,9 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
 type MetricType = 'counter' | 'gauge' | 'histogram'
 
 /** A metric family with its samples, as Prometheus takes it. */
-export interface MetricFamily {
+export interface MetricFamily extends Pick<MetricDefinition, 'help' | 'type'> {
   /** In the gateway's own alphabet of names; nothing in it needs escaping. */
   readonly name: string
-  readonly help: string
-  readonly type: MetricType
   readonly samples: readonly MetricSample[]
 }
 

@@ -51,14 +51,10 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
 
-/** The response to a GET, checked. */
-export interface DecodedResponse<T> {
+/** The response to a GET, its body as it came and checked. */
+export interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
   /** The checked members, harmless to a terminal. */
   readonly decoded: T
-  /** The whole body, as it came. */
-  readonly body: unknown
-  /** The gateway's own clock, in milliseconds since the epoch. */
-  readonly at: number
 }
 
 /**
