@@ -5,6 +5,12 @@ import { defineConfig } from 'vitest/config'
 
 const tests = 'test/**/*.test.ts'
 
+/**
+ * Node itself loads what is tested, as it does where the gateway runs, and from its cache of compiled code. Vite's module
+ * runner, which transforms each file first, replaces modules: the projects `anew` and `alone` need it.
+ */
+const loadedByNode = { viteModuleRunner: false, nodeLoader: false }
+
 const filesWith = (pattern: RegExp): readonly string[] =>
   globSync(tests).filter((file) => pattern.test(readFileSync(file, 'utf8')))
 
@@ -37,7 +43,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'shared', include: [tests], exclude: [...alone, ...fakingTimers], isolate: false },
+        test: {
+          name: 'shared',
+          include: [tests],
+          exclude: [...alone, ...fakingTimers],
+          isolate: false,
+          experimental: loadedByNode,
+        },
       },
       {
         extends: true,
@@ -55,6 +67,7 @@ export default defineConfig({
           name: 'drills',
           include: ['test/**/*.drill.ts'],
           provide: { speed: 'drill' },
+          experimental: loadedByNode,
         },
       },
     ],

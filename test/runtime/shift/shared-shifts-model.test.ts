@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, vi } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
 import { SharedShifts } from '../../../src/runtime/shift/shared-shifts.ts'
 import { Shifts } from '../../../src/runtime/shifts.ts'
+import type { ManagedRedis } from '../../../src/shared/redis/managed-redis.ts'
+import { RedisRegistry } from '../../../src/shared/redis/redis-registry.ts'
 import type { ScriptArgs } from '../../../src/shared/redis/redis-script.ts'
 import { sandbox, validConfig } from '../../config/helper.ts'
 import { runs, testAndDrill } from '../../helpers/speed.ts'
@@ -30,35 +32,28 @@ const runScript = ({ keys, args }: ScriptArgs): string => {
   return 'kept'
 }
 
-/** What each gateway is cut off by, in the order in which they open their links. */
-const cuts: { isCut: boolean }[] = []
+interface Cut {
+  isCut: boolean
+}
 
-vi.mock('../../../src/shared/redis/redis-registry.ts', () => ({
-  RedisRegistry: class {
-    readonly cut = { isCut: false }
-    constructor() {
-      cuts.push(this.cut)
-    }
-    acquire() {
-      const { cut } = this
-      const link = {
-        reason: 'it is away',
-        get isShared() {
-          return !cut.isCut
-        },
-        // A reply comes later than the call, as over a network.
-        run: async (_: unknown, args: ScriptArgs) => {
-          if (cut.isCut) return null
-          await Promise.resolve()
-          const reply = runScript(args)
-          await Promise.resolve()
-          return cut.isCut ? null : Buffer.from(reply)
-        },
-      }
-      return { link, release: () => {} }
-    }
+/** Opens a link, which `cut` cuts off. */
+const openLink = (cut: Cut) => ({
+  reason: 'it is away',
+  get isShared() {
+    return !cut.isCut
   },
-}))
+  // A reply comes later than the call, as over a network.
+  run: async (_: unknown, args: ScriptArgs) => {
+    if (cut.isCut) return null
+    await Promise.resolve()
+    const reply = runScript(args)
+    await Promise.resolve()
+    return cut.isCut ? null : Buffer.from(reply)
+  },
+})
+
+/** What the gateway that was started last is cut off by: it opens its first link at once. */
+let startedCut: Cut = { isCut: false }
 
 const minute = 60_000
 const words = { by: '10.0.0.9', reason: 'rehearsal' }
@@ -72,23 +67,33 @@ limits: { redis: { url: "redis://redis.internal" } }
   )
 }) as [Config, Config]
 
-beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }))
-afterEach(() => void vi.useRealTimers())
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_700_000_000_000 })
+  const cutOf = new WeakMap<RedisRegistry, Cut>()
+  vi.spyOn(RedisRegistry.prototype, 'acquire').mockImplementation(function (this: RedisRegistry) {
+    const cut = cutOf.get(this) ?? startedCut
+    cutOf.set(this, cut)
+    return { link: openLink(cut) as unknown as ManagedRedis, release: () => {} }
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 /** A gateway, which can be started again and cut off. */
 class FakeGateway {
   shifts = new Shifts()
-  cut = { isCut: false }
+  cut: Cut = { isCut: false }
   #keeper: SharedShifts | null = null
   #config = configs[0]
 
   async start(): Promise<void> {
-    const { isCut } = this.cut
     this.stop()
     this.shifts = new Shifts()
     this.#keeper = new SharedShifts(this.shifts, () => {})
-    this.cut = cuts.at(-1) ?? this.cut
-    this.cut.isCut = isCut
+    this.cut = { ...this.cut }
+    startedCut = this.cut
     await this.edit(this.#config)
   }
 
@@ -177,7 +182,6 @@ const setBack = (): void => {
 
 /** Starts three gateways before an empty Redis. */
 const startAll = async (): Promise<readonly FakeGateway[]> => {
-  cuts.length = 0
   Object.assign(redis, { stored: new Map(), versions: [] })
   const gateways = [new FakeGateway(), new FakeGateway(), new FakeGateway()]
   for (const gateway of gateways) await gateway.start()
