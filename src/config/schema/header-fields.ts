@@ -3,6 +3,7 @@ import { namesCredential } from '../../header-fields.ts'
 import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
 import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
+import { keySchema, list, reject } from './collections.ts'
 import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 import { orNone } from './scalar-kinds.ts'
 
@@ -39,6 +40,13 @@ function rejectField(name: string, direction: 'request' | 'response'): InvalidSc
     return new InvalidScalar(`${name} is set by the gateway`, 'remove this line; see listen.trustedProxies')
   return undefined
 }
+
+const editedFieldKind = (direction: 'request' | 'response'): ScalarKind<string> => ({
+  expected: "a field name that is not the gateway's own",
+  parse: (value) =>
+    typeof value === 'string' ? (rejectField(value, direction) ?? value) : new InvalidScalar('wrong type'),
+  json: { type: 'string', pattern: httpTokenPattern },
+})
 
 /** The name of a request field; not one that would break framing or the hop-by-hop rules. */
 const requestFieldKind = (example: string): ScalarKind<string> => ({
@@ -130,20 +138,13 @@ export const fieldValues = (
   description: string,
   check: (names: readonly string[], context: { readonly issues: z.core.$ZodRawIssue[] }) => void = () => {},
 ) => {
-  const name = z.string().check((context) => {
-    const wrong = rejectField(context.value, direction)
-    if (wrong !== undefined) {
-      const params = { expected: "a field name that is not the gateway's own", hint: wrong.hint }
-      context.issues.push({ code: 'custom', message: wrong.message, params, input: context.value })
-    }
-  })
   const values = z
-    .record(name.meta({ pattern: httpTokenPattern }), fieldValue)
+    .record(keySchema(editedFieldKind(direction)).meta({ pattern: httpTokenPattern }), fieldValue)
     .check((context) => {
-      check(Object.keys(context.value), context)
-      if (Object.keys(context.value).length <= maxMutations) return
-      const params = { expected: `at most ${maxMutations}`, hint: 'an upstream takes hardly more fields than that' }
-      context.issues.push({ code: 'custom', message: 'too many fields', params, input: context.value })
+      const names = Object.keys(context.value)
+      check(names, context)
+      if (names.length <= maxMutations) return
+      reject(context, 'too many fields', `at most ${maxMutations}`, 'an upstream takes hardly more fields than that')
     })
     .meta({ description, maxProperties: maxMutations })
   const render = (fields: readonly ConfiguredField[]): RenderedValue =>
@@ -165,22 +166,12 @@ const toConfiguredFields = (
 
 /** The schema of the edits of the fields of one direction: `remove` first, then `set`. */
 export const headerMutationSchema = (direction: 'request' | 'response') => {
-  const removed = scalar<string>(
-    {
-      expected: "a field name that is not the gateway's own",
-      parse: (value) =>
-        typeof value === 'string' ? (rejectField(value, direction) ?? value) : new InvalidScalar('wrong type'),
-      json: { type: 'string', pattern: httpTokenPattern },
-    },
-    'A field name; case does not matter',
-  )
+  const removed = scalar(editedFieldKind(direction), 'A field name; case does not matter')
   return annotate(
     z
       .strictObject({
         set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
-        remove: annotate(z.array(removed).max(maxMutations).meta({ description: 'Fields to remove' }), {
-          sensitive: true,
-        }).prefault([]),
+        remove: annotate(list('Fields to remove', removed, { max: maxMutations }), { sensitive: true }).prefault([]),
       })
       .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` }),
     { sensitive: true },

@@ -3,6 +3,7 @@ import { isBearerToken } from '../../header-fields.ts'
 import { operatorScopes } from '../../shared/operator-scopes.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
 import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
@@ -54,36 +55,34 @@ const scope = choice(
 const maxTokens = 100
 
 const tokens = annotate(
-  z
-    .array(
-      z
-        .strictObject({
-          name: operatorName,
-          hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
-          scope,
-        })
-        .meta({ description: 'A token, as lender-gateway hash-key --operator prints it' }),
-    )
-    .max(maxTokens)
-    .meta({ description: 'Tokens of operators with a name. While one is being replaced, its operator has two' }),
+  list(
+    'Tokens of operators with a name. While one is being replaced, its operator has two',
+    z
+      .strictObject({
+        name: operatorName,
+        hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
+        scope,
+      })
+      .meta({ description: 'A token, as lender-gateway hash-key --operator prints it' }),
+    { max: maxTokens },
+  ),
   { sensitive: true },
 )
 
 const clientCertificate = z
   .strictObject({
     ca: certificate('Who has to have issued the certificate of an operator; file:PATH for a file'),
-    operators: z
-      .array(
-        z
-          .strictObject({
-            name: operatorName,
-            san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
-            scope,
-          })
-          .meta({ description: 'An operator' }),
-      )
-      .max(maxTokens)
-      .meta({ description: 'Operators with a certificate; an empty list takes the last one away' }),
+    operators: list(
+      'Operators with a certificate; an empty list takes the last one away',
+      z
+        .strictObject({
+          name: operatorName,
+          san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
+          scope,
+        })
+        .meta({ description: 'An operator' }),
+      { max: maxTokens },
+    ),
   })
   .meta({ description: 'Ask for certificates of operators. On or off needs a restart' })
 
@@ -103,11 +102,7 @@ export const adminSchema = z
   .strictObject({
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
     port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
-    hosts: z
-      .array(hostOrAddress('A host name'))
-      .max(100)
-      .meta({ description: 'Further names that may be asked for as Host' })
-      .prefault([]),
+    hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault([]),
     token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
     metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
     tokens: tokens.prefault([]),

@@ -3,6 +3,7 @@ import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from '../../shared/jwk-
 import { isLoopbackHost } from '../loopback.ts'
 import { escapePlaceholders, Secret } from '../redact.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { keySchema, list } from '../schema/collections.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../schema/scalar-types.ts'
 
@@ -75,16 +76,14 @@ const lineKind = (what: string): ScalarKind<string> => ({
 })
 
 const issuer = scalar(lineKind('an issuer'), 'Who made it, as it says in iss: compared to the letter')
-const audience = z
-  .array(scalar(lineKind('an audience'), 'An audience'))
-  .min(1)
-  .max(32)
-  .meta({ description: 'Whom it must be for: one of these stands in its aud' })
+const audience = list(
+  'Whom it must be for: one of these stands in its aud',
+  scalar(lineKind('an audience'), 'An audience'),
+  { min: 1, max: 32 },
+)
 
-const algorithmList = z
-  .array(choice<JwsAlgorithm>('An algorithm', jwsAlgorithms))
-  .min(1)
-  .meta({ description: 'What it may be signed with. RS256 is for issuers that can do no better' })
+/** The schema of an algorithm that tokens and proofs are signed with. */
+export const algorithmSchema = choice<JwsAlgorithm>('An algorithm', jwsAlgorithms)
 
 const tokenType = scalar<string>(
   {
@@ -109,8 +108,10 @@ export const jwtSchema = z
     issuer,
     audience,
     jwks: jwksSource,
-    algorithms: algorithmList.prefault(['PS256', 'ES256', 'EdDSA']),
-    types: z.array(tokenType).min(1).max(8).meta({ description: 'What its typ may be' }).prefault(['at+jwt']),
+    algorithms: list('What it may be signed with. RS256 is for issuers that can do no better', algorithmSchema, {
+      min: 1,
+    }).prefault(['PS256', 'ES256', 'EdDSA']),
+    types: list('What its typ may be', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
     clockTolerance,
   })
   .meta({ description: 'Access tokens that are signed JWTs' })
@@ -138,31 +139,21 @@ export const introspectionSchema = annotate(
   { sensitive: true },
 )
 
-const claimNameExpected = '1 to 128 letters, digits and -_.:/'
 const claimNamePattern = '^[0-9A-Za-z_.:/-]{1,128}$'
 
-// The list of clients is searched by these names, so none may be special to JavaScript.
-const isClaimName = (name: string): boolean => /^[\w.:/-]{1,128}$/.test(name) && name !== '__proto__'
-
-const claimName = z
-  .string()
-  .check((context) => {
-    if (isClaimName(context.value)) return
-    const params = { expected: claimNameExpected }
-    context.issues.push({ code: 'custom', message: 'not the name of a claim', params, input: context.value })
-  })
-  .meta({ pattern: claimNamePattern })
+const claimNameKind: ScalarKind<string> = {
+  expected: '1 to 128 letters, digits and -_.:/',
+  parse: textParser((value) =>
+    // The list of clients is searched by these names, so none may be special to JavaScript.
+    new RegExp(claimNamePattern).test(value) && value !== '__proto__'
+      ? value
+      : new InvalidScalar('not the name of a claim'),
+  ),
+  json: { type: 'string', pattern: claimNamePattern },
+}
 
 /** The schema of the name of a claim, as a value. */
-export const claimNameSchema = (description: string) =>
-  scalar<string>(
-    {
-      expected: claimNameExpected,
-      parse: textParser((value) => (isClaimName(value) ? value : new InvalidScalar('not the name of a claim'))),
-      json: { type: 'string', pattern: claimNamePattern },
-    },
-    description,
-  )
+export const claimNameSchema = (description: string) => scalar(claimNameKind, description)
 
 // The characters of a scope: RFC 6749 §3.3.
 export const scopeSchema = scalar<string>(
@@ -180,5 +171,8 @@ export const scopeSchema = scalar<string>(
 
 /** The schema of claims: names with their values. */
 export const claimsSchema = z
-  .record(claimName, scalar(lineKind('the value of a claim'), 'What it says'))
+  .record(
+    keySchema(claimNameKind).meta({ pattern: claimNamePattern }),
+    scalar(lineKind('the value of a claim'), 'What it says'),
+  )
   .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })

@@ -1,18 +1,19 @@
 import * as z from 'zod'
-import { type JwsAlgorithm, jwsAlgorithms } from '../../shared/jwk-set.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
 import { fieldName, optionalFieldName } from '../schema/header-fields.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { optionalCertificate } from '../schema/pem.ts'
 import { choice, duration } from '../schema/scalar-types.ts'
-import { claimsSchema, introspectionSchema, jwtSchema, scopeSchema } from './auth-tokens.ts'
+import { algorithmSchema, claimsSchema, introspectionSchema, jwtSchema, scopeSchema } from './auth-tokens.ts'
 
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
 
-const methods = z
-  .array(choice('A way to prove who calls', methodNames))
-  .min(1)
-  .meta({ description: 'The ways to prove who calls: the first whose credential a request carries decides' })
+const methods = list(
+  'The ways to prove who calls: the first whose credential a request carries decides',
+  choice('A way to prove who calls', methodNames),
+  { min: 1 },
+)
 
 const apiKey = z
   .strictObject({
@@ -41,11 +42,12 @@ const bound = choice(
 const dpop = optionalPolicy(
   z
     .strictObject({
-      algorithms: z
-        .array(choice<JwsAlgorithm>('An algorithm', jwsAlgorithms))
-        .min(1)
-        .meta({ description: 'What proofs may be signed with' })
-        .prefault(['ES256', 'PS256', 'EdDSA', 'Ed25519']),
+      algorithms: list('What proofs may be signed with', algorithmSchema, { min: 1 }).prefault([
+        'ES256',
+        'PS256',
+        'EdDSA',
+        'Ed25519',
+      ]),
       maxAge: duration('How old a proof may be: for so long, and for the tolerance, each is remembered', {
         min: 1000,
         max: 300_000,
@@ -94,11 +96,7 @@ export const operationAuthSchema = optionalPolicy(
   z
     .strictObject({
       methods: optionalKey(methods),
-      scopes: z
-        .array(scopeSchema)
-        .max(32)
-        .meta({ description: 'What a token must be good for: all of these' })
-        .prefault([]),
+      scopes: list('What a token must be good for: all of these', scopeSchema, { max: 32 }).prefault([]),
       claims: claimsSchema.prefault({}).meta({ description: 'What a token must say: all of this' }),
     })
     .meta({ description: 'Who may call this operation' }),

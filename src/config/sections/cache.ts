@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
@@ -13,14 +14,11 @@ export const cacheSchema = z
       min: mebibyte,
       max: 1024 * 1024 * mebibyte,
     }).prefault('64MiB'),
-    credentials: z
-      .array(lowerFieldName('A field name; case does not matter', 'X-Api-Key'))
-      .max(20)
-      .meta({
-        description:
-          'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
-      })
-      .prefault(['X-Api-Key']),
+    credentials: list(
+      'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
+      lowerFieldName('A field name; case does not matter', 'X-Api-Key'),
+      { max: 20 },
+    ).prefault(['X-Api-Key']),
     redis: redisSchema(
       'Redis or Valkey, where gateways find what one of them has stored',
       'this gateway has what it has stored itself',

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { cidrOrAddress } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, choice, integer, optionalInteger, requestRate } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
@@ -132,27 +133,23 @@ export const clientSchema = z
     id: clientName('Its name, in the log and for upstreams'),
     disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
     apiKeys: annotate(
-      z
-        .array(
-          z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }),
-        )
-        .max(8)
-        .meta({ description: 'Its keys: while one is being replaced, two' })
-        .prefault([]),
+      list(
+        'Its keys: while one is being replaced, two',
+        z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }),
+        { max: 8 },
+      ).prefault([]),
       { sensitive: true },
     ),
     claims: claimsSchema.prefault({}),
-    certificates: z
-      .array(certificateName('A name that stands in its certificate, or the fingerprint of that'))
-      .max(32)
-      .meta({ description: 'What its certificates are known by' })
-      .prefault([]),
+    certificates: list(
+      'What its certificates are known by',
+      certificateName('A name that stands in its certificate, or the fingerprint of that'),
+      { max: 32 },
+    ).prefault([]),
     operations,
-    addresses: z
-      .array(cidrOrAddress('An address or a CIDR'))
-      .max(256)
-      .meta({ description: 'Where it may call from; none: anywhere' })
-      .prefault([]),
+    addresses: list('Where it may call from; none: anywhere', cidrOrAddress('An address or a CIDR'), {
+      max: 256,
+    }).prefault([]),
     rate: optionalKey(
       requestRate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number'),
     ),

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { partialShape } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
@@ -86,11 +87,9 @@ export const idempotencySchema = z
         { min: 0, max: 5 },
       ),
     ),
-    encryptionKeys: z
-      .array(encryptionKey)
-      .max(2)
-      .meta({ description: 'What answers in Redis are encrypted with: the first encrypts, both decrypt' })
-      .prefault([]),
+    encryptionKeys: list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, {
+      max: 2,
+    }).prefault([]),
   })
   .meta({ description: 'How a POST with a key happens once, in operations that have idempotency on' })
 

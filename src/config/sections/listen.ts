@@ -10,6 +10,7 @@ import {
   portRange,
 } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
 import { certificate, privateKey, revocationList } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import {
@@ -68,11 +69,10 @@ export const listenTlsSchema = annotate(
   z
     .strictObject({
       certificates: annotate(
-        z
-          .array(certificatePair)
-          .min(1)
-          .max(maxPemTexts)
-          .meta({ description: 'What is shown to whom asks for one of its names; the first one to everybody else' }),
+        list('What is shown to whom asks for one of its names; the first one to everybody else', certificatePair, {
+          min: 1,
+          max: maxPemTexts,
+        }),
         { sensitive: true },
       ),
       minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
@@ -83,13 +83,11 @@ export const listenTlsSchema = annotate(
       ]).prefault('none'),
       clientCa: optionalKey(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
       clientCrl: annotate(
-        z
-          .array(revocationList('A list of revoked certificates; file:PATH for a file'))
-          .max(maxPemTexts)
-          .meta({
-            description: 'Revoked certificates of clients; with one, every authority in clientCa needs one',
-          })
-          .prefault([]),
+        list(
+          'Revoked certificates of clients; with one, every authority in clientCa needs one',
+          revocationList('A list of revoked certificates; file:PATH for a file'),
+          { max: maxPemTexts },
+        ).prefault([]),
         { sensitive: true },
       ),
     })
@@ -104,11 +102,11 @@ export const listenTlsSchema = annotate(
 /** The schema of `listen.proxyProtocol`. */
 const proxyProtocolSchema = z
   .strictObject({
-    from: z
-      .array(cidrOrAddress('An IP address or a CIDR'))
-      .min(1)
-      .max(1000)
-      .meta({ description: 'Load balancers whose connections begin with a PROXY protocol header, and no others' }),
+    from: list(
+      'Load balancers whose connections begin with a PROXY protocol header, and no others',
+      cidrOrAddress('An IP address or a CIDR'),
+      { min: 1, max: 1000 },
+    ),
   })
   .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
 
@@ -118,22 +116,20 @@ export const listenSchema = z
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
     port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(8080), { restart: true }),
     basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
-    trustedProxies: z
-      .array(cidrOrAddress('An IP address or a CIDR'))
-      .max(1000)
-      .meta({ description: 'Proxies whose forwarded fields are believed' })
-      .prefault([]),
+    trustedProxies: list('Proxies whose forwarded fields are believed', cidrOrAddress('An IP address or a CIDR'), {
+      max: 1000,
+    }).prefault([]),
     forwarded: choice('Which fields of trustedProxies say who the client is: X-Forwarded-*, Forwarded, or either', [
       'x-forwarded',
       'rfc7239',
       'both',
     ]).prefault('x-forwarded'),
     proxyProtocol: optionalKey(proxyProtocolSchema),
-    hosts: z
-      .array(hostHeader('A host name, with or without a port'))
-      .max(1000)
-      .meta({ description: 'Names that clients may ask for as Host; none stated: any' })
-      .prefault([]),
+    hosts: list(
+      'Names that clients may ask for as Host; none stated: any',
+      hostHeader('A host name, with or without a port'),
+      { max: 1000 },
+    ).prefault([]),
     publicUrl: optionalKey(publicUrl),
     via: annotate(optionalKey(via), { restart: true }),
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),

@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import { operatorScopes } from '../../shared/operator-scopes.ts'
+import { reject } from '../schema/collections.ts'
 import { choice } from '../schema/scalar-types.ts'
 import { claimNameSchema, jwtSchema } from './auth-tokens.ts'
-
-const expected = '1 to 256 visible characters'
 
 // Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
 const claimValue = z
@@ -11,7 +10,7 @@ const claimValue = z
   .check((context) => {
     const { value } = context
     if (/^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__') return
-    context.issues.push({ code: 'custom', message: 'not the value of a claim', params: { expected }, input: value })
+    reject(context, 'not the value of a claim', '1 to 256 visible characters')
   })
   .meta({ minLength: 1, maxLength: 256 })
 
@@ -27,13 +26,9 @@ const scopes = z
   )
   .check((context) => {
     const count = Object.keys(context.value).length
-    if (count > 0 && count <= maxScopes) return
-    context.issues.push({
-      code: 'custom',
-      message: count === 0 ? 'nothing opens anything' : 'too many entries',
-      params: { expected: count === 0 ? 'at least one entry' : `at most ${maxScopes}`, hint: 'write { VALUE: read }' },
-      input: context.value,
-    })
+    const hint = 'write { VALUE: read }'
+    if (count === 0) reject(context, 'nothing opens anything', 'at least one entry', hint)
+    if (count > maxScopes) reject(context, 'too many entries', `at most ${maxScopes}`, hint)
   })
   .meta({
     minProperties: 1,

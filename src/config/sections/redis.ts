@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { tryOrNull } from '../../failures/try-or-null.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
@@ -145,13 +146,9 @@ export const redisPlaces = ['url', 'sentinels', 'cluster'] as const
 /** The keys of a Redis. Which of them go together, `rules/redis-rules.ts` says. */
 export const redisKeys = {
   url: optionalKey(url),
-  sentinels: optionalKey(
-    z.array(sentinel).min(1).max(20).meta({ description: 'The Sentinels that know the master; needs name' }),
-  ),
+  sentinels: optionalKey(list('The Sentinels that know the master; needs name', sentinel, { min: 1, max: 20 })),
   name: optionalKey(masterName),
-  cluster: optionalKey(
-    z.array(clusterNode).min(1).max(100).meta({ description: 'Some nodes of a Redis Cluster: they know the others' }),
-  ),
+  cluster: optionalKey(list('Some nodes of a Redis Cluster: they know the others', clusterNode, { min: 1, max: 100 })),
   username: optionalKey(username('The user at the servers, where no URL names it')),
   password: optionalKey(password('The password of the user; file:PATH reads it from a file')),
   sentinelUsername: optionalKey(username('The user at the Sentinels')),

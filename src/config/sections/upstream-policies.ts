@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { FailureKind } from '../../failures/kinds.ts'
 import { serverName } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
+import { reject } from '../schema/collections.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { orNone } from '../schema/scalar-kinds.ts'
@@ -173,8 +174,7 @@ const retryOn = z
   .check((context) => {
     for (const [index, each] of context.value.entries()) {
       if (context.value.indexOf(each) === index) continue
-      const params = { expected: 'each once', hint: 'remove one of the two' }
-      context.issues.push({ code: 'custom', message: `${each} twice`, params, path: [index], input: each })
+      reject(context, `${each} twice`, 'each once', 'remove one of the two', [index])
     }
   })
   .meta({ description: 'What is followed by another attempt', uniqueItems: true })

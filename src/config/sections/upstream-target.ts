@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { endpointUrl, type ParsedEndpoint, upstreamHost } from '../schema/address.ts'
 import { annotate, getAnnotations } from '../schema/annotations.ts'
+import { reject } from '../schema/collections.ts'
 import { headerMutationSchema } from '../schema/header-fields.ts'
 import { scalar } from '../schema/scalar.ts'
 import { boolean, integer } from '../schema/scalar-types.ts'
@@ -27,6 +28,8 @@ export const endpointSchema = annotate(
   getAnnotations(endpointUrlSchema),
 )
 
+const stopHint = 'let one take work; to refuse every request of an operation, set its state: refuse'
+
 const endpointListSchema = z
   .array(endpointSchema)
   .min(1)
@@ -34,15 +37,9 @@ const endpointListSchema = z
   .check((context) => {
     if (context.value.length === 0 || context.value.some(({ weight, drain }) => weight > 0 && !drain)) return
     const drained = context.value.find(({ weight }) => weight > 0)
-    const params = {
-      expected: 'at least one endpoint with a weight above 0 that does not drain',
-      hint:
-        drained === undefined
-          ? 'give one a weight of 1 or more'
-          : 'let one take work; to refuse every request of an operation, set its state: refuse',
-    }
-    const message = drained === undefined ? 'no endpoint has a weight' : 'no endpoint takes work'
-    context.issues.push({ code: 'custom', message, params, input: context.value })
+    const expected = 'at least one endpoint with a weight above 0 that does not drain'
+    if (drained === undefined) reject(context, 'no endpoint has a weight', expected, 'give one a weight of 1 or more')
+    else reject(context, 'no endpoint takes work', expected, stopHint)
   })
   .meta({ description: 'Interchangeable endpoints that share the traffic by weight' })
 

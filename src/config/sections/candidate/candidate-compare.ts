@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { formatPercent, parsePercent, suggestPercent } from '../../../units.ts'
+import { keySchema, list, reject } from '../../schema/collections.ts'
 import { lowerFieldName } from '../../schema/header-fields.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from '../../schema/scalar.ts'
@@ -73,26 +74,9 @@ const member = scalar<string>(
 )
 
 const arrays = z
-  .record(
-    z
-      .string()
-      .check((context) => {
-        const parsed = pointerKind.parse(context.value, false)
-        if (!(parsed instanceof InvalidScalar)) return
-        const params = { expected: pointerKind.expected, hint: parsed.hint }
-        context.issues.push({ code: 'custom', message: parsed.message, params, input: context.value })
-      })
-      .meta({ pattern: pointerPattern }),
-    member,
-  )
+  .record(keySchema(pointerKind).meta({ pattern: pointerPattern }), member)
   .check((context) => {
-    if (Object.keys(context.value).length <= maxRules) return
-    context.issues.push({
-      code: 'custom',
-      message: 'too many arrays',
-      params: { expected: `at most ${maxRules}` },
-      input: context.value,
-    })
+    if (Object.keys(context.value).length > maxRules) reject(context, 'too many arrays', `at most ${maxRules}`)
   })
   .meta({
     description: 'Arrays whose items may come in any order, each with the member that names an item',
@@ -102,18 +86,18 @@ const arrays = z
 /** The keys of `compare`. */
 const compareKeys = z
   .strictObject({
-    ignore: z
-      .array(scalar(pointerKind, 'A JSON pointer; * stands for every name and index'))
-      .max(maxRules)
-      .meta({ description: 'What is not compared, with all below it' })
-      .prefault([]),
+    ignore: list(
+      'What is not compared, with all below it',
+      scalar(pointerKind, 'A JSON pointer; * stands for every name and index'),
+      { max: maxRules },
+    ).prefault([]),
     numbers: numbers.prefault('none'),
     arrays: arrays.prefault({}),
-    fields: z
-      .array(lowerFieldName('A response field', 'Location'))
-      .max(20)
-      .meta({ description: 'Response fields that are compared beside the content type' })
-      .prefault([]),
+    fields: list(
+      'Response fields that are compared beside the content type',
+      lowerFieldName('A response field', 'Location'),
+      { max: 20 },
+    ).prefault([]),
     noise: boolean('Whether some GETs go to the primary twice, and what differs there is not compared').prefault(false),
     examples: boolean('Whether values that differ are kept and shown: they are data of clients').prefault(false),
     minEqual: optionalPercent('Fewer equal answers are a finding').prefault('99%'),

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { optionalKey } from '../../schema/annotations.ts'
+import { reject } from '../../schema/collections.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
 import { InvalidScalar, scalar, textParser } from '../../schema/scalar.ts'
 import { duration, percent } from '../../schema/scalar-types.ts'
@@ -16,9 +17,8 @@ const shares = z
   .max(maxSteps)
   .check((context) => {
     const at = context.value.findIndex((share, index) => share <= (context.value[index - 1] ?? 0))
-    if (at < 0) return
-    const params = { expected: 'each more than the one before', hint: 'write them in order: [1%, 5%, 25%, 100%]' }
-    context.issues.push({ code: 'custom', message: 'not rising', path: [at], params, input: context.value })
+    const hint = 'write them in order: [1%, 5%, 25%, 100%]'
+    if (at >= 0) reject(context, 'not rising', 'each more than the one before', hint, [at])
   })
   .meta({ description: 'The shares, one after the other' })
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { annotate } from '../../schema/annotations.ts'
+import { list } from '../../schema/collections.ts'
 import { optionalResponseField } from '../../schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../../schema/inheritance.ts'
 import { renderMap } from '../../schema/render.ts'
@@ -45,11 +46,9 @@ const ownForm = z.strictObject({
   steps: stepsSchema.prefault('none'),
   guard: candidateGuardSchema.prefault({}),
   shadow: candidateShadowSchema.prefault('none'),
-  clients: z
-    .array(clientName('The name of a client, as clients has it'))
-    .max(10_000)
-    .meta({ description: 'Clients that it gets, whatever the share is' })
-    .prefault([]),
+  clients: list('Clients that it gets, whatever the share is', clientName('The name of a client, as clients has it'), {
+    max: 10_000,
+  }).prefault([]),
   fallback: boolean(
     'Whether the upstream of the group serves what fails here, where another attempt is allowed',
   ).prefault(true),

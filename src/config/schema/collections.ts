@@ -1,0 +1,29 @@
+import * as z from 'zod'
+import { InvalidScalar, type ScalarKind } from './scalar.ts'
+import type { Range } from './scalar-kinds.ts'
+
+/** The schema of a list; `range` is for the number of its entries. */
+export const list = <S extends z.ZodType>(description: string, entry: S, { min, max }: Range = {}) => {
+  let entries = z.array(entry)
+  if (min !== undefined) entries = entries.min(min)
+  if (max !== undefined) entries = entries.max(max)
+  return entries.meta({ description })
+}
+
+/** The schema of the keys of a map of which any may be stated: texts of one kind. */
+export const keySchema = ({ expected, parse }: ScalarKind<string>) =>
+  z.string().check((context) => {
+    const parsed = parse(context.value, false)
+    if (parsed instanceof InvalidScalar) reject(context, parsed.message, expected, parsed.hint)
+  })
+
+/** Rejects a value in the check of a schema. `path` leads from the value to what is wrong in it. */
+export const reject = (
+  context: z.core.ParsePayload,
+  message: string,
+  expected: string,
+  hint?: string,
+  path: (string | number)[] = [],
+): void => {
+  context.issues.push({ code: 'custom', message, params: { expected, hint }, path, input: context.value })
+}
