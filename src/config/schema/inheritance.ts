@@ -54,6 +54,22 @@ export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) 
   return z.union([off, policy]).meta({ description: policy.description ?? '' })
 }
 
+/** The schema of what stands in place of a policy of an operation: `true` for its defaults, `false` for none. */
+export const policySwitch = (description: string, form: string, example: string) =>
+  scalar<boolean>(
+    {
+      expected: `true, false or ${form}`,
+      parse: (value, fromVariable) => {
+        if (typeof value === 'boolean') return value
+        if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
+        return new InvalidScalar('neither true nor false', `write true for the defaults, or ${example}`)
+      },
+      render: () => false, // only null gets here: an operation that has it has a policy
+      json: { type: 'boolean' },
+    },
+    description,
+  )
+
 /** Fills in the keys that a level leaves out from the one below. Only maps merge: `none` and a list replace a value. */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited

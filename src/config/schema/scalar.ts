@@ -56,6 +56,16 @@ export const textParser =
     return new InvalidScalar('wrong type', isRightAsText ? 'put it in quotes' : undefined)
   }
 
+/** Makes a kind of text that one pattern describes, for the gateway and for editors. `fault`: what other text is. */
+export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
+  const whole = new RegExp(pattern)
+  return {
+    expected,
+    parse: textParser((value) => (whole.test(value) ? value : new InvalidScalar(fault, hint))),
+    json: { type: 'string', pattern },
+  }
+}
+
 /** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
 export const scalar = <T>(
   { name, expected, parse, render = renderPlain, json }: ScalarKind<T>,

@@ -4,7 +4,7 @@ import { isLoopbackHost } from '../loopback.ts'
 import { escapePlaceholders, Secret } from '../redact.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { keySchema, list } from '../schema/collections.ts'
-import { InvalidScalar, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
+import { InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../schema/scalar-types.ts'
 
 /** The source of an issuer's keys: the URL of a server, or the text of a file. */
@@ -156,16 +156,13 @@ const claimNameKind: ScalarKind<string> = {
 export const claimNameSchema = (description: string) => scalar(claimNameKind, description)
 
 // The characters of a scope: RFC 6749 §3.3.
-export const scopeSchema = scalar<string>(
-  {
-    expected: 'a scope: visible characters but blanks, " and \\',
-    parse: textParser((value) =>
-      /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/.test(value)
-        ? value
-        : new InvalidScalar('not a scope', 'one a line, or in a list'),
-    ),
-    json: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$' },
-  },
+export const scopeSchema = scalar(
+  patternKind(
+    'a scope: visible characters but blanks, " and \\',
+    '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$',
+    'not a scope',
+    'one a line, or in a list',
+  ),
   'A scope',
 )
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { policySwitch } from '../schema/inheritance.ts'
 import { boolean, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
 
@@ -49,18 +49,10 @@ const policy = z
   })
   .meta({ description: 'How answers are stored, and when they are used' })
 
-const cacheSwitch = scalar<boolean>(
-  {
-    expected: 'true, false or { maxEntry: …, … }',
-    parse: (value, fromVariable) => {
-      if (typeof value === 'boolean') return value
-      if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
-      return new InvalidScalar('neither true nor false', 'write true for the defaults, or { staleIfError: 10m }')
-    },
-    render: () => false, // only null gets here: a cached operation has a policy
-    json: { type: 'boolean' },
-  },
+const cacheSwitch = policySwitch(
   'Whether answers are stored, as the defaults say',
+  '{ maxEntry: …, … }',
+  '{ staleIfError: 10m }',
 )
 
 /** The schema of `cache` of one operation; null: it is not cached. */

@@ -3,7 +3,7 @@ import { allOperations, type OperationId } from '../../operations.ts'
 import { cidrOrAddress } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { list } from '../schema/collections.ts'
-import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { InvalidScalar, patternKind, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, choice, integer, optionalInteger, requestRate } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
 import { claimsSchema } from './auth-tokens.ts'
@@ -63,23 +63,16 @@ export const maxClients = 100_000
 
 /** The schema of the name of a client. */
 export const clientName = (description: string) =>
-  scalar<string>(
-    {
-      expected: '1 to 64 letters, digits and -_.',
-      parse: textParser((value) => (/^[\w.-]{1,64}$/.test(value) ? value : new InvalidScalar('not a name'))),
-      json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
-    },
-    description,
-  )
+  scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)
 
 // No dot: in a key, the first dot ends the id.
 const keyId = annotate(
-  scalar<string>(
-    {
-      expected: 'what stands before the dot of a key: 1 to 64 letters, digits and -_',
-      parse: textParser((value) => (/^[\w-]{1,64}$/.test(value) ? value : new InvalidScalar('not the id of a key'))),
-      json: { type: 'string', pattern: '^[0-9A-Za-z_-]{1,64}$' },
-    },
+  scalar(
+    patternKind(
+      'what stands before the dot of a key: 1 to 64 letters, digits and -_',
+      '^[0-9A-Za-z_-]{1,64}$',
+      'not the id of a key',
+    ),
     'The public half of the key',
   ),
   { sensitive: true },

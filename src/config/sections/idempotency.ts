@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
-import { partialShape } from '../schema/inheritance.ts'
+import { partialShape, policySwitch } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, duration, durationOrZero, integer, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
@@ -93,18 +93,10 @@ export const idempotencySchema = z
   })
   .meta({ description: 'How a POST with a key happens once, in operations that have idempotency on' })
 
-const idempotencySwitch = scalar<boolean>(
-  {
-    expected: 'true, false or { required: true, … }',
-    parse: (value, fromVariable) => {
-      if (typeof value === 'boolean') return value
-      if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
-      return new InvalidScalar('neither true nor false', 'write true for the defaults, or { required: true }')
-    },
-    render: () => false, // only null gets here: an operation that has it has a policy
-    json: { type: 'boolean' },
-  },
+const idempotencySwitch = policySwitch(
   'Whether a POST with a key happens once, as the defaults say',
+  '{ required: true, … }',
+  '{ required: true }',
 )
 
 /** The schema of `idempotency` of one operation: which keys differ from those of all. */

@@ -1,19 +1,17 @@
 import * as z from 'zod'
 import { optionalKey } from '../schema/annotations.ts'
-import { InvalidScalar, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
+import { patternKind, scalar } from '../schema/scalar.ts'
 import { choice } from '../schema/scalar-types.ts'
 
 const maxLength = 40
 
 /** A name as it stands in a title and in a question: a word or two, without anything invisible. */
-const labelKind: ScalarKind<string> = {
-  expected: `1 to ${maxLength} letters, digits, spaces and ._-, such as gateway-eu-1`,
-  parse: textParser((value) => {
-    if (value.length <= maxLength && /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?$/.test(value)) return value
-    return new InvalidScalar('not a name', 'letters, digits, spaces and ._-, with a letter or a digit at either end')
-  }),
-  json: { type: 'string', pattern: `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,${maxLength - 2}}[A-Za-z0-9])?$` },
-}
+const labelKind = patternKind(
+  `1 to ${maxLength} letters, digits, spaces and ._-, such as gateway-eu-1`,
+  `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,${maxLength - 2}}[A-Za-z0-9])?$`,
+  'not a name',
+  'letters, digits, spaces and ._-, with a letter or a digit at either end',
+)
 
 /**
  * The colours that the head of the page may have. They are names, because the policy of the page lets in no style but

@@ -4,7 +4,7 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { list } from '../schema/collections.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
-import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { InvalidScalar, patternKind, scalar, textParser } from '../schema/scalar.ts'
 import { duration } from '../schema/scalar-types.ts'
 
 /** Parses what the URLs of a server and of a node have in common. */
@@ -79,12 +79,12 @@ const sentinel = scalar<string>(
   'A Sentinel',
 )
 
-const masterName = scalar<string>(
-  {
-    expected: 'the name that the Sentinels have for the master, such as mymaster',
-    parse: textParser((value) => (/^[\w.-]{1,128}$/.test(value) ? value : new InvalidScalar('not a name'))),
-    json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,128}$' },
-  },
+const masterName = scalar(
+  patternKind(
+    'the name that the Sentinels have for the master, such as mymaster',
+    '^[0-9A-Za-z_.-]{1,128}$',
+    'not a name',
+  ),
   'What the Sentinels call the master',
 )
 
@@ -131,12 +131,8 @@ const tls = z
     description: 'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
   })
 
-const prefix = scalar<string>(
-  {
-    expected: '1 to 64 letters, digits and -_.:',
-    parse: textParser((value) => (/^[\w.:-]{1,64}$/.test(value) ? value : new InvalidScalar('not a prefix'))),
-    json: { type: 'string', pattern: '^[0-9A-Za-z_.:-]{1,64}$' },
-  },
+const prefix = scalar(
+  patternKind('1 to 64 letters, digits and -_.:', '^[0-9A-Za-z_.:-]{1,64}$', 'not a prefix'),
   'What every key begins with: gateways that shall count or store together have the same',
 )
 

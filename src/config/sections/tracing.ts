@@ -3,7 +3,7 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { fieldValues } from '../schema/header-fields.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { renderValue } from '../schema/render.ts'
-import { InvalidScalar, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
+import { InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, percent } from '../schema/scalar-types.ts'
 
 const example = 'http://localhost:4318/v1/traces'
@@ -40,13 +40,12 @@ const headers = fieldValues(
   },
 )
 
-const serviceNameKind: ScalarKind<string> = {
-  expected: '1 to 128 visible characters',
-  parse: textParser((value) =>
-    /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name', 'letters, digits and -_./'),
-  ),
-  json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
-}
+const serviceNameKind = patternKind(
+  '1 to 128 visible characters',
+  '^[\\x21-\\x7e]{1,128}$',
+  'not a name',
+  'letters, digits and -_./',
+)
 
 interface TracingValue {
   readonly otlp: string | null
