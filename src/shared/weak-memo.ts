@@ -11,3 +11,11 @@ export const weakMemo = <Key extends object, Value extends object>(
     return value
   }
 }
+
+/** Does what {@link weakMemo} does for frozen objects. Another may have changed since, and is computed anew. */
+export const frozenMemo = <Key extends object, Value extends object>(
+  compute: (key: Key) => Value,
+): ((key: Key) => Value) => {
+  const memo = weakMemo(compute)
+  return (key) => (Object.isFrozen(key) ? memo(key) : compute(key))
+}

@@ -1,6 +1,7 @@
 import type { ClientConfig } from '../../config/config.ts'
 import type { OperationId } from '../../operations.ts'
 import { cidrMatcher } from '../../shared/cidr.ts'
+import { frozenMemo } from '../../shared/weak-memo.ts'
 import type { Claims } from './claims.ts'
 
 /** A lender's system, as each request needs it. */
@@ -32,20 +33,10 @@ interface ClientEntry {
   readonly keys: readonly (readonly [string, ApiKeyEntry])[]
 }
 
-// A frozen object never changes: a reload reuses the index of the same list, and the entries of the same clients.
-const registries = new WeakMap<readonly ClientAccessConfig[], ClientRegistry>()
-const entries = new WeakMap<ClientAccessConfig, ClientEntry>()
+/** Indexes the clients of a configuration. A reload reuses the index of the same list, and what a client has in it. */
+export const getClientRegistry: (configs: readonly ClientAccessConfig[]) => ClientRegistry = frozenMemo(buildRegistry)
 
-/** Indexes the clients of a configuration. A frozen list that was indexed before has the same index. */
-export const getClientRegistry = (configs: readonly ClientAccessConfig[]): ClientRegistry => {
-  const cached = registries.get(configs)
-  if (cached !== undefined) return cached
-  const registry = buildRegistry(configs)
-  if (Object.isFrozen(configs)) registries.set(configs, registry)
-  return registry
-}
-
-const buildRegistry = (configs: readonly ClientAccessConfig[]) => {
+function buildRegistry(configs: readonly ClientAccessConfig[]) {
   const keys = new Map<string, ApiKeyEntry>()
   const owners = new ClaimIndex<RegisteredClient>()
   const certificates = new Map<string, RegisteredClient>()
@@ -64,15 +55,11 @@ const buildRegistry = (configs: readonly ClientAccessConfig[]) => {
   }
 }
 
-const getEntry = (config: ClientAccessConfig): ClientEntry => {
-  const cached = entries.get(config)
-  if (cached !== undefined) return cached
+const getEntry = frozenMemo((config: ClientAccessConfig): ClientEntry => {
   const client = createClient(config)
   const keys = config.apiKeys.map(({ id, sha256 }) => [id, { client, digest: Buffer.from(sha256, 'hex') }] as const)
-  const entry = { client, keys }
-  if (Object.isFrozen(config)) entries.set(config, entry)
-  return entry
-}
+  return { client, keys }
+})
 
 const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfig): RegisteredClient => {
   // Compiled at the first call: of thousands of clients few call, and compiling all of them would hold up a reload.

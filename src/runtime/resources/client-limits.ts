@@ -1,6 +1,7 @@
 import type { ClientConfig, LimitsConfig } from '../../config/config.ts'
 import type { RateLimiterRegistry, RateLimiterState } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { RateLimit, RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
+import { frozenMemo } from '../../shared/weak-memo.ts'
 
 /** The limits of clients, each from the client's own entry. */
 export interface ClientLimits {
@@ -56,12 +57,8 @@ interface ParsedClientLimits {
   readonly concurrencyLimits: ReadonlyMap<string, number>
 }
 
-// A frozen list does not change: a reload that leaves all clients as they are need not look at each of thousands.
-const parsedByList = new WeakMap<readonly ClientConfig[], ParsedClientLimits>()
-
-const parseClientLimits = (clients: readonly ClientConfig[]): ParsedClientLimits => {
-  const before = parsedByList.get(clients)
-  if (before !== undefined) return before
+// A reload that leaves all clients as they are need not look at each of thousands.
+const parseClientLimits = frozenMemo((clients: readonly ClientConfig[]): ParsedClientLimits => {
   const indexes = new Map<string, number>()
   const limits: RateLimit[] = []
   const limitIndexes = new Map<string, number>()
@@ -75,10 +72,8 @@ const parseClientLimits = (clients: readonly ClientConfig[]): ParsedClientLimits
     indexes.set(name, index)
     limitIndexes.set(id, index)
   }
-  const parsed = { limits, limitIndexes, concurrencyLimits }
-  if (Object.isFrozen(clients)) parsedByList.set(clients, parsed)
-  return parsed
-}
+  return { limits, limitIndexes, concurrencyLimits }
+})
 
 /** Merges the states of several limiters, which share one Redis or none. */
 export const mergeLimiterStates = (states: readonly RateLimiterState[]): RateLimiterState | null => {
