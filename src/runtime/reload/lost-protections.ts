@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts'
+import type { Config, UpstreamConfig } from '../../config/config.ts'
 import { enforcesContract } from '../../contract/enforces-contract.ts'
 import { messageDirections } from '../../observe/contract/drift-report.ts'
 import { allOperations, groups, type OperationId } from '../../operations.ts'
@@ -11,35 +11,23 @@ interface Protection {
 }
 
 // All that a rollback switches off by force alone. `listen.tls` and `auth.mtls` are not here: a rollback keeps them.
-const protections: readonly Protection[] = [
-  ...allOperations.map(({ id }) => ({
-    path: `operations.${id}.auth`,
-    isOn: ({ operations }: Config) => operations[id].auth !== null,
-  })),
-  ...allOperations.map(({ id }) => ({
-    path: `operations.${id}.idempotency`,
-    isOn: ({ operations }: Config) => operations[id].idempotency !== null,
-  })),
+const protections = (): readonly Protection[] => [
+  ...ofOperations('auth', ({ operations }, id) => operations[id].auth !== null),
+  ...ofOperations('idempotency', ({ operations }, id) => operations[id].idempotency !== null),
   { path: 'audit', isOn: ({ audit }) => audit !== null },
-  ...groups.map((group) => ({
-    path: `upstreams.${group}.tls.verify`,
-    isOn: ({ upstreams }: Config) => upstreams[group].tls.verify,
-  })),
-  ...groups.map((group) => ({
-    path: `upstreams.${group}.candidate.tls.verify`,
-    isOn: ({ upstreams }: Config) => upstreams[group].candidate?.upstream.tls.verify ?? true,
-  })),
+  ...ofGroups('tls.verify', ({ tls }) => tls.verify),
+  ...ofGroups('candidate.tls.verify', ({ candidate }) => candidate?.upstream.tls.verify ?? true),
   ...messageDirections.flatMap((direction) =>
-    allOperations.map(({ id }) => ({
-      path: `operations.${id}.contract.${direction}`,
-      isOn: (config: Config) => enforcesContract(config, id, direction),
-    })),
+    ofOperations(`contract.${direction}`, (config, id) => enforcesContract(config, id, direction)),
   ),
-  ...allOperations.map(({ id }) => ({
-    path: `operations.${id}.contract.unchecked`,
-    isOn: (config: Config) => refusesUnchecked(config, id),
-  })),
+  ...ofOperations('contract.unchecked', refusesUnchecked),
 ]
+
+const ofOperations = (key: string, isOn: (config: Config, id: OperationId) => boolean): readonly Protection[] =>
+  allOperations.map(({ id }) => ({ path: `operations.${id}.${key}`, isOn: (config) => isOn(config, id) }))
+
+const ofGroups = (key: string, isOn: (upstream: UpstreamConfig) => boolean): readonly Protection[] =>
+  groups.map((group) => ({ path: `upstreams.${group}.${key}`, isOn: ({ upstreams }) => isOn(upstreams[group]) }))
 
 /**
  * Lists the protections that the current configuration has and the next one lacks, by their keys. `auth` stands for all
@@ -55,7 +43,9 @@ export const findLostProtections = (current: Config, next: Config): readonly str
     ...gone.map((direction) => `contract.${direction}`),
     ...(allOperations.some(({ id }) => refusesUnchecked(next, id)) ? [] : ['contract.unchecked']),
   ]
-  const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next)).map(({ path }) => path)
+  const lost = protections()
+    .filter(({ isOn }) => isOn(current) && !isOn(next))
+    .map(({ path }) => path)
   return [...new Set(lost.map((path) => keys.find((key) => isOfAnOperation(path, key)) ?? path))]
 }
 
