@@ -10,7 +10,7 @@ import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
 import { warnOfLostNull } from './misread-keywords.ts'
-import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
+import { SchemaTypeAnalysis } from './schema-types.ts'
 import { forEachSchema, subSchemas } from './schema-walk.ts'
 
 /**
@@ -21,25 +21,24 @@ export const checkSchemas = (bundle: ContractBundle): void => {
   const { document, origins, follow } = bundle
   const { used } = bundle.schemas
   const schemas = [...new Set([...Object.values(asPlainObject(asPlainObject(document.components).schemas)), ...used])]
-  const issueAt: IssueAt = (schema, path, issue) => bundle.error(schema, path, issue)
   const faulty = new Set<object>(bundle.faulty)
   for (const schema of schemas) for (const { path, issue } of checkForm(schema)) report(schema, path, issue)
   const analysis = faulty.size === 0 ? bundle.analysis : new SchemaTypeAnalysis(follow, faulty)
   const circles = findCirclesInPlace(schemas, follow)
-  for (const circle of circles) issueAt(circle, ['$ref'], endless)
+  for (const circle of circles) bundle.error(circle, ['$ref'], endless)
   for (const schema of schemas) {
     forEachSchema(schema, (each) => {
-      checkPatterns(each, issueAt)
+      checkPatterns(each, bundle)
       checkFormat(each, bundle)
       warnOfLostNull(each, bundle)
       if (faulty.has(each)) return
-      checkLoneKeywords(each, issueAt)
-      checkMatches(each, follow, analysis, issueAt)
+      checkLoneKeywords(each, bundle)
+      checkMatches(each, bundle, analysis)
     })
     if (!used.has(schema)) continue
-    if (analysis.typesOf(schema).never !== null) checkTop(schema, issueAt)
+    if (analysis.typesOf(schema).never !== null) checkTop(schema, bundle)
     if (circles.size === 0 && checksInPlace(schema, follow) > maxChecksInPlace)
-      issueAt(asPlainObject(schema), [], tooMany)
+      bundle.error(asPlainObject(schema), [], tooMany)
   }
 
   /** Says an issue at a path that may lead into schemas inside. */
@@ -57,11 +56,9 @@ export const checkSchemas = (bundle: ContractBundle): void => {
       }
     }
     faulty.add(inner)
-    issueAt(inner, rest, issue)
+    bundle.error(inner, rest, issue)
   }
 }
-
-type IssueAt = (schema: Tree, path: readonly (string | number)[], issue: NodeIssue) => void
 
 const endless: NodeIssue = {
   message: 'the schema leads to itself in the same place',
@@ -109,7 +106,7 @@ const checkForm = (schema: unknown): readonly { readonly path: readonly string[]
   return [...found.values()]
 }
 
-const checkPatterns = (schema: Tree, issueAt: IssueAt): void => {
+const checkPatterns = (schema: Tree, bundle: ContractBundle): void => {
   const patterns: (readonly [pattern: string, path: readonly string[], atKey: boolean])[] = [
     ...(typeof schema.pattern === 'string' ? [[schema.pattern, ['pattern'], false] as const] : []),
     ...Object.keys(asPlainObject(schema.patternProperties)).map(
@@ -118,7 +115,7 @@ const checkPatterns = (schema: Tree, issueAt: IssueAt): void => {
   ]
   for (const [pattern, path, atKey] of patterns) {
     const fault = findFault(pattern)
-    if (fault !== null) issueAt(schema, path, { ...fault, atKey })
+    if (fault !== null) bundle.error(schema, path, { ...fault, atKey })
   }
 }
 
@@ -168,9 +165,9 @@ const companions: readonly (readonly [keyword: string, needed: readonly string[]
   ['maxContains', ['contains']],
 ]
 
-const checkLoneKeywords = (schema: Tree, issueAt: IssueAt): void => {
+const checkLoneKeywords = (schema: Tree, bundle: ContractBundle): void => {
   if (schema.minContains === 0 && schema.contains !== undefined && schema.maxContains === undefined)
-    issueAt(schema, ['minContains'], {
+    bundle.error(schema, ['minContains'], {
       message: 'contains does nothing with minContains: 0',
       expected: '1 or more, or maxContains beside it',
       found: '0',
@@ -179,7 +176,7 @@ const checkLoneKeywords = (schema: Tree, issueAt: IssueAt): void => {
     })
   for (const [keyword, needed] of companions)
     if (Object.hasOwn(schema, keyword) && !needed.some((each) => Object.hasOwn(schema, each)))
-      issueAt(schema, [keyword], {
+      bundle.error(schema, [keyword], {
         message: `${keyword} does nothing alone`,
         expected: `${needed.join(' or ')} beside it`,
         found: 'neither',
@@ -189,25 +186,25 @@ const checkLoneKeywords = (schema: Tree, issueAt: IssueAt): void => {
 }
 
 /** Reports a schema that can never match, where nothing inside it is to blame already. */
-const checkMatches = (schema: Tree, follow: FollowReference, analysis: SchemaTypeAnalysis, issueAt: IssueAt): void => {
+const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: SchemaTypeAnalysis): void => {
   const bounds = analysis.contradictions(schema)
-  for (const { message, keyword } of bounds) issueAt(schema, [keyword], neverMatches(message))
+  for (const { message, keyword } of bounds) bundle.error(schema, [keyword], neverMatches(message))
   const { never } = analysis.typesOf(schema)
   if (never === null || bounds.length > 0 || isNegation(schema)) return
   const isFault = ({ schema: each, keyword }: { schema: unknown; keyword: string }): boolean =>
     ['allOf', 'anyOf', 'oneOf'].includes(keyword) && each !== false && analysis.typesOf(each).never !== null
   if (subSchemas(schema).some(isFault)) return
-  if (typeof schema.$ref === 'string' && analysis.typesOf(follow(schema.$ref)).never !== null) return
+  if (typeof schema.$ref === 'string' && analysis.typesOf(bundle.follow(schema.$ref)).never !== null) return
   const [at = 'type'] = ['allOf', 'anyOf', 'oneOf', 'const', 'enum', '$ref'].filter((key) => Object.hasOwn(schema, key))
-  issueAt(schema, [at], neverMatches(never))
+  bundle.error(schema, [at], neverMatches(never))
 }
 
 /** `not: {}` is a way to write false, which stands for a member that must not be there. */
 const isNegation = ({ not }: Tree): boolean =>
   not === true || (typeof not === 'object' && Object.keys(asPlainObject(not)).length === 0)
 
-const checkTop = (schema: unknown, issueAt: IssueAt): void => {
-  if (isNegation(asPlainObject(schema))) issueAt(asPlainObject(schema), ['not'], neverMatches('it is false'))
+const checkTop = (schema: unknown, bundle: ContractBundle): void => {
+  if (isNegation(asPlainObject(schema))) bundle.error(asPlainObject(schema), ['not'], neverMatches('it is false'))
 }
 
 const neverMatches = (reason: string): NodeIssue => ({

@@ -6,35 +6,27 @@ import { subSchemas } from './schema-walk.ts'
 /** The largest number of schemas that hold for one value by themselves. */
 export const maxChecksInPlace = 5_000
 
-/** The schemas that one place is checked against, with how often. */
-type Counts = Map<Tree, number>
-
-/** Computes how many schemas hold for a value by themselves, without its members and items. */
-export const checksInPlace = (schema: unknown, follow: FollowReference): number =>
-  isPlainObject(schema) ? total(expandInPlace(new Map([[schema, 1]]), follow)) : 0
-
-const total = (counts: Counts): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
-
-const add = (counts: Counts, schema: unknown, count: number): void => {
-  if (isPlainObject(schema)) counts.set(schema, (counts.get(schema) ?? 0) + count)
-}
-
-/** Adds the schemas that hold for the same place. Schemas that lead to themselves in place are found before. */
-const expandInPlace = (place: Counts, follow: FollowReference): Counts => {
+/**
+ * Computes how many schemas hold for a value by themselves, without its members and items. Schemas that lead to
+ * themselves in place are found before.
+ */
+export const checksInPlace = (schema: unknown, follow: FollowReference): number => {
   // Each schema follows those that lead to it: its count is complete when it is passed on.
-  const order: Tree[] = []
-  const done = new Set<Tree>()
-  const visit = (schema: Tree): void => {
-    if (done.has(schema)) return
-    done.add(schema)
-    for (const next of schemasInPlace(schema, follow)) if (isPlainObject(next)) visit(next)
-    order.push(schema)
+  const order = new Set<Tree>()
+  const visit = (each: unknown): void => {
+    if (!isPlainObject(each) || order.has(each)) return
+    for (const next of schemasInPlace(each, follow)) visit(next)
+    order.add(each)
   }
-  for (const schema of place.keys()) visit(schema)
-  const counts: Counts = new Map(place)
-  for (const schema of order.reverse())
-    for (const next of schemasInPlace(schema, follow)) add(counts, next, counts.get(schema) ?? 0)
-  return counts
+  visit(schema)
+  const counts = new Map<unknown, number>([[schema, 1]])
+  let total = 0
+  for (const each of [...order].reverse()) {
+    const count = counts.get(each) ?? 0
+    total += count
+    for (const next of schemasInPlace(each, follow)) counts.set(next, (counts.get(next) ?? 0) + count)
+  }
+  return total
 }
 
 const inPlaceKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'])
