@@ -1,4 +1,5 @@
 import type { X509Certificate } from 'node:crypto'
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { type Authenticator, type AuthResult, unauthenticated } from './authenticator.ts'
 import { certificateThumbprint, type GetClientCertificate } from './client-certificate.ts'
 import type { ClientRegistry } from './client-registry.ts'
@@ -82,10 +83,4 @@ const parseAltName = (kind: string | undefined, written: string): string | null 
   return value === null || !/^[\x21-\x7e]+$/.test(value) ? null : canonicalAltName(kind, value)
 }
 
-const unquote = (written: string): string | null => {
-  try {
-    return String(JSON.parse(written))
-  } catch {
-    return null
-  }
-}
+const unquote = (written: string): string | null => tryOrNull(() => String(JSON.parse(written)))

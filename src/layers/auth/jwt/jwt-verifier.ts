@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../../plain-object.ts'
+import { isPlainObject, parseJson } from '../../../plain-object.ts'
 import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } from '../../../shared/jwk-set.ts'
 import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
 import { CredentialRejected } from '../errors.ts'
@@ -130,14 +130,9 @@ const verifySignature = async ({ key }: VerificationKey, token: string, algorith
 }
 
 const parseObject = (text: string, what: string): Claims => {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
-    throw new CredentialRejected('other-token-flaw', `${what} is not JSON`)
-  }
+  const parsed = parseJson(text)
   if (isPlainObject(parsed)) return parsed
-  throw new CredentialRejected('other-token-flaw', `${what} is not a JSON object`)
+  throw new CredentialRejected('other-token-flaw', `${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
 }
 
 /** The verifier of the tokens of one issuer. */
