@@ -3,14 +3,14 @@ import { isBearerToken } from '../../header-fields.ts'
 import { operatorScopes } from '../../shared/operator-scopes.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { list } from '../schema/collections.ts'
+import { list, reject } from '../schema/collections.ts'
 import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, choice, integer } from '../schema/scalar-types.ts'
 import { secretDigest } from '../schema/sha256.ts'
+import { claimNameSchema, jwtSchema } from './auth-tokens.ts'
 import { certificateName } from './clients.ts'
-import { operatorJwtSchema } from './operator-jwt.ts'
 
 // An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
 const minTokenLength = 16
@@ -97,6 +97,51 @@ const tls = annotate(
   { sensitive: true },
 )
 
+// Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
+const claimValue = z
+  .string()
+  .check((context) => {
+    const { value } = context
+    if (/^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__') return
+    reject(context, 'not the value of a claim', '1 to 256 visible characters')
+  })
+  .meta({ minLength: 1, maxLength: 256 })
+
+const maxScopes = 100
+
+const scopes = z
+  .record(
+    claimValue,
+    choice(
+      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+      operatorScopes,
+    ),
+  )
+  .check((context) => {
+    const count = Object.keys(context.value).length
+    const hint = 'write { VALUE: read }'
+    if (count === 0) reject(context, 'nothing opens anything', 'at least one entry', hint)
+    if (count > maxScopes) reject(context, 'too many entries', `at most ${maxScopes}`, hint)
+  })
+  .meta({
+    minProperties: 1,
+    maxProperties: maxScopes,
+    description:
+      'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
+  })
+
+/** The issuer of operators' tokens. It is checked as `auth.jwt` is. */
+const jwt = z
+  .strictObject({
+    ...jwtSchema.shape,
+    nameClaim: claimNameSchema(
+      'The claim that names its operator. One that operators cannot change themselves',
+    ).prefault('sub'),
+    scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
+    scopes,
+  })
+  .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
+
 /** The schema of `admin`, the operator's listener. */
 export const adminSchema = z
   .strictObject({
@@ -106,7 +151,7 @@ export const adminSchema = z
     token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
     metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
     tokens: tokens.prefault([]),
-    jwt: optionalKey(operatorJwtSchema),
+    jwt: optionalKey(jwt),
     tls: annotate(optionalKey(tls), { restart: true }),
     insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
   })

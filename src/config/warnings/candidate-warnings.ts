@@ -1,9 +1,10 @@
-import { groups } from '../../operations.ts'
+import { allOperations, groups } from '../../operations.ts'
 import { formatDuration, formatPercent } from '../../units.ts'
 import type { CandidateConfig, UpstreamConfig } from '../config.ts'
 import type { KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
 import { leastShare } from '../sections/candidate/candidate-steps.ts'
+import { suggestNearest } from '../suggest.ts'
 import { findDuplicates } from './upstream-warnings.ts'
 
 type CandidateRule = (candidate: {
@@ -135,15 +136,55 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
     hint: `write ${formatPercent(leastShare)}`,
   }
 
-/** The warnings of candidates. */
+/**
+ * Warns of clients that a candidate names and the file does not know. It is no error: an operator who takes a client
+ * out in a hurry is not kept from it by a list elsewhere.
+ */
+const unknownClients: WarningRule = ({ config: { clients, upstreams } }) =>
+  groups.map((group) => {
+    const named = upstreams[group].candidate?.clients ?? []
+    if (named.length === 0) return null
+    const known = new Set(clients.map(({ id }) => id))
+    return named.map((name, index) => {
+      if (known.has(name)) return null
+      const near = suggestNearest(name, [...known])
+      return {
+        path: ['upstreams', group, 'candidate', 'clients', index],
+        message: 'this does nothing: no client has this name',
+        expected: 'the name of one under clients',
+        found: name,
+        hint: near === undefined ? 'remove it, or add the client' : `write ${near}, or remove it`,
+      }
+    })
+  })
+
+/** Warns of clients by name where no operation of the group asks clients who they are. */
+const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
+  groups.map(
+    (group) =>
+      (upstreams[group].candidate?.clients ?? []).length > 0 &&
+      allOperations.every((operation) => operation.group !== group || operations[operation.id].auth === null) && {
+        path: ['upstreams', group, 'candidate', 'clients'],
+        message: 'this does nothing: no operation of the group asks clients who they are',
+        expected: 'auth for an operation of the group, or no clients here',
+        found: 'no auth',
+        hint: 'add auth: { methods: [apiKey] } at the top level, or write a share, which goes by address then',
+      },
+  )
+
+/** The warnings of candidates, and of the clients that they name. */
 export const candidateWarnings: readonly WarningRule[] = [
-  duplicates,
-  sameAsPrimary,
-  inheritedSecrets,
-  withoutHealthCheck,
-  unverifiedTls,
-  unusedTls,
-  stepsTooShortToJudge,
-  stepsBelowShare,
-  shareTooSmall,
-].map(ofEachCandidate)
+  ...[
+    duplicates,
+    sameAsPrimary,
+    inheritedSecrets,
+    withoutHealthCheck,
+    unverifiedTls,
+    unusedTls,
+    stepsTooShortToJudge,
+    stepsBelowShare,
+    shareTooSmall,
+  ].map(ofEachCandidate),
+  unknownClients,
+  unaskedClients,
+]

@@ -13,7 +13,6 @@ import { workerCount } from '../worker-count.ts'
 import { adminWarnings } from './admin-warnings.ts'
 import { authWarnings } from './auth-warnings.ts'
 import { cacheWarnings } from './cache-warnings.ts'
-import { candidateClientWarnings } from './candidate-client-warnings.ts'
 import { candidateWarnings } from './candidate-warnings.ts'
 import { contractWarnings } from './contract-warnings.ts'
 import { idempotencyWarnings } from './idempotency-warnings.ts'
@@ -200,7 +199,6 @@ const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
   ...shadowWarnings,
   ...candidateWarnings,
-  ...candidateClientWarnings,
   expiringCertificates,
   expiringAuthorities,
   ...listenWarnings,

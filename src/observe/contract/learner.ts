@@ -1,13 +1,12 @@
-import type { HeaderFields } from '../../header-fields.ts'
+import { type HeaderFields, namesCredential } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
 import { bodyShapes, createLearnedContent, learnContent, type ObservedContent } from './learn-content.ts'
-import { learnFields } from './learn-fields.ts'
 import { learnQuery, parameterShapes } from './learn-query.ts'
-import type { LearnedContent, LearnedContract, LearnedOperation } from './learned-contract.ts'
-import { limitShapes } from './limit-shapes.ts'
+import type { LearnedContent, LearnedContract, LearnedOperation, LearnedRequest } from './learned-contract.ts'
+import { looksLikeData } from './looks-like-data.ts'
 import { findOrAddOperation, mergeOperation } from './merge-learned.ts'
-import { findOrAddKnownName, learnedInTable } from './name-table.ts'
-import { type LearningContext, measureContext, type Shape } from './shape.ts'
+import { countedEntries, findOrAddKnownName, findOrAddName, learnedInTable } from './name-table.ts'
+import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 
 /** How a learner learns. */
 export interface LearnerOptions {
@@ -110,3 +109,81 @@ interface OperationSides extends LearnedOperation {
 
 const findStatus = (responses: LearnedOperation['responses'], status: number): LearnedContent | undefined =>
   findOrAddKnownName(responses, String(status), { max: maxStatuses, create: createLearnedContent })
+
+/** The most header fields of one operation. */
+const maxFields = 32
+
+/** Fields of the protocol that an interface may ask for. Of all others, only those that begin with `x-` are learnt. */
+const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-match', 'prefer']
+
+// What the gateway or a proxy sets.
+const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
+
+/**
+ * Learns which header fields the requests have, by name alone. Fields with credentials are left out: those of
+ * `credentialFields` (in lower case), and all whose names say so.
+ */
+const learnFields = (
+  context: LearningContext,
+  request: LearnedRequest,
+  fields: HeaderFields,
+  credentialFields: ReadonlySet<string>,
+): void => {
+  const names = new Set<string>()
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = (fields[i] ?? '').toLowerCase()
+    if (registered.includes(name) || (name.startsWith('x-') && !ignored.test(name) && !namesCredential(name)))
+      names.add(name)
+  }
+  for (const name of names) {
+    if (credentialFields.has(name)) continue
+    const isData = !request.fields.named.has(name) && looksLikeData(name)
+    if (isData) request.dataNames++
+    const table = { max: maxFields, create: countedEntries.create }
+    const counted = isData ? undefined : findOrAddName(request.fields, name, context, table)
+    if (counted !== undefined) counted.count++
+  }
+}
+
+/** The most shapes of a learner. */
+const maxShapes = 4096
+
+/**
+ * Forgets shapes until the rest fits: the deepest objects and arrays, level by level, of the operation that has most.
+ * What is above them keeps its names, and no client can crowd out what is known of another operation.
+ */
+const limitShapes = (contexts: readonly LearningContext[]): void => {
+  let total = 0
+  for (const { shapes } of contexts) total += shapes
+  while (total > maxShapes) {
+    const [largest] = contexts.toSorted((a, b) => b.shapes - a.shapes)
+    if (largest === undefined || largest.shapes === 0) return
+    total -= largest.shapes
+    forgetDeepest(largest, maxShapes - total)
+    total += largest.shapes
+  }
+}
+
+/** Forgets the deepest level at least, and as many as it takes to come down to `max`. */
+const forgetDeepest = (context: LearningContext, max: number): void => {
+  const levels = listLevels(context.listRoots())
+  let below = context.shapes
+  do {
+    below -= levels.pop()?.length ?? 0
+    for (const shape of levels.at(-1) ?? []) forgetContents(shape)
+  } while (below > max && levels.length > 1)
+  measureContext(context)
+}
+
+/** Lists the shapes of each depth, the roots first. */
+const listLevels = (roots: readonly Shape[]): (readonly Shape[])[] => {
+  const levels: (readonly Shape[])[] = []
+  for (let level = roots; level.length > 0; level = level.flatMap(childShapes)) levels.push(level)
+  return levels
+}
+
+const forgetContents = (shape: Shape): void => {
+  if (childShapes(shape).length === 0) return
+  if (shape.arrays !== null) forgetItems(shape.arrays)
+  if (shape.objects !== null) forgetMembers(shape.objects)
+}

@@ -1,19 +1,32 @@
-import type { AuthConfig, Config, OperationAuthConfig } from '../../config/config.ts'
+import { X509Certificate } from 'node:crypto'
+import { pemBlocks } from '../../config/certificates.ts'
+import type { AuthConfig, Config, MtlsConfig, OperationAuthConfig } from '../../config/config.ts'
 import type { AuthMethod } from '../../failures/reason-rows.ts'
 import { apiKeyAuthenticator } from '../../layers/auth/api-key.ts'
 import type { AuthOptions } from '../../layers/auth/auth.ts'
 import type { Authenticator } from '../../layers/auth/authenticator.ts'
 import type { GetClaims } from '../../layers/auth/claims.ts'
+import {
+  certificateFromConnection,
+  certificateFromHeader,
+  type GetClientCertificate,
+  withValidityCheck,
+} from '../../layers/auth/client-certificate.ts'
 import { type ClientRegistry, getClientRegistry } from '../../layers/auth/client-registry.ts'
 import type { DependencyHealthState } from '../../layers/auth/dependency-health.ts'
+import { dpopProofChecker, replayWindowMs } from '../../layers/auth/dpop.ts'
 import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
 import { isJwt } from '../../layers/auth/jwt/jwt-verifier.ts'
 import { mtlsAuthenticator } from '../../layers/auth/mtls.ts'
+import { type CheckSenderConstraint, senderConstraint } from '../../layers/auth/sender-constraint.ts'
 import { tokenAuthenticator } from '../../layers/auth/token-authenticator.ts'
-import type { RateLimiterRegistry, RateLimiterState } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type {
+  RateLimiterRegistry,
+  RateLimiterState,
+  ReplayCacheLease,
+} from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
-import { createTokenBindingChecker, type TokenBindingChecker } from './token-binding.ts'
 
 /** The source of authentication for all operations of one configuration. */
 export interface AuthProvider {
@@ -113,4 +126,59 @@ export const nullAuthProvider: AuthProvider = {
   state: () => ({ jwt: null, introspection: null, proofs: null }),
   sharedProofsState: () => null,
   release: () => {},
+}
+
+/** The checks that a client possesses the key or certificate which its credential is bound to. */
+interface TokenBindingChecker {
+  readonly getCertificate: GetClientCertificate
+  /** The names, in lower case, of the header fields that client certificates come in. */
+  readonly certificateFields: readonly string[]
+  readonly confirm: CheckSenderConstraint
+  /** The algorithms that DPoP proofs may be signed with. Null: the gateway accepts no proofs. */
+  readonly algorithms: readonly string[] | null
+  /** Returns how full the replay window of proofs is. Null: proofs are off, or another process keeps the window. */
+  state(): ReplayWindowState | null
+  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  sharedState(): RateLimiterState | null
+  /** Releases the replay cache. */
+  release(): void
+}
+
+/** Creates the checker of one configuration. */
+const createTokenBindingChecker = (
+  { bound, mtls, dpop: config }: AuthConfig,
+  { listen, limits }: Pick<Config, 'listen' | 'limits'>,
+  limiters: RateLimiterRegistry,
+): TokenBindingChecker => {
+  const getCertificate = withValidityCheck(certificateSource(mtls))
+  const { publicUrl } = listen
+  const replayLease: ReplayCacheLease | null =
+    config &&
+    limiters.acquireReplayCache(
+      { name: 'dpop', windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis },
+      limits.redis,
+    )
+  const algorithms = config?.algorithms ?? null
+  return {
+    getCertificate,
+    certificateFields: mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain'],
+    confirm: senderConstraint({
+      required: bound === 'required',
+      getCertificate,
+      checkProof:
+        config && replayLease && publicUrl !== null
+          ? dpopProofChecker({ ...config, publicUrl }, replayLease.replayCache)
+          : null,
+      algorithms,
+    }),
+    algorithms,
+    state: () => replayLease?.state() ?? null,
+    sharedState: () => replayLease?.sharedState() ?? null,
+    release: () => replayLease?.release(),
+  }
+}
+
+const certificateSource = ({ from, ca }: MtlsConfig): GetClientCertificate => {
+  if (from === 'connection') return certificateFromConnection
+  return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
 }

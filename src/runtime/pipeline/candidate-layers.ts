@@ -10,7 +10,7 @@ import type { Handler, Layer } from '../../exchange.ts'
 import type { GuardOptions } from '../../layers/candidate/guard.ts'
 import { sideLayer } from '../../layers/candidate/side.ts'
 import { splitSend } from '../../layers/candidate/split-send.ts'
-import type { CandidateRetries } from '../../layers/resilience/retry.ts'
+import type { CandidateRetries, RetryAllowance } from '../../layers/resilience/retry.ts'
 import { GuardCounts } from '../../observe/candidate/guard/guard-counts.ts'
 import type { Group } from '../../operations.ts'
 import { defaultIpv6Prefix } from '../../shared/exchange/request-owner.ts'
@@ -80,3 +80,22 @@ export const createCandidateRetries = (
   idempotency: OperationIdempotencyConfig | null,
 ): CandidateRetries | null =>
   candidate && { keyField: keyFieldOf(idempotency, candidate.upstream.request), fallback: candidate.fallback }
+
+/**
+ * Limits the retries of a group: none is granted, and none taken from the budget, while the circuit breaker of the side
+ * that it would go to rejects it. `candidate` null: the group has no sides.
+ */
+export const createRetryAllowance = (
+  budget: RetryAllowance | null,
+  primary: Pick<Upstream, 'breaker'>,
+  candidate: Pick<Upstream, 'breaker'> | null,
+): RetryAllowance | null => {
+  if (budget === null || (primary.breaker === null && (candidate === null || candidate.breaker === null))) return budget
+  return {
+    requested: () => budget.requested(),
+    take: (side) => {
+      const { breaker } = side === 'candidate' && candidate !== null ? candidate : primary
+      return breaker?.state !== 'open' && budget.take(side)
+    },
+  }
+}

@@ -11,10 +11,14 @@ import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
 import { createAuthProvider } from '../pipeline/auth-provider.ts'
-import { createGuardOptions, createSend, withoutExposedField } from '../pipeline/candidate-layers.ts'
+import {
+  createGuardOptions,
+  createRetryAllowance,
+  createSend,
+  withoutExposedField,
+} from '../pipeline/candidate-layers.ts'
 import { composeLayers } from '../pipeline/layer-stack.ts'
 import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
-import { createRetryAllowance } from '../pipeline/retry-allowance.ts'
 import type { CacheRegistry } from '../resources/cache-registry.ts'
 import { acquireClientLimits } from '../resources/client-limits.ts'
 import { continueLearning, getLearningMode } from '../resources/contract-learning.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { CopyBackoff } from '../../../src/layers/candidate/copy-backoff.ts'
+import { CopyBackoff } from '../../../src/layers/candidate/shadow-copies.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })

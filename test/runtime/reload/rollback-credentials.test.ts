@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { reportConfig } from '../../../src/config/diff/report.ts'
-import { withCurrentCredentials } from '../../../src/runtime/reload/rollback-credentials.ts'
+import { withCurrentCredentials } from '../../../src/runtime/reload/rollback-target.ts'
 import { folderWith, sandbox, validConfig } from '../../config/helper.ts'
 
 const jwks = JSON.stringify({

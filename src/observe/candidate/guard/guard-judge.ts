@@ -1,5 +1,8 @@
+import { allOperations } from '../../../operations.ts'
+import { formatDuration, formatShare } from '../../../units.ts'
 import { expectedBad, logChanceOfExcess, type Stratum } from './excess.ts'
 import {
+  type BadOf,
   compareWith,
   countFault,
   type GuardComparison,
@@ -8,7 +11,6 @@ import {
   minShare,
   slowShare,
 } from './guard-comparison.ts'
-import { countBearers, isBadForNearlyAll, listClientExcesses, withoutClients } from './guard-spread.ts'
 import type { GuardEvidence } from './guard-window.ts'
 
 /** What a candidate must not do. */
@@ -120,3 +122,91 @@ const toVerdict = (strata: readonly GuardComparison[], fault: GuardFault, refere
 
 const sum = (strata: readonly Stratum[], name: keyof Stratum): number =>
   strata.reduce((total, stratum) => total + stratum[name], 0)
+
+/** What the clients of a candidate had, and would have had at the primary. */
+interface ClientExcess {
+  readonly cell: number
+  readonly requests: number
+  readonly bad: number
+  /** How many bad requests it would have had, were the candidate as good as the primary. */
+  readonly expected: number
+}
+
+/** Lists what each client of the candidate had, those that have most bad requests first. */
+const listClientExcesses = (strata: readonly GuardComparison[]): readonly ClientExcess[] => {
+  const shares = new Map<number, { requests: number; bad: number; expected: number }>()
+  for (const stratum of strata)
+    for (const [cell, [requests, bad]] of stratum.byCell()) {
+      const share = shares.get(cell) ?? { requests: 0, bad: 0, expected: 0 }
+      shares.set(cell, share)
+      share.requests += requests
+      share.bad += bad
+      share.expected += expectedBad([{ ...stratum, requests, bad }])
+    }
+  return [...shares].map(([cell, share]) => ({ cell, ...share })).sort((a, b) => b.bad - a.bad)
+}
+
+/**
+ * Estimates how many clients bear the excess alike: (Σr)² / Σr², where r is the excess of each. One client that has all
+ * of it counts as one, whatever the others have.
+ */
+const countBearers = (shares: readonly ClientExcess[]): number => {
+  let [sum, squares] = [0, 0]
+  for (const { bad, expected } of shares) {
+    sum += bad - expected
+    squares += (bad - expected) ** 2
+  }
+  return sum <= 0 ? 0 : sum ** 2 / squares
+}
+
+/** Leaves clients out. */
+const withoutClients = (strata: readonly GuardComparison[], cells: readonly number[]): readonly Stratum[] =>
+  strata.map((stratum) => {
+    const byCell = stratum.byCell()
+    let { requests, bad } = stratum
+    for (const cell of cells) {
+      const [had, hadBad]: BadOf = byCell.get(cell) ?? [0, 0]
+      requests -= had
+      bad -= hadBad
+    }
+    return { ...stratum, requests, bad: Math.max(0, bad) }
+  })
+
+// A client with fewer requests says nothing of itself.
+const minOfClient = 3
+
+/**
+ * Tells whether nearly every client fares badly: two thirds of those that ask have more bad requests than good ones,
+ * and they are at least three, or all that the candidate has.
+ */
+const isBadForNearlyAll = (shares: readonly ClientExcess[], clients: number): boolean => {
+  const asking = shares.filter(({ requests }) => requests >= minOfClient)
+  const bad = asking.filter((each) => each.bad > each.requests / 2).length
+  return bad >= Math.min(3, clients) && bad >= (2 / 3) * asking.length
+}
+
+const faultWords: Readonly<Record<GuardFault, string>> = {
+  failed: 'failed',
+  refused: 'were refused with a 4xx',
+  slow: 'waited too long for the head',
+}
+
+/** Describes why a candidate is taken back: `44 % of 480 requests failed within 1m, and 0.1 % at the primary`. */
+export const describeVerdict = (verdict: GuardVerdict, windowMs: number): string => {
+  const { fault, reference, operations, requests, bad, otherRequests, otherBad, boundMs } = verdict
+  const [operation, ...others] = operations.map((index) => allOperations[index]?.id)
+  const where = others.length === 0 && operation !== undefined ? ` to ${operation}` : ''
+  const did = boundMs === null ? faultWords[fault] : `waited longer than ${formatRounded(boundMs)} for the head`
+  const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${did} within ${formatDuration(windowMs)}`
+  const other = `${formatShare(otherBad, otherRequests)} of ${otherRequests} at the primary`
+  switch (reference) {
+    case 'meanwhile':
+      return `${own}, and ${other}`
+    case 'before':
+      return `${own}, and ${other} before, which has too few now`
+    case 'none':
+      return `${own}, and the primary had too few to compare them with`
+  }
+}
+
+const formatRounded = (ms: number): string => formatDuration(ms < 10_000 ? Math.round(ms) : Math.round(ms / 100) * 100)

@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type GuardVerdict, judgeCandidate } from '../../../../src/observe/candidate/guard/guard-judge.ts'
+import {
+  describeVerdict,
+  type GuardVerdict,
+  judgeCandidate,
+} from '../../../../src/observe/candidate/guard/guard-judge.ts'
 import { GuardWindow } from '../../../../src/observe/candidate/guard/guard-window.ts'
-import { describeVerdict } from '../../../../src/observe/candidate/guard/guard-words.ts'
 import { reportOf, type SideEvents } from './side-events.ts'
 
 const rules = { errors: 2, latency: 1.5, minRequests: 50 }
