@@ -140,8 +140,8 @@ const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] =
     const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const cause = `${refusalPhrase(edit, file, loadedAt)}${why}${more}`
-    // A sound file that needs a restart, whose audit file cannot be opened, or that a worker did not respond to: `check`
-    // would find it good.
+    // A sound file that needs a restart, whose audit file cannot be opened, or that a worker did not respond to:
+    // `check` would find it good.
     const again = `lender-gateway ${refusal.trigger === 'rollback' ? 'rollback' : 'reload'}`
     const command = refusal.isFileSound || refusal.trigger === 'rollback' ? again : `lender-gateway check ${name}`
     const isUnreached = nextTryAt !== null && !refusal.problems.some(({ hint }) => hint === heldBackHint)

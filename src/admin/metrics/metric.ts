@@ -1,5 +1,3 @@
-import { groupByKey } from '../../observe/row-counts.ts'
-import { sum } from '../../observe/sum-reports.ts'
 import type { MetricInputs } from './metric-inputs.ts'
 
 /** A metric without its name: its text, and how its value is read. */
@@ -96,10 +94,16 @@ export const stateSeries = <State extends string>(
  */
 export const addUp = <Counted extends readonly [...labels: string[], count: number]>(
   rows: readonly Counted[],
-): readonly Counted[] =>
-  groupByKey(rows, (row) => row.slice(0, -1).join('\n')).map(
-    (same) => [...same[0].slice(0, -1), sum(same.map((row) => row.at(-1) as number))] as unknown as Counted,
-  )
+): readonly Counted[] => {
+  const sums = new Map<string, Counted>()
+  for (const row of rows) {
+    const key = row.slice(0, -1).join('\n')
+    const before = sums.get(key)
+    const total = (row.at(-1) as number) + ((before?.at(-1) as number | undefined) ?? 0)
+    sums.set(key, before === undefined ? row : (row.with(-1, total) as unknown as Counted))
+  }
+  return [...sums.values()]
+}
 
 /** The type of a metric family. */
 type MetricType = 'counter' | 'gauge' | 'histogram'
