@@ -11,7 +11,7 @@ import { type ConfigProblem, formatProblem } from '../src/config/problem.ts'
 import { jwksUnavailableProblem, unreachableProblems } from '../src/runtime/reload/reload-problems.ts'
 import { Reloader } from '../src/runtime/reload/reloader.ts'
 import { WorkersNotAnsweringError } from '../src/runtime/workers-not-answering-error.ts'
-import { folderWith } from './config/helper.ts'
+import { folderWith, slowFile } from './config/helper.ts'
 import { makeCertificates } from './helpers/certificates.ts'
 import { needProgram } from './helpers/program.ts'
 
@@ -76,7 +76,7 @@ test('a file that is gone', () => {
 })
 
 test('a file that takes too long', async () => {
-  const file = join(folderWith({ 'gateway.yaml': groups }), 'gateway.yaml')
+  const file = join(folderWith({ 'gateway.yaml': slowFile }), 'gateway.yaml')
 
   const loaded = await loadInThread(file, {}, [], 1)
 
