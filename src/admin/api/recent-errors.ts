@@ -6,10 +6,9 @@ import type { RecentError } from '../../observe/recent-errors/recent-errors.ts'
 import { allOperations, type OperationId, type Side } from '../../operations.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
-import { formatSize } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { isContractFailure } from '../findings/contract-findings.ts'
-import { lastFailurePhrase } from '../findings/finding.ts'
+import { lastFailurePhrase, maxBodyPhrase } from '../findings/finding.ts'
 import { formatTime } from '../format-time.ts'
 
 /** Decodes a recent error. Nothing in it is what the client wrote, but for the request's id. */
@@ -77,14 +76,14 @@ export const toRecentErrorView = (entry: RecentError, config: Config): RecentErr
   return { at: formatTime(entry.at), ...members, reason: describeReason(entry, config) }
 }
 
-const describeReason = (entry: RecentError, { listen, operations }: Config): string => {
-  const { kind, reason, cause, failedAttempt, method, path, operation } = entry
+const describeReason = (entry: RecentError, config: Config): string => {
+  const { kind, reason, cause, failedAttempt, method, path } = entry
+  const { listen } = config
   // Where the contract is broken, in words of the contract alone.
   if (isContractFailure(entry)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
   if (reason !== null && failedAttempt !== null)
     return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
-  const maxBody = kind === 'content-too-large' && operation !== null ? operations[operation].maxBody : null
-  if (reason !== null) return reasonText(reason) + (maxBody === null ? '' : ` (${formatSize(maxBody)})`)
+  if (reason !== null) return reasonText(reason) + maxBodyPhrase([entry], config)
   if (path === null) return failureText(kind, null)
   if (kind === 'not-found') {
     const base = { basePath: listen.basePath, baseKey: 'listen.basePath', show: redactText }

@@ -1,10 +1,11 @@
+import type { Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { groupByKey } from '../../observe/row-counts.ts'
 import { type Group, type OperationId, operationsById } from '../../operations.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
-import { formatDuration } from '../../units.ts'
+import { formatDuration, formatSize } from '../../units.ts'
 import { formatOptionalTime } from '../format-time.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -86,6 +87,15 @@ export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
       ? first
       : { ...first, alsoAbout, cause: `${first.cause} (the same behind ${behind.join(', ')})` }
   })
+
+/** Formats the limit that the body of each of these was larger than, where it was always the same. */
+export const maxBodyPhrase = (same: readonly Pick<ErrorCount, 'kind' | 'operation'>[], config: Config): string => {
+  if (same[0]?.kind !== 'content-too-large') return ''
+  const [limit, ...others] = new Set(
+    same.map(({ operation }) => (operation === null ? null : config.operations[operation].maxBody)),
+  )
+  return limit == null || others.length > 0 ? '' : ` (${formatSize(limit)})`
+}
 
 /**
  * Describes in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections

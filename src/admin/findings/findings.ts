@@ -6,13 +6,12 @@ import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { groupByKey } from '../../observe/row-counts.ts'
 import { heldBackHint } from '../../runtime/workers-not-answering-error.ts'
 import { shellQuote } from '../../shared/program-command.ts'
-import { formatSize } from '../../units.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { candidateFindings, comparisonFindings } from './candidate-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import { countPhrase, rejectedPhrase, tallyFailures, tallyRejected } from './failure-tally.ts'
-import { createFinding, type Finding, joinWithAnd, worstFirst } from './finding.ts'
+import { createFinding, type Finding, joinWithAnd, maxBodyPhrase, worstFirst } from './finding.ts'
 import { tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { idempotencyFindings } from './idempotency-findings.ts'
@@ -58,7 +57,7 @@ const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
     const isUnanswered = loadBalancerReasons.has(reason)
     const count = countPhrase(tally, isUnanswered ? 'refused' : `refused with ${failureTable[kind].status}`)
     const off = reason === 'proxy-header' && inputs.config.listen.proxyProtocol === null ? ', which is off' : ''
-    const cause = `${failureText(kind, reason)}${maxBodyPhrase(same, inputs)}${off}: ${count}${clientPhrase(kind, reason, inputs)}`
+    const cause = `${failureText(kind, reason)}${maxBodyPhrase(same, inputs.config)}${off}: ${count}${clientPhrase(kind, reason, inputs)}`
     const severity = isUnanswered && tally.lastMinute > 0 ? 'warning' : 'notice'
     const about = isUnanswered ? 'listen.proxyProtocol' : subjectOf(same)
     return [createFinding(severity, about, cause, { since: tally.firstAt, command: tailCommand })]
@@ -70,15 +69,6 @@ const loadBalancerReasons: ReadonlySet<ErrorCount['reason']> = new Set([
   'bad-proxy-header',
   'proxy-header-too-slow',
 ])
-
-/** Formats the limit that a body was larger than, where it was always the same. */
-const maxBodyPhrase = (same: readonly ErrorCount[], { config }: FindingInputs): string => {
-  if (same[0]?.kind !== 'content-too-large') return ''
-  const [limit, ...others] = new Set(
-    same.map(({ operation }) => (operation === null ? null : config.operations[operation].maxBody)),
-  )
-  return limit == null || others.length > 0 ? '' : ` (${formatSize(limit)})`
-}
 
 const isClientFault = (each: ErrorCount): boolean =>
   failureTable[each.kind].fault === 'client' && !isContractFailure(each)
