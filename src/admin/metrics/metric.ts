@@ -99,8 +99,8 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
   for (const row of rows) {
     const key = row.slice(0, -1).join('\n')
     const before = sums.get(key)
-    const total = (row.at(-1) as number) + ((before?.at(-1) as number | undefined) ?? 0)
-    sums.set(key, before === undefined ? row : (row.with(-1, total) as unknown as Counted))
+    if (before === undefined) sums.set(key, row)
+    else sums.set(key, row.with(-1, (before.at(-1) as number) + (row.at(-1) as number)) as unknown as Counted)
   }
   return [...sums.values()]
 }
