@@ -32,11 +32,13 @@ export class PendingCalls {
   call(send: (id: number) => void, timeoutMs: number | null): Promise<unknown> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const onLate = (): void => {
-      reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs ?? 0)}`))
-      this.#onTimeout()
-    }
-    const timer = timeoutMs === null ? undefined : setTimeout(onLate, timeoutMs)
+    const timer =
+      timeoutMs === null
+        ? undefined
+        : setTimeout(() => {
+            reject(new ReplyTimeoutError(`did not answer within ${formatDuration(timeoutMs)}`))
+            this.#onTimeout()
+          }, timeoutMs)
     this.#pending.set(id, { resolve, reject })
     send(id)
     return promise.finally(() => {
