@@ -10,7 +10,7 @@ const openssl = await program('openssl')
 const nobody = 'http://127.0.0.1:9'
 
 // A client of an upstream that never answers goes away at some time.
-const patienceOf = (name: string): number | undefined => (name.includes('never') ? 1500 : undefined)
+const paceOf = (name: string) => (name.includes('never') ? { patienceMs: 1500 } : {})
 
 const table: string[] = []
 afterAll(() => console.log(['candidate | taken back after | requests | failed | why', ...table].join('\n')))
@@ -53,7 +53,7 @@ describe('taken back within the window and a second is a candidate', () => {
   test.each(seen)('%s', async (name, endpoints) => {
     const primary = await openAnswering(answerings.well)
 
-    const outcome = await runGuarded(guardedSettings(primary, await endpoints(), windowMs), windowMs, patienceOf(name))
+    const outcome = await runGuarded(guardedSettings(primary, await endpoints(), windowMs), windowMs, paceOf(name))
 
     note(name, outcome)
     expect(outcome.takenBackAfterMs).not.toBeNull()
@@ -78,7 +78,7 @@ describe('taken back within the window and a second is a candidate', () => {
     const candidate = { endpoints: [await openAnswering(answerings['with 1 % of 500s'])] }
 
     // It takes thousands of requests, and so half a minute, or as long as the machine needs for them.
-    const outcome = await runGuarded(guardedSettings(primary, candidate, 600_000), 600_000)
+    const outcome = await runGuarded(guardedSettings(primary, candidate, 600_000), 600_000, { pauseMs: 0 })
 
     note('that fails 1 % of its requests', outcome)
     expect(outcome.takenBackAfterMs).not.toBeNull()
@@ -114,7 +114,7 @@ describe('not taken back is a candidate', () => {
       const primary = await openAnswering(answerings[name])
       const candidate = { endpoints: [await openAnswering(answerings[name])] }
 
-      const outcome = await runGuarded(guardedSettings(primary, candidate, windowMs), windowMs, patienceOf(name))
+      const outcome = await runGuarded(guardedSettings(primary, candidate, windowMs), windowMs, paceOf(name))
 
       note(`both ${name}`, outcome)
       expect(outcome.takenBackAfterMs).toBeNull()

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { sleep } from '../../../src/clock.ts'
 import { keyedClients, keyOf } from '../../helpers/candidate.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
@@ -96,17 +97,27 @@ const askOnce = async (url: string, bank: string, patienceMs: number): Promise<b
   }
 }
 
-/** Has all clients ask, each on two lanes, until `isDone`. Counts what became of it. */
+/** How long a client waits for an answer before it goes away, and how long it pauses before it asks again. */
+interface Pace {
+  readonly patienceMs?: number
+  readonly pauseMs?: number
+}
+
+/**
+ * Has all clients ask, each on two lanes, until `isDone`. Counts what became of it. Their pauses are the pace of a load
+ * that leaves the machine to others; nothing waits for them.
+ */
 export const askUntil = async (
   live: Pick<LiveGateway, 'url'>,
   isDone: () => boolean,
-  patienceMs = longPatienceMs,
+  { patienceMs = longPatienceMs, pauseMs = 100 }: Pace = {},
 ): Promise<Pick<GuardOutcome, 'requests' | 'failed'>> => {
   let [requests, failed] = [0, 0]
   const lanes = [...banks, ...banks].map(async (bank) => {
     while (!isDone()) {
       requests++
       if (!(await askOnce(live.url, bank, patienceMs))) failed++
+      await sleep(pauseMs)
     }
   })
   await Promise.all(lanes)
@@ -114,11 +125,7 @@ export const askUntil = async (
 }
 
 /** Runs a gateway under load until its candidate is taken back, or a window and two seconds are over. */
-export const runGuarded = async (
-  settings: Settings,
-  windowMs: number,
-  patienceMs = longPatienceMs,
-): Promise<GuardOutcome> => {
+export const runGuarded = async (settings: Settings, windowMs: number, pace: Pace = {}): Promise<GuardOutcome> => {
   const live = await bootLiveGateway(settings)
   const startedAt = performance.now()
   const findTakeback = () => live.lines.find(({ msg }) => msg === 'shift taken back')
@@ -128,7 +135,7 @@ export const runGuarded = async (
     if (takenBackAfterMs === null && findTakeback() !== undefined) takenBackAfterMs = Math.round(passed)
     return takenBackAfterMs !== null || passed > windowMs + 2000
   }
-  const asked = await askUntil(live, isDone, patienceMs)
+  const asked = await askUntil(live, isDone, pace)
   return { takenBackAfterMs, reason: (findTakeback()?.reason as string | undefined) ?? null, ...asked }
 }
 
