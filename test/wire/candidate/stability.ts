@@ -1,10 +1,11 @@
 /** A share that grows step by step, over real sockets: at one gateway by reloads, at the other by restarts. */
 
-import { Pool } from 'undici'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { sideUpstreams, withCandidate } from '../../helpers/candidate.ts'
 import { openGateway, type Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { type PipelinedRequest, sendPipelined } from '../../helpers/pipelined-client.ts'
+import type { RawResponse } from '../../helpers/raw-response.ts'
 
 /** What the run has seen, over all steps and both gateways. */
 export interface StabilityResult {
@@ -45,24 +46,23 @@ export const shiftClients = async (addresses: readonly string[], stepCount: numb
   return { requests, wentBack, differed, deviation }
 }
 
-const connections = 32
+// Lanes of one gateway, and how many requests each sends at once.
+const lanes = 8
+const batchSize = 16
 
 /** Asks once as each address, which a proxy names; returns which side has answered. */
 const askAll = async (url: string, addresses: readonly string[]): Promise<readonly string[]> => {
-  const pool = new Pool(url, { connections })
-  onTestFinished(() => pool.destroy())
-  const ask = async (address: string): Promise<string> => {
-    const { body } = await pool.request({
-      path: '/market/insights',
-      method: 'GET',
-      headers: { 'X-Forwarded-For': address },
-    })
-    return body.text()
-  }
   const sides: string[] = []
-  for (let at = 0; at < addresses.length; at += connections)
-    sides.push(...(await Promise.all(addresses.slice(at, at + connections).map(ask))))
-  await pool.close()
+  const requests = addresses.map((address, at): PipelinedRequest => {
+    const head = `GET /market/insights HTTP/1.1\r\nHost: gateway\r\nX-Forwarded-For: ${address}\r\n\r\n`
+    const onAnswer = (response: RawResponse | null): void => {
+      sides[at] = response?.body ?? 'no answer'
+    }
+    return { bytes: head, method: 'GET', onAnswer }
+  })
+  const batchCount = Math.ceil(requests.length / batchSize)
+  const batches = Array.from({ length: batchCount }, (_, n) => requests.slice(n * batchSize, (n + 1) * batchSize))
+  await sendPipelined(Number(new URL(url).port), lanes, batches)
   return sides
 }
 
