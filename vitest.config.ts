@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 const tests = 'test/**/*.test.ts'
+const drills = 'test/**/*.drill.ts'
 
 /**
  * Node itself loads what is tested, as it does where the gateway runs, and from its cache of compiled code. Vite's module
@@ -11,8 +12,8 @@ const tests = 'test/**/*.test.ts'
  */
 const loadedByNode = { viteModuleRunner: false, nodeLoader: false }
 
-const filesWith = (pattern: RegExp): readonly string[] =>
-  globSync(tests).filter((file) => pattern.test(readFileSync(file, 'utf8')))
+const filesWith = (pattern: RegExp, files = tests): readonly string[] =>
+  globSync(files).filter((file) => pattern.test(readFileSync(file, 'utf8')))
 
 /**
  * The tests that replace a module, or count all timers: in a process of their own, so that no other test meets what is
@@ -21,11 +22,13 @@ const filesWith = (pattern: RegExp): readonly string[] =>
 const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount)\(/)
 
 /** The tests that replace timers: each loads src anew, so that none waits in a queue for a timer that never fires. */
-const fakingTimers = filesWith(/\bvi\.useFakeTimers\(/).filter((file) => !alone.includes(file))
+const replacesTimers = /\bvi\.useFakeTimers\(/
+const fakingTimers = filesWith(replacesTimers).filter((file) => !alone.includes(file))
+const drillsFakingTimers = filesWith(replacesTimers, drills)
 
 /**
  * `npm test` runs the projects `shared`, `anew` and `alone`, which prove each behaviour once; `npm run test:drills`
- * runs what repeats, waits or needs a big program.
+ * runs `drills` and `drills-alone`: what repeats, waits or needs a big program.
  */
 export default defineConfig({
   test: {
@@ -65,7 +68,18 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'drills',
-          include: ['test/**/*.drill.ts'],
+          include: [drills],
+          exclude: [...drillsFakingTimers],
+          isolate: false,
+          provide: { speed: 'drill' },
+          experimental: loadedByNode,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'drills-alone',
+          include: [...drillsFakingTimers],
           provide: { speed: 'drill' },
           experimental: loadedByNode,
         },

@@ -98,7 +98,7 @@ describe.skipIf(npm.missing ?? curl.missing)('from nothing to enforce', () => {
     await expect.poll(operation, wait).toMatchObject({ request: { mode: 'report' }, response: { mode: 'report' } })
     writeFileSync(join(checkout.folder, 'request.json'), sample)
     const [, command = '', shown = ''] = /^\$ (.*?)\n(.*)$/s.exec(sampled) ?? []
-    const { code, output } = await checkout.run(command, pinned)
+    const { code, output } = await checkout.run(command, [checkout.quick, ...pinned])
     expect([code, output]).toEqual([1, expect.stringContaining(shown)])
 
     // 5. Look

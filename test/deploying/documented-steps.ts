@@ -22,7 +22,7 @@ export const textsOf = (blocks: readonly Block[], language: string): readonly st
 
 /** Runs the commands of a block, which have to end well; returns their output. */
 export const runBlock = async (checkout: Checkout, text: string): Promise<string> => {
-  const { code, output } = await checkout.run(`set -e\n${text}`, pinned)
+  const { code, output } = await checkout.run(`set -e\n${text}`, [checkout.quick, ...pinned])
   expect([code, output]).toEqual([0, output])
   return output
 }
