@@ -3,8 +3,8 @@ import { errorMessage } from '../failures/error-message.ts'
 import { createCommandLine, isBuiltInCommand } from './command-line.ts'
 
 /**
- * Runs the command that the words of a command line name, and sets the exit code. 2: wrong usage; 1: any other failure.
- * Both print one line.
+ * Runs the command that the words of a command line name, and sets the exit code. 2: wrong usage, or a
+ * {@link CliError}; 1: any other failure. Both print one line.
  */
 export const runCommandLine = async (words: readonly string[]): Promise<void> => {
   try {
@@ -19,8 +19,9 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
       // commander has printed its line by now; `--help` and `--version` end here too, with 0.
       process.exitCode = error.exitCode === 0 ? 0 : 2
     } else {
+      const { CliError } = await import('./client/admin-target.ts')
       process.stderr.write(`lender-gateway: ${errorMessage(error)}\n`)
-      process.exitCode = 1
+      process.exitCode = error instanceof CliError ? 2 : 1
     }
   }
 }

@@ -47,7 +47,8 @@ interface SideShare {
 
 /**
  * Explains which side of an operation's group a client is on, by its name or by its address, as the file has it. Throws
- * a {@link cliError} for what is neither, and for a name where the operation asks no client who it is.
+ * a {@link cliError} for what is neither, for a name where the operation asks no client who it is, and for an address
+ * where it asks.
  */
 export const explainClientSide = (
   client: string,
@@ -115,9 +116,12 @@ const primary = (client: string, why: string): ClientSide => ({ client, side: 'p
 
 const findOwner = (client: string, id: Operation['id'], config: Config): RequestOwner => {
   const isClient = config.clients.some((each) => each.id === client)
-  if (isClient && config.operations[id].auth === null)
+  const asksWhoItIs = config.operations[id].auth !== null
+  if (isClient && !asksWhoItIs)
     throw cliError(`--client: ${id} asks no client who it is; its side is that of its address, so write the address`)
   if (isClient) return { client }
+  if (isIP(client) !== 0 && asksWhoItIs)
+    throw cliError(`--client: ${id} asks clients who they are; its side is not that of an address, so write the name`)
   if (isIP(client) !== 0) return findRequestOwner({ identity: null, client }, clientIpv6Prefix(config))
   const near = suggestNearest(
     client,

@@ -70,4 +70,25 @@ test.each([
   expect([explained.code, explained.out]).toEqual([code, expect.stringContaining(`GET ${target}: ${result}`)])
 })
 
+test.each([
+  [
+    'bank-d',
+    '/leads/pipeline',
+    'bank-d is neither an address nor the name of one under clients; probably meant: bank-a',
+  ],
+  ['203.0.113.5', '/leads/pipeline', 'leads.pipeline asks clients who they are; its side is not that of an address'],
+  ['bank-a', '/market/insights', 'market.insights asks no client who it is; its side is that of its address'],
+])('explain --client %s on %s is wrong usage: no request has such a client', async (id, target, reason) => {
+  const { file } = await bootLiveGateway({
+    auth: { methods: ['apiKey'] },
+    clients: [{ id: 'bank-a', ...entryOf('bank-a') }],
+    operations: { 'market.insights': { auth: 'none' } },
+  })
+
+  const { code, out, err } = await runCommand(['explain', 'GET', target, '--client', id, '--config', file])
+
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain(`lender-gateway: --client: ${reason}`)
+})
+
 const entryOf = (id: string) => ({ operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id, 'hex') }] }) as const
