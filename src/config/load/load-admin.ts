@@ -42,8 +42,12 @@ export function parseAdmin(bytes: Uint8Array, file: string, environment: Environ
   const unfilled = new Set(substituteVariables(document, environment).map(({ path }) => formatKeyPath(path)))
   // After a syntax error the parser goes on as well as it can. Half an address is better than none for the operator's
   // command.
-  const node: unknown = isMap(document.contents) ? document.contents.get('admin', true) : undefined
-  if (!isNode(node)) return builtInAdmin(usable ? null : `${file} has errors of syntax`)
+  const top: unknown = document.contents
+  const node: unknown = isMap(top) ? top.get('admin', true) : undefined
+  if (!isNode(node) && !usable) return builtInAdmin(`${file} has errors of syntax`)
+  // No gateway runs such a file: it was cut short, say, and the one that is meant may listen elsewhere.
+  if (!isMap(top)) return builtInAdmin(`${file} is empty, or no map`)
+  if (!isNode(node)) return builtInAdmin(null)
   try {
     const section: unknown = node.toJS(document, { maxAliasCount: maxAliases + 1 })
     // Without the rest of the tree: an operator command has no business with the secrets of upstreams.
