@@ -44,11 +44,16 @@ export class LastReading {
     return loaded
   }
 
-  /** Lists the files with other contents than those of what runs; none: the file says what runs. */
+  /**
+   * Lists the files with other contents than those of what runs; none: the file says what runs. One that what runs does
+   * not name is not among them: the edit is in the file that names it.
+   */
   listDiffering(running: AppliedConfig): readonly string[] {
     if (this.#hash === running.config.hash) return []
     const contents = new Map(running.sources.map(({ file, digest }) => [file, digest]))
-    const differing = this.#sources.filter(({ file, digest }) => digest === null || contents.get(file) !== digest)
+    const differing = this.#sources.filter(
+      ({ file, digest }) => digest === null || (contents.has(file) && contents.get(file) !== digest),
+    )
     return differing.length > 0 ? differing.map(({ file }) => file) : [resolve(this.#file)]
   }
 }

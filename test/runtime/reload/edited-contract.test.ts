@@ -16,7 +16,7 @@ const bootWithContract = async () => {
   const schemas = { Asset: { $ref: 'asset.json' } }
   writeFileSync(file, JSON.stringify({ ...sampleContract, components: { schemas } }))
   writeFileSync(part, '{"type":"object"}')
-  return { file, part, live: await bootLiveGateway({ contract: { file }, reload: { watch: false } }) }
+  return { folder, file, part, live: await bootLiveGateway({ contract: { file }, reload: { watch: false } }) }
 }
 
 const status = async ({ admin }: LiveGateway): Promise<Status> =>
@@ -57,4 +57,17 @@ test('an edit that was rolled back is named, and one that was taken is not', asy
   expect(taken.config).toMatchObject({ fileDiffers: false, differingFiles: [] })
   expect(config).toMatchObject({ fileDiffers: true, differingFiles: [part] })
   expect(findings.map(({ cause }) => cause)).toContain(`an edit of ${part} was rolled back, and reload takes it again`)
+})
+
+test('a file that an edit is the first to name is not named as edited', async () => {
+  const { folder, live, file } = await bootWithContract()
+  const schemas = { Asset: { $ref: 'asset.json' }, Loan: { $ref: 'loan.json' } }
+
+  writeFileSync(join(folder, 'loan.json'), '{"type":"objekt"}')
+  writeFileSync(file, JSON.stringify({ ...sampleContract, components: { schemas } }))
+  await live.gateway.reload('request')
+
+  const { findings, config } = await status(live)
+  expect(config).toMatchObject({ fileDiffers: true, differingFiles: [file] })
+  expect(withoutLateness(findings)[0]?.cause).toContain(`an edit of ${file} was refused, and what ran before runs on`)
 })
