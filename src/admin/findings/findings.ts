@@ -4,6 +4,7 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { groupByKey } from '../../observe/row-counts.ts'
+import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
 import { heldBackHint } from '../../runtime/workers-not-answering-error.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { pluralize } from '../commands/phrases.ts'
@@ -127,7 +128,8 @@ const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] =
   const edit = `an edit of ${differing.length === 0 ? name : joinWithAnd(differing)}`
   if (refusal !== null) {
     const [first, ...others] = refusal.problems
-    const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}`
+    const reason = first?.message === applyFailedMessage ? `: ${first.found}` : ''
+    const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}${reason}`
     const more = others.length === 0 ? '' : `, and ${others.length} more`
     const cause = `${refusalPhrase(edit, file, loadedAt)}${why}${more}`
     // A sound file that needs a restart, whose audit file cannot be opened, or that a worker did not respond to:

@@ -65,13 +65,11 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   hint: 'reload takes it',
 })
 
+/** The message of {@link applyFailedProblem}. It says nothing of the reason, which is in `found`. */
+export const applyFailedMessage = 'the configuration is sound, but could not be put into effect'
+
 /** Explains why a sound configuration could not be put into effect. `tip`: what an operator can do. */
 export const applyFailedProblem = (file: string, error: unknown, tip?: string): ConfigProblem => ({
-  ...fileProblem(
-    file,
-    'the configuration is sound, but could not be put into effect',
-    'a configuration that can be put into effect',
-    errorMessage(error),
-  ),
+  ...fileProblem(file, applyFailedMessage, 'a configuration that can be put into effect', errorMessage(error)),
   ...(tip === undefined ? {} : { hint: tip }),
 })

@@ -5,6 +5,7 @@ import type { FailureReason } from '../../../src/failures/reasons.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { allOperations, byOperation, type OperationId } from '../../../src/operations.ts'
+import { applyFailedProblem } from '../../../src/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../src/runtime/report/status-report.ts'
 import { heldBackHint } from '../../../src/runtime/workers-not-answering-error.ts'
 import { tokenBindingSettings } from '../../helpers/token-binding.ts'
@@ -911,6 +912,16 @@ test('an edit that was refused though its file is sound leads to a reload: a che
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
+})
+
+test('an edit that could not be put into effect says why', () => {
+  const problem = applyFailedProblem('gateway.yaml', new Error('audit.file audit.log cannot be used: EACCES'))
+  const refusal = { at, since: at, trigger: 'file', problems: [problem], isFileSound: true } as const
+  const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
+
+  expect(found({ file })[0]?.cause).toMatch(
+    /could not be put into effect: audit\.file audit\.log cannot be used: EACCES$/,
+  )
 })
 
 test('an edit that is held back leads to a trial of what it did not reach, or to a reload where a worker did not respond', () => {
