@@ -89,7 +89,8 @@ export const overrideDefaults = {
   method: 'POST',
   query: null,
   isAtomic: true,
-  responseShape: asObject({ until: asNullable(asText) }),
+  // A state stands in each: any other JSON object lacks `until` as well, which would be taken for null.
+  responseShape: asObject({ state: asText, until: asNullable(asText) }),
   rejectedText: 'does not accept it',
 } as const
 

@@ -28,6 +28,7 @@ export const showContractDraft = async ({ format, output, force, ...targetOption
     process.stderr.write(`lender-gateway: ${targetUrl(target)} has no draft: ${detail}\n`)
     return 1
   }
+  decodeResponse(target, body, asObject({ openapi: asText }))
   const text =
     format === 'json' ? formatJson(body) : (await import('../../config/yaml/format-yaml.ts')).formatYaml(body)
   if (output === undefined) process.stdout.write(text)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
-import { runCommand } from '../scripted-admin.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 
 const contract = (admin: string, ...args: readonly string[]) => runCommand(['contract', ...args, '--admin', admin])
 
@@ -71,4 +71,16 @@ test('a draft takes the place of no file unless it is forced, and a failure leav
   expect([readFileSync(file, 'utf8'), files()]).toEqual(['precious', before])
   expect((await draft(file, '--force')).code).toBe(0)
   expect([readFileSync(file, 'utf8'), files()]).toEqual([expect.stringContaining('openapi: '), before])
+})
+
+test('what another server answers is no draft, and no file is written', async () => {
+  const live = await bootLiveGateway()
+  const admin = await scriptedAdmin(jsonResponse({ ok: true }))
+  const before = readdirSync(live.folder)
+
+  const { code, out, err } = await contract(admin.url, 'draft', '--output', join(live.folder, 'contract.yaml'))
+
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain('answers what this version does not understand: text is expected at openapi')
+  expect(readdirSync(live.folder)).toEqual(before)
 })

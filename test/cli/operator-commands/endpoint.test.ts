@@ -51,6 +51,15 @@ describe('endpoint', () => {
     expect(last.err).toContain('out of service (operation refuse market.insights)')
   })
 
+  test('ends with 2 when the response is not a gateway’s, though it is JSON', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ok: true }))
+
+    const { code, out, err } = await runCommand(['endpoint', 'drain', 'market', 'http://a', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain('answers what this version does not understand: text is expected at state')
+  })
+
   test.each([
     ['an unknown group', ['drain', 'markets', 'http://a']],
     ['an unknown state', ['stop', 'market', 'http://a']],

@@ -60,6 +60,15 @@ describe('operation', () => {
     expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} does not accept it: ${detail}\n` })
   })
 
+  test('ends with 2 when the response is not a gateway’s, though it is JSON', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ok: true }))
+
+    const { code, out, err } = await runCommand(['operation', 'refuse', 'market.insights', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain('answers what this version does not understand: text is expected at state')
+  })
+
   test.each([
     ['an unknown operation', ['refuse', 'market.insight']],
     ['an unknown state', ['stop', 'market.insights']],
