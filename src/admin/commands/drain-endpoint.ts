@@ -62,6 +62,8 @@ const stateCommand = (state: EndpointOverrideState) =>
       if (targets.length === 0)
         return badRequest(`url is expected to be one of ${listUrls(endpoints)}, as /status shows them`)
       if (context.draining()) return stoppingError
+      const isHeld = context.overrides.endpoints.get(toEndpointKey(group, url)) !== null
+      if (state === 'ready' && !isHeld && !targets.some(({ hasWeight }) => hasWeight)) return withoutWeight(url)
       const isReset = state === 'ready' && !targets.some(({ drainedByFile }) => drainedByFile)
       if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
       const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints) : null
@@ -168,6 +170,12 @@ const stillEjected = (unanswered: number): AdminError =>
   workersNotAnswering(
     `${unanswered} of the workers did not answer: an ejection may go on in them, a drain goes on in all, and it is not tried again; ask again when they answer, or are replaced`,
   )
+
+const withoutWeight = (url: string): AdminError => ({
+  status: 409,
+  code: 'no-weight',
+  detail: `${url} has weight 0, and no order changes that: give it a weight in the file`,
+})
 
 const tooManyOverrides: AdminError = {
   status: 409,

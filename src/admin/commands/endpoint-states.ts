@@ -13,6 +13,8 @@ export interface EndpointState {
   readonly inFlight: number
   /** Whether the configuration drains it. */
   readonly drainedByFile: boolean
+  /** Whether the configuration gives it a share at all: no command does. */
+  readonly hasWeight: boolean
   /** Whether it gets new requests when it can. */
   readonly takesWork: boolean
   /** Why it gets none at present, though it would; null: it does. */
@@ -38,6 +40,7 @@ export const listEndpointStates = (
         url,
         inFlight,
         drainedByFile: same.some(({ drain }) => drain),
+        hasWeight: same.some(({ weight }) => weight > 0),
         takesWork: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
         outage: state === 'down' || state === 'ejected' ? state : null,
       }
@@ -67,8 +70,12 @@ export const rejectLastEndpoint = (
   )
   if (last === undefined) return null
   const { side, url } = last
-  const unavailable = otherTakers(endpoints, last).map((each) => `${each.url} is ${each.outage}`)
-  const drained = endpoints.find((each) => each.side === side && each.url !== url && !each.takesWork)
+  const idle = endpoints.filter((each) => each.side === side && each.url !== url && !each.takesWork)
+  const unavailable = [
+    ...otherTakers(endpoints, last).map((each) => `${each.url} is ${each.outage}`),
+    ...idle.filter(({ hasWeight }) => !hasWeight).map((each) => `${each.url} has weight 0`),
+  ]
+  const drained = idle.find(({ hasWeight }) => hasWeight)
   const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url})`
   const refusals = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
   const instead =

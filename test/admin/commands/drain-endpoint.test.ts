@@ -61,6 +61,38 @@ describe('an endpoint that stands there twice', () => {
   })
 })
 
+describe('an endpoint of weight 0', () => {
+  test('is not made ready by a command, and no hint says so', async () => {
+    const [one, two] = [await httpUpstream(), await httpUpstream()]
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } },
+    })
+
+    const last = await command(live, 'drain', { group: 'market', url: one.url })
+    const ready = await command(live, 'ready', { group: 'market', url: two.url })
+
+    expect(last).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
+    expect(last.body.detail).toContain(
+      `no other endpoint of market takes work (${two.url} has weight 0): make another one ready first, add one`,
+    )
+    expect(ready).toMatchObject({ status: 409, body: { code: 'no-weight' } })
+    expect(await states(live)).toEqual(['up', 'draining'])
+  })
+
+  test('is made ready where a command drains it: that ends the order', async () => {
+    const [one, two] = [await httpUpstream(), await httpUpstream()]
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [one.url, { url: two.url, weight: 0 }] } },
+    })
+    await command(live, 'drain', { group: 'market', url: two.url })
+
+    const { status, body } = await command(live, 'ready', { group: 'market', url: two.url })
+
+    expect([status, body.until]).toEqual([200, null])
+    expect(await endpoints(live)).toMatchObject([{ state: 'up' }, { state: 'draining', drainUntil: null }])
+  })
+})
+
 describe('an endpoint', () => {
   test('that the file drains says since when, and a reload of something else keeps that', async () => {
     const { live, settings } = await boot({}, true)
