@@ -66,7 +66,8 @@ const startSession = (
   socket.once('end', () => socket.destroy())
   const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
   const report = (failure: GatewayError): void => clientErrors.reportUnparsed(address, failure)
-  const sessionTimeouts = startSessionTimeouts(session, socket, listen, () =>
+  const getTimeouts = (): ListenConfig['timeouts'] => getListenerConfig().config.listen.timeouts
+  const sessionTimeouts = startSessionTimeouts(session, socket, getTimeouts, () =>
     report(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
   )
 
@@ -197,7 +198,7 @@ const goAwayLingerMs = 300
 const startSessionTimeouts = (
   session: ServerHttp2Session,
   socket: TLSSocket,
-  { timeouts }: Pick<ListenConfig, 'timeouts'>,
+  getTimeouts: () => ListenConfig['timeouts'],
   onLate: () => void,
 ): SessionTimeouts => {
   let openStreams = 0
@@ -211,7 +212,7 @@ const startSessionTimeouts = (
     if (!hasRequested) onLate()
     goAway()
   })
-  idleTimer.set(timeouts.headers)
+  idleTimer.set(getTimeouts().headers)
   socket.once('close', () => {
     idleTimer.clear()
     closeTimer.clear()
@@ -225,7 +226,7 @@ const startSessionTimeouts = (
     onStreamClosed() {
       if (--openStreams > 0 || socket.destroyed) return
       if (session.closed || session.destroyed) closeTimer.set(goAwayLingerMs)
-      else idleTimer.set(timeouts.keepAlive)
+      else idleTimer.set(getTimeouts().keepAlive)
     },
     goAway,
   }

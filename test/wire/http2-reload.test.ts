@@ -1,0 +1,35 @@
+/** Connections of HTTP/2 that are open while the file is edited: what it says of them holds from their next request. */
+import { once } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import { dialHttp2, listenHttp2, missing, requestHttp2 } from '../helpers/http2.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+const bootHttp2Live = async () => {
+  const upstream = await httpUpstream()
+  const settings = (listen: object) => ({ upstream: upstream.url, listen: { ...listenHttp2(), ...listen } })
+  const live = await bootLiveGateway(settings({}))
+  const reload = async (listen: object): Promise<void> => {
+    live.edit(settings(listen))
+    await fetchAdmin(`${live.admin}/reload`, 'POST')
+  }
+  return { live, reload }
+}
+
+const dial = ({ gateway }: LiveGateway) => dialHttp2(gateway.address.port)
+
+const insights = { ':path': '/market/insights' }
+
+describe.skipIf(missing !== null)('over HTTP/2', () => {
+  test('a shorter keepAlive ends a connection that was open before the edit', async () => {
+    const { live, reload } = await bootHttp2Live()
+    const session = dial(live)
+    await requestHttp2(session, insights)
+
+    await reload({ timeouts: { keepAlive: '50ms' } })
+    const { status } = await requestHttp2(session, insights)
+    await once(session, 'close')
+
+    expect(status).toBe(200)
+  })
+})
