@@ -1,7 +1,7 @@
 /** Connections of HTTP/2 that are open while the file is edited: what it says of them holds from their next request. */
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { dialHttp2, listenHttp2, missing, requestHttp2 } from '../helpers/http2.ts'
+import { dialHttp2, listenHttp2, missing, readStreamResponse, requestHttp2 } from '../helpers/http2.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
@@ -19,6 +19,7 @@ const bootHttp2Live = async () => {
 const dial = ({ gateway }: LiveGateway) => dialHttp2(gateway.address.port)
 
 const insights = { ':path': '/market/insights' }
+const manyFields = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`x-${i}`, 'a']))
 
 describe.skipIf(missing !== null)('over HTTP/2', () => {
   test('a shorter keepAlive ends a connection that was open before the edit', async () => {
@@ -31,5 +32,45 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     await once(session, 'close')
 
     expect(status).toBe(200)
+  })
+
+  test('a client that was connected before is sent away when an edit allows more fields', async () => {
+    const { live, reload } = await bootHttp2Live()
+    const session = dial(live)
+    await requestHttp2(session, insights)
+
+    const away = once(session, 'goaway')
+    await reload({ maxHeaderFields: 500 })
+    await away
+    const { status } = await requestHttp2(dial(live), { ...insights, ...manyFields })
+
+    expect(status).toBe(200)
+  })
+
+  test('a request that is under way when an edit allows a longer target is served to its end', async () => {
+    const { live, reload } = await bootHttp2Live()
+    const session = dial(live)
+    const upload = session.request({ ':method': 'POST', ':path': '/valuation/score' })
+    const response = readStreamResponse(upload)
+    upload.write('abc')
+
+    const away = once(session, 'goaway')
+    await reload({ maxTarget: '16KiB' })
+    await away
+    upload.end('def')
+
+    expect(await response).toMatchObject({ status: 200, code: 0 })
+  })
+
+  test('an edit of something else leaves the connection open', async () => {
+    const { live, reload } = await bootHttp2Live()
+    const session = dial(live)
+    await requestHttp2(session, insights)
+
+    await reload({ timeouts: { headers: '7s' } })
+    const { status } = await requestHttp2(session, insights)
+
+    expect(status).toBe(200)
+    expect(session.closed).toBe(false)
   })
 })

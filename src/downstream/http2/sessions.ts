@@ -18,6 +18,11 @@ import { StreamResponse } from './stream-response.ts'
 export interface Http2Sessions {
   /** Takes a connection whose client chose HTTP/2 by ALPN. */
   accept(socket: TLSSocket): void
+  /**
+   * Applies a new configuration. Where it changes the limits that a connection has from its beginning to its end, every
+   * client gets GOAWAY, and the new limits with its next connection. Open streams go on.
+   */
+  applyConfig(listen: ListenConfig): void
   /** Sends GOAWAY to every client. Open streams go on. */
   close(): void
 }
@@ -33,15 +38,22 @@ export interface Http2SessionsOptions {
 export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Sessions => {
   const openSessions = new Set<SessionTimeouts>()
   const wideConnections = new WideConnections()
+  let appliedLimits = formatSessionLimits(options.getListenerConfig().config.listen)
+  const goAway = (): void => {
+    for (const session of openSessions) session.goAway()
+  }
   return {
     accept(socket) {
       const session = startSession(socket, options, wideConnections)
       openSessions.add(session)
       socket.once('close', () => openSessions.delete(session))
     },
-    close() {
-      for (const session of openSessions) session.goAway()
+    applyConfig(listen) {
+      const limits = formatSessionLimits(listen)
+      if (limits !== appliedLimits) goAway()
+      appliedLimits = limits
     },
+    close: goAway,
   }
 }
 
@@ -146,13 +158,14 @@ interface UndocumentedSessionOptions {
   readonly strictSingleValueFields: boolean
 }
 
+/** The settings that shape the limits of a session. */
+type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
+
 /**
  * The limits that nghttp2 and Node set on a session. The floods that they leave open are limited in this file, and the
  * size of a request in match-request.ts.
  */
-const createSessionOptions = (
-  listen: Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>,
-): ServerSessionOptions & UndocumentedSessionOptions => {
+const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & UndocumentedSessionOptions => {
   // Above the limits that lead to 431 and 414, so that a response is still possible; a list beyond this ends its
   // stream.
   const pairs = 2 * listen.maxHeaderFields + 16
@@ -180,6 +193,9 @@ const createSessionOptions = (
     maxSessionMemory: 16, // MiB
   }
 }
+
+/** Writes the limits of a session that depend on the configuration. */
+const formatSessionLimits = (listen: SessionLimits): string => JSON.stringify(createSessionOptions(listen))
 
 /** The timeouts of one session. Only requests count: no other frame keeps it open. */
 interface SessionTimeouts {

@@ -192,6 +192,7 @@ export const openDownstreamServer = async (
         proxyAcceptor.applyConfig(nextListen)
         applyProxyProtocol(nextListen)
         applyTls?.()
+        http2Sessions?.applyConfig(nextListen)
       }
     },
     get isListening() {
