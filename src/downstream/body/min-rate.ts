@@ -10,6 +10,8 @@ const windowMs = 10_000
  * for ten seconds must have moved what the rate asks for in that time.
  */
 export class MinRateMonitor {
+  /** The rate that is to be kept up. */
+  readonly bytesPerSecond: number
   readonly #bytesPerMs: number
   readonly #unreportedBytes: number
   readonly #timer = new CoalescedTimer(() => {
@@ -27,6 +29,7 @@ export class MinRateMonitor {
 
   /** `unreportedBytes`: so many may have moved, in the middle of a wait, without a report of it. */
   constructor(bytesPerSecond: number, unreportedBytes = 0) {
+    this.bytesPerSecond = bytesPerSecond
     this.#bytesPerMs = bytesPerSecond / 1000
     this.#unreportedBytes = unreportedBytes
   }

@@ -71,15 +71,15 @@ const rateMonitors = new WeakMap<object, MinRateMonitor>()
 
 /**
  * Finds the monitor of the rate at which a client takes its responses; null: no rate is configured. On HTTP/1 it is
- * that of the connection, so that many small responses count like a large one; a response that shares its connection
- * with others has its own.
+ * that of the connection, so that many small responses count like a large one, until an edit asks for another rate; a
+ * response that shares its connection with others has its own.
  */
 const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | null => {
   const { minRate } = snapshot.config.listen
   if (minRate === null) return null
   const key = request.multiplexed ? request : request.socket
   const known = rateMonitors.get(key)
-  if (known !== undefined) return known
+  if (known?.bytesPerSecond === minRate) return known
   const monitor = new MinRateMonitor(minRate, unreportedBytes)
   rateMonitors.set(key, monitor)
   return monitor
