@@ -77,6 +77,23 @@ describe('what is stored', () => {
     expect(asked()).toBe(2)
   })
 
+  test('goes with a reload that renames the field of the request id, in which an upstream repeats the first one', async () => {
+    const upstream = await httpUpstream(({ rawHeaders }, response) => {
+      const at = rawHeaders.indexOf('X-Request-Id')
+      if (at >= 0) response.setHeader('X-Request-Id', rawHeaders[at + 1] ?? '')
+      response.setHeader('Cache-Control', 'max-age=60').end()
+    })
+    const settings = { upstream: upstream.url, operations: { 'market.insights': { cache: true } } }
+    const { gateway, edit, url } = await bootLiveGateway(settings)
+    await fetch(`${url}/market/insights`, { headers: { 'X-Request-Id': 'first' } })
+
+    edit({ ...settings, requestId: { header: 'X-Correlation-Id' } })
+    await gateway.reload('request')
+    const { headers } = await fetch(`${url}/market/insights`)
+
+    expect(headers.get('X-Request-Id')).toBeNull()
+  })
+
   test('is not served while its operation is out of service, and is still there afterwards', async () => {
     const { gateway, edit, settings, get, url, asked } = await boot()
     const before = await get('/market/insights')

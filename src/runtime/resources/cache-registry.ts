@@ -163,7 +163,7 @@ const sideFingerprints = (
  * tried, does not.
  */
 const responseFingerprint = (
-  { operations, auth, cache, contract, compiledContract }: Config,
+  { operations, auth, cache, contract, compiledContract, requestId }: Config,
   { id }: Operation,
   { endpoints, host, request, response, tls }: UpstreamConfig,
 ): string => {
@@ -183,6 +183,8 @@ const responseFingerprint = (
     response,
     tls,
     identitySettings,
+    // Upstreams repeat the id of a request in its field, which clients get of their own request alone.
+    requestId.header,
   ])
 }
 
