@@ -202,6 +202,7 @@ const scalars: readonly Case[] = [
   [top('allowSandbox: ▸"true"'), 'allowSandbox', 'not a boolean', 'without quotes'],
   [top('requestId:', '  header: ▸"X Request"'), 'requestId.header', 'not a field name'],
   [top('requestId:', '  header: ▸Connection'), 'requestId.header', 'set by the gateway'],
+  [top('requestId:', '  header: ▸HTTP2-Settings'), 'requestId.header', 'set by the gateway'],
   [top('requestId:', '  header: ▸transfer-encoding'), 'requestId.header', 'set by the gateway'],
   [top('listen:', '  port: ▸"8080"'), 'listen.port', 'a number in quotes', 'write 8080, without quotes'],
   [top('listen:', '  port: ▸65536'), 'listen.port', 'too large', '65535'],
@@ -473,6 +474,8 @@ const fields: readonly Case[] = [
     'TE',
     'Trailer',
     'Upgrade',
+    'HTTP2-Settings',
+    'Proxy-Authorization',
     'Expect',
     'Via',
     'X-Forwarded-For',
@@ -486,7 +489,7 @@ const fields: readonly Case[] = [
       'remove',
     ],
   ),
-  ...['content-length', 'Connection', 'Via', 'TE'].map(
+  ...['content-length', 'Connection', 'Via', 'TE', 'Proxy-Authenticate', 'Proxy-Authentication-Info'].map(
     (name): Case => [
       riskKeys('response:', `  remove: [X-A, ▸${name}]`),
       'upstreams.risk.response.remove[1]',

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { namesCredential } from '../../header-fields.ts'
+import { isHopByHop, namesCredential } from '../../header-fields.ts'
 import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
 import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
@@ -7,23 +7,8 @@ import { keySchema, list, reject } from './collections.ts'
 import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 import { orNone } from './scalar-kinds.ts'
 
-/**
- * The fields that frame a message or belong to one connection. The gateway sets them for each hop (RFC 9110 §7.6.1, RFC
- * 9112 §6).
- */
-const perHopFields = [
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'via',
-]
+// Those that frame a message, or that the gateway sets anew, beside those that end at each hop (RFC 9110 §7.6.1).
+const perHopFields = ['content-length', 'expect', 'host', 'via']
 
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
@@ -34,7 +19,7 @@ function rejectField(name: string, direction: 'request' | 'response'): InvalidSc
     return new InvalidScalar('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
   if (field === 'host' && direction === 'request')
     return new InvalidScalar('Host is set by the gateway', 'use the host key of this group: endpoint, client or a name')
-  if (perHopFields.includes(field))
+  if (perHopFields.includes(field) || isHopByHop(field))
     return new InvalidScalar(`${name} is set by the gateway for each connection`, 'remove this line')
   if (direction === 'request' && forwarded.includes(field))
     return new InvalidScalar(`${name} is set by the gateway`, 'remove this line; see listen.trustedProxies')
