@@ -67,6 +67,32 @@ const encryptedInRedis: ConfigRule = (tree) => {
   }
 }
 
+/**
+ * Rejects a field that is to carry the key and carries the request id: a key that is no valid id would be replaced by a
+ * new one each time, and its request done again.
+ */
+const keyInRequestId: ConfigRule = (tree) => {
+  const ofAll: KeyPath = ['idempotency', 'header']
+  const paths = allOperations.flatMap(({ id }) => {
+    const policy: KeyPath = ['operations', id, 'idempotency']
+    if (!isEnabledAt(tree, policy)) return []
+    const own: KeyPath = [...policy, 'header']
+    return [valueAt(tree, own) === undefined ? ofAll : own]
+  })
+  return [...new Set(paths)].map((path) => {
+    const found = findOtherUse(tree, String(valueAt(tree, path) ?? 'Idempotency-Key'), [])
+    return (
+      found !== null && {
+        path: valueAt(tree, path) === undefined ? ['requestId', 'header'] : path,
+        message: 'a key would be taken for a request id',
+        expected: 'a field of its own for the key of idempotency',
+        found,
+        hint: 'rename one of the two',
+      }
+    )
+  })
+}
+
 /** Rejects a field that is to name the side and is set to something else already. */
 const exposedTwice: ConfigRule = (tree) =>
   groups.map((group) => {
@@ -126,6 +152,7 @@ const rules: readonly ConfigRule[] = [
   entryFitsCache,
   fileOrLearning,
   encryptedInRedis,
+  keyInRequestId,
   ...redisRules,
   ...endpointRules,
   exposedTwice,

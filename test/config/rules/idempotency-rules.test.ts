@@ -15,6 +15,24 @@ test('memory needs no key', () => {
   expect(validConfig(`${sandbox}\nidempotency: { redis: none }`).idempotency.encryptionKeys).toEqual([])
 })
 
+test.each([
+  ['requestId: { header: Idempotency-Key }', 'true', 'requestId.header'],
+  ['idempotency: { header: x_request_id }', 'true', 'idempotency.header'],
+  ['', '{ header: X-Request-Id }', 'operations.valuation.score.idempotency.header'],
+])('a key in the field of the request id is an error (%s, idempotency: %s)', (top, policy, path) => {
+  expect(findProblems(`${sandbox}\n${top}\noperations: { valuation.score: { idempotency: ${policy} } }`)).toMatchObject(
+    [{ path, found: 'the field of requestId.header' }],
+  )
+})
+
+test.each([
+  ['requestId: { header: Idempotency-Key }', 'false'],
+  ['requestId: { header: none }', '{ header: X-Request-Id }'],
+  ['idempotency: { header: X-Request-Id }', '{ header: X-Key }'],
+])('a key in a field of its own is none (%s, idempotency: %s)', (top, policy) => {
+  expect(findProblems(`${sandbox}\n${top}\noperations: { valuation.score: { idempotency: ${policy} } }`)).toEqual([])
+})
+
 describe('an encryption key', () => {
   test.each(['base64', 'hex'] as const)('is read from a file in %s, and shown nowhere', (encoding) => {
     const folder = folderWith({ key: `${key.toString(encoding)}\n` })
