@@ -1,15 +1,11 @@
-import { foldUnderscores } from '../../header-fields.ts'
 import { allOperations } from '../../operations.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
 import type { JwtConfig } from '../config.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { authSchema, operationAuthSchema } from '../sections/auth.ts'
-import { requestIdField } from './own-field.ts'
-import { authMethodLists, type ConfigRule, listAt, type RuleResult, valueAt } from './rule.ts'
-
-/** `auth` at the top level; undefined where it is broken, which is an issue of its own. */
-type ParsedAuth = ReturnType<typeof authSchema.safeParse>['data']
+import { findField, listOwnFields } from './own-field.ts'
+import { authMethodLists, type ConfigRule, isTokenMethod, listAt, type RuleResult, valueAt } from './rule.ts'
 
 /** Checks the settings of authentication. */
 const authSettings: ConfigRule = (tree) => {
@@ -17,7 +13,7 @@ const authSettings: ConfigRule = (tree) => {
   const { data } = authSchema.safeParse(auth)
   if (auth === undefined || data === null) return allOperations.map(({ id }) => unprovableAuth(tree, id))
   return [
-    conflictingFields(tree, data),
+    data && conflictingFields(tree),
     tokenMethods(tree),
     data?.jwt && unusableAlgorithms(['auth', 'jwt'], data.jwt),
     scopesWithoutToken(tree),
@@ -38,38 +34,21 @@ const unprovableAuth = (tree: unknown, id: string): RuleResult => {
  * Rejects two uses of one field: a client that writes its request id could otherwise name its identity. Twins with an
  * underscore count as one.
  */
-const conflictingFields = (tree: unknown, auth: ParsedAuth): RuleResult => {
-  if (!auth) return null
-  const idField = requestIdField.safeParse(valueAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
-  const fields: readonly (readonly [KeyPath, string | null])[] = [
-    [
-      ['auth', 'methods'],
-      authMethodLists(tree).some(({ names }) => names.some(isTokenMethod)) ? 'Authorization' : null,
-    ],
-    [['auth', 'dpop'], auth.dpop === null ? null : 'DPoP'],
-    [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert' : null],
-    [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert-Chain' : null],
-    [['requestId', 'header'], idField],
-    [['auth', 'apiKey', 'field'], auth.apiKey.field],
-    [['auth', 'identityField'], auth.identityField],
-  ]
-  return fields.map(([path, name], index) => {
-    const before = fields
-      .slice(0, index)
-      .find(([, other]) => name !== null && other !== null && foldUnderscores(other) === foldUnderscores(name))
+const conflictingFields = (tree: unknown): RuleResult => {
+  const fields = listOwnFields(tree)
+  return fields.map(({ path, name }, index) => {
+    const before = findField(fields.slice(0, index), name)
     return (
       before && {
         path,
         message: 'this field is used for something else',
         expected: 'a field of its own',
-        found: String(before[1]),
+        found: before.name,
         hint: 'choose another name',
       }
     )
   })
 }
-
-const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' => name === 'jwt' || name === 'introspection'
 
 /** Requires settings for each method that takes tokens, and jwt before introspection, which takes every token. */
 const tokenMethods: ConfigRule = (tree) =>

@@ -82,3 +82,7 @@ export const authMethodLists = (
 export const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'
+
+/** Tells whether a method takes tokens. */
+export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>
+  name === 'jwt' || name === 'introspection'

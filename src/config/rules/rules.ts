@@ -1,12 +1,12 @@
 import { allOperations, groups } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
 import { configSchema } from '../config-schema.ts'
-import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { cacheSchema, operationCacheSchema } from '../sections/cache.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
 import { listenRules } from './listen-rules.ts'
-import { findOtherUse } from './own-field.ts'
+import { findField, findOtherUse, listOwnFields } from './own-field.ts'
 import { mtlsRule, senderConstraintRule } from './proof-of-possession-rules.ts'
 import { redisRules } from './redis-rules.ts'
 import { applyRules, type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
@@ -68,10 +68,10 @@ const encryptedInRedis: ConfigRule = (tree) => {
 }
 
 /**
- * Rejects a field that is to carry the key and carries the request id: a key that is no valid id would be replaced by a
- * new one each time, and its request done again.
+ * Rejects a field that is to carry the key and says something else. A key that is no valid request id would be replaced
+ * by a new one each time, and its request done again; of what names the client, all its requests would have one key.
  */
-const keyInRequestId: ConfigRule = (tree) => {
+const keyTwice: ConfigRule = (tree) => {
   const ofAll: KeyPath = ['idempotency', 'header']
   const paths = allOperations.flatMap(({ id }) => {
     const policy: KeyPath = ['operations', id, 'idempotency']
@@ -80,13 +80,13 @@ const keyInRequestId: ConfigRule = (tree) => {
     return [valueAt(tree, own) === undefined ? ofAll : own]
   })
   return [...new Set(paths)].map((path) => {
-    const found = findOtherUse(tree, String(valueAt(tree, path) ?? 'Idempotency-Key'), [])
+    const own = findField(listOwnFields(tree), String(valueAt(tree, path) ?? 'Idempotency-Key'))
     return (
-      found !== null && {
-        path: valueAt(tree, path) === undefined ? ['requestId', 'header'] : path,
-        message: 'a key would be taken for a request id',
+      own && {
+        path: valueAt(tree, path) === undefined ? own.path : path,
+        message: 'the field of the key says something else already',
         expected: 'a field of its own for the key of idempotency',
-        found,
+        found: `the field of ${formatKeyPath(own.path)}`,
         hint: 'rename one of the two',
       }
     )
@@ -100,10 +100,14 @@ const exposedTwice: ConfigRule = (tree) =>
     const path: KeyPath = [...upstream, 'candidate', 'expose']
     const field = valueAt(tree, path)
     if (typeof field !== 'string') return null
-    const found = findOtherUse(tree, field, [
-      [...upstream, 'response', 'set'],
-      [...upstream, 'candidate', 'response', 'set'],
-    ])
+    const found = findOtherUse(tree, field, {
+      // Of the gateway's own fields, responses have this one alone.
+      fields: listOwnFields(tree).filter(({ path: [section] }) => section === 'requestId'),
+      edits: [
+        [...upstream, 'response', 'set'],
+        [...upstream, 'candidate', 'response', 'set'],
+      ],
+    })
     return (
       found !== null && {
         path,
@@ -152,7 +156,7 @@ const rules: readonly ConfigRule[] = [
   entryFitsCache,
   fileOrLearning,
   encryptedInRedis,
-  keyInRequestId,
+  keyTwice,
   ...redisRules,
   ...endpointRules,
   exposedTwice,

@@ -1,7 +1,7 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
 import type { KeyPath } from '../problem.ts'
 import { shadowKeys } from '../sections/candidate/candidate-shadow.ts'
-import { findOtherUse } from './own-field.ts'
+import { findOtherUse, listOwnFields } from './own-field.ts'
 import { type ConfigRule, isEnabledAt, parseAt, valueAt } from './rule.ts'
 
 const shadowAt = (group: Group): KeyPath => ['upstreams', group, 'candidate', 'shadow']
@@ -34,11 +34,11 @@ const markerTwice: ConfigRule = (tree) =>
       ['upstreams', group, 'candidate', 'request'],
       ['upstreams', group, 'request'],
     ]
-    const places = levels.flatMap((level): readonly KeyPath[] => [
+    const edits = levels.flatMap((level): readonly KeyPath[] => [
       [...level, 'set'],
       [...level, 'remove'],
     ])
-    const found = findOtherUse(tree, field, places)
+    const found = findOtherUse(tree, field, { fields: listOwnFields(tree), edits })
     return (
       found !== null && {
         path: valueAt(tree, path) === undefined ? shadow : path,

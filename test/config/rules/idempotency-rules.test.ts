@@ -26,6 +26,17 @@ test.each([
 })
 
 test.each([
+  ['auth: { methods: [apiKey] }', 'X-Api-Key', 'auth.apiKey.field'],
+  ['auth: { methods: [apiKey], identityField: X-Client-Id }', 'X_Client_Id', 'auth.identityField'],
+])('a key in a field that names the client is an error (%s)', (auth, header, other) => {
+  const text = `${sandbox}\n${auth}\nclients: [{ id: a, operations: all }]\nidempotency: { header: ${header} }`
+
+  expect(findProblems(`${text}\noperations: { valuation.score: { idempotency: true } }`)).toMatchObject([
+    { path: 'idempotency.header', found: `the field of ${other}` },
+  ])
+})
+
+test.each([
   ['requestId: { header: Idempotency-Key }', 'false'],
   ['requestId: { header: none }', '{ header: X-Request-Id }'],
   ['idempotency: { header: X-Request-Id }', '{ header: X-Key }'],

@@ -105,6 +105,11 @@ describe('a marker that means something else is an error', () => {
   test.each([
     ['the field of requestId.header', text('market', '{ marker: X-Request-Id }'), `${at('market')}.marker`],
     [
+      'the field of auth.identityField',
+      `${text('market', '{ marker: X-Client-Id }')}\nauth: { methods: [apiKey], identityField: X-Client-Id }\nclients: [{ id: a, operations: all }]`,
+      `${at('market')}.marker`,
+    ],
+    [
       'a field of upstreams.market.candidate.request.set',
       text('market', '{}', ', request: { set: { X_Shadow: "0" } }'),
       at('market'),
