@@ -14,7 +14,7 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
   afterEach(() => void vi.useRealTimers())
 
   const text = (ca: string): string =>
-    `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: [mtls], mtls: { from: client-cert, ca: ${JSON.stringify(ca)} } }`
+    `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: [mtls], mtls: { from: client-cert, ca: ${JSON.stringify(ca)} } }\nclients: [{ id: a, operations: all }]`
 
   test('that expires gets a warning as certificates do', () => {
     const [{ notAfter } = { notAfter: 0 }] = clientAuthorities(validConfig(text(made.authority.cert)))

@@ -66,14 +66,26 @@ const unusedCredentials: WarningRule = ({ config }) => {
   })
 }
 
+/** Warns of an empty list: a file of clients that was cut short, say, locks all of them out. */
+const lockedOut: WarningRule = ({ config }) =>
+  config.clients.length === 0 &&
+  acceptedMethods(config).size > 0 && {
+    path: ['clients'],
+    message: 'nobody gets in: clients have to say who they are, and none is known',
+    expected: 'at least one client',
+    found: 'none',
+    hint: 'add clients: [{ id: …, operations: all }] with what each proves itself by, or remove auth',
+  }
+
 /** Lists the authentication methods of all operations. */
 const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
   new Set(
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-/** The warnings of authentication: settings that no operation uses. */
+/** The warnings of authentication: settings that no operation uses, and clients that nobody knows. */
 export const authWarnings: readonly WarningRule[] = [
+  lockedOut,
   unusedPublicUrl,
   unusedTokens,
   unusedCertificates,

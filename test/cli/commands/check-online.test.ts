@@ -376,7 +376,7 @@ test('issuers whose keys cannot be had are warnings, those of clients and those 
     {
       admin: { jwt: adminJwt({ jwks: keys }) },
       auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: keys } },
-      clients: [],
+      clients: [{ id: 'a', operations: 'all' }],
     },
   )
 

@@ -157,7 +157,7 @@ test('auth: none for one operation needs no auth for the others', () => {
 })
 
 test('tokens that no operation takes get a warning', () => {
-  const result = parse(`${sandbox}\nauth: { methods: [apiKey], ${jwt()} }`)
+  const result = parse(`${sandbox}\nauth: { methods: [apiKey], ${jwt()} }\nclients: [{ id: a, operations: all }]`)
 
   expect(result.ok && result.warnings).toMatchObject([
     { path: 'auth.jwt', message: 'this does nothing: no operation takes these tokens' },

@@ -50,7 +50,7 @@ test('credentials that one operation asks for get none', () => {
 test('an unused Client-Cert gets a warning; tokens may be bound to its certificate', () => {
   const warned = (methods: string) => {
     const result = parse(
-      `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: ${methods}, ${proxied} }`,
+      `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: ${methods}, ${proxied} }\nclients: [{ id: a, operations: all }]`,
     )
     return result.ok && result.warnings.map(({ path, message }) => [path, message])
   }
@@ -59,3 +59,14 @@ test('an unused Client-Cert gets a warning; tokens may be bound to its certifica
   expect(warned('[mtls]')).toEqual([])
   expect(warned(`[jwt], ${jwt}`)).toEqual([])
 })
+
+test.each(['', '\nclients: []', '\nclients: file:clients.json'])(
+  'clients who have to say who they are, and are none, get a warning (%j)',
+  (clients) => {
+    const folder = folderWith({ 'clients.json': '[]' })
+
+    const result = parse(`${sandbox}\nauth: { methods: [apiKey] }${clients}`, {}, join(folder, 'gateway.yaml'))
+
+    expect(result.ok && result.warnings).toMatchObject([{ path: 'clients', found: 'none' }])
+  },
+)
