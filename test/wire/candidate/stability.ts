@@ -14,6 +14,8 @@ export interface StabilityResult {
   readonly wentBack: number
   /** How often the two gateways had a client on different sides. */
   readonly differed: number
+  /** What was answered by neither side. */
+  readonly others: readonly string[]
   /** The largest deviation of the clients on the candidate from the share, in points. */
   readonly deviation: number
 }
@@ -21,29 +23,33 @@ export interface StabilityResult {
 /** Shifts clients from 0 to 100 % in steps, and asks as each of them at both gateways, before and after each. */
 export const shiftClients = async (addresses: readonly string[], stepCount: number): Promise<StabilityResult> => {
   const { primary, candidate } = await sideUpstreams()
+  // Where a client is, and nothing else: no guard, and no time in which a machine that is busy falls back.
   const settings = (share: number): Settings => ({
-    ...withCandidate(primary.url, candidate.url, { share: `${Math.round(share * 100)}%` }),
+    ...withCandidate(primary.url, candidate.url, { share: `${Math.round(share * 100)}%`, guard: 'none' }),
+    defaults: { timeouts: { connect: '1m', headers: '1m' }, deadline: '2m' },
     listen: { trustedProxies: ['127.0.0.1'] },
     log: { level: 'error' },
   })
   const reloaded = await bootLiveGateway(settings(0))
   let [requests, wentBack, differed, deviation] = [0, 0, 0, 0]
   let before: readonly string[] = []
+  const others = new Set<string>()
   for (let step = 0; step <= stepCount; step++) {
     const share = step / stepCount
     reloaded.edit(settings(share))
     expect((await fetchAdmin(`${reloaded.admin}/reload`, 'POST')).status).toBe(200)
     const restarted = await openGateway(settings(share))
-    const [sides, others] = await Promise.all([askAll(reloaded.url, addresses), askAll(restarted.url, addresses)])
+    const [sides, sidesThere] = await Promise.all([askAll(reloaded.url, addresses), askAll(restarted.url, addresses)])
     await restarted.gateway.close()
-    requests += sides.length + others.length
-    differed += sides.filter((side, index) => side !== others[index]).length
+    requests += sides.length + sidesThere.length
+    differed += sides.filter((side, index) => side !== sidesThere[index]).length
+    for (const side of [...sides, ...sidesThere]) if (side !== 'primary' && side !== 'candidate') others.add(side)
     wentBack += before.filter((side, index) => side === 'candidate' && sides[index] !== 'candidate').length
     const there = sides.filter((side) => side === 'candidate').length
     deviation = Math.max(deviation, Math.abs(there / addresses.length - share) * 100)
     before = sides
   }
-  return { requests, wentBack, differed, deviation }
+  return { requests, wentBack, differed, others: [...others], deviation }
 }
 
 // Lanes of one gateway, and how many requests each sends at once.
