@@ -83,7 +83,7 @@ const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> 
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-/** The warnings of authentication: settings that no operation uses, and clients that nobody knows. */
+/** The warnings of authentication: settings that no operation uses, and a list of clients that has none. */
 export const authWarnings: readonly WarningRule[] = [
   lockedOut,
   unusedPublicUrl,
