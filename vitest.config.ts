@@ -21,9 +21,12 @@ const filesWith = (pattern: RegExp, files = tests): readonly string[] =>
  */
 const alone = filesWith(/\bvi\.(mock|doMock|getTimerCount)\(/)
 
-/** The tests that replace timers: each loads src anew, so that none waits in a queue for a timer that never fires. */
 const replacesTimers = /\bvi\.useFakeTimers\(/
+
+/** The tests that replace timers: each loads src anew, so that none waits in a queue for a timer that never fires. */
 const fakingTimers = filesWith(replacesTimers).filter((file) => !alone.includes(file))
+
+/** The drills that do: each in a process of its own. */
 const drillsFakingTimers = filesWith(replacesTimers, drills)
 
 /**

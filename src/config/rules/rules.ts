@@ -3,6 +3,7 @@ import { formatSize } from '../../units.ts'
 import { configSchema } from '../config-schema.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { cacheSchema, operationCacheSchema } from '../sections/cache.ts'
+import { idempotencySchema } from '../sections/idempotency.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
 import { listenRules } from './listen-rules.ts'
@@ -80,7 +81,8 @@ const keyTwice: ConfigRule = (tree) => {
     return [valueAt(tree, own) === undefined ? ofAll : own]
   })
   return [...new Set(paths)].map((path) => {
-    const own = findField(listOwnFields(tree), String(valueAt(tree, path) ?? 'Idempotency-Key'))
+    const name = parseAt(tree, idempotencySchema.shape.header, path)
+    const own = name === undefined ? undefined : findField(listOwnFields(tree), name)
     return (
       own && {
         path: valueAt(tree, path) === undefined ? own.path : path,
