@@ -12,7 +12,6 @@ const windowMs = 10_000
 export class MinRateMonitor {
   /** The rate that is to be kept up. */
   readonly bytesPerSecond: number
-  readonly #bytesPerMs: number
   readonly #unreportedBytes: number
   readonly #timer = new CoalescedTimer(() => {
     this.#timer.set(windowMs)
@@ -30,7 +29,6 @@ export class MinRateMonitor {
   /** `unreportedBytes`: so many may have moved, in the middle of a wait, without a report of it. */
   constructor(bytesPerSecond: number, unreportedBytes = 0) {
     this.bytesPerSecond = bytesPerSecond
-    this.#bytesPerMs = bytesPerSecond / 1000
     this.#unreportedBytes = unreportedBytes
   }
 
@@ -74,7 +72,7 @@ export class MinRateMonitor {
     const waitedMs = this.#waitedMs + now() - this.#waitStartedAt
     if (waitedMs < windowMs) return
     const moved = this.#countMoved()
-    const requiredBytes = this.#bytesPerMs * waitedMs
+    const requiredBytes = (this.bytesPerSecond / 1000) * waitedMs
     if (moved - this.#movedAtStart >= requiredBytes) {
       this.#movedAtStart = moved
       this.#waitedMs = 0
