@@ -54,9 +54,10 @@ const contract = {
 let gateway: TestGateway
 let upstream: TestUpstream
 
+const file = contractFile(contract, afterAll)
+
 beforeAll(async () => {
   upstream = await openHttpUpstream()
-  const file = contractFile(contract, afterAll)
   gateway = await openGateway({
     upstream: upstream.url,
     contract: { file, request: 'enforce', maxBody: '2MiB' },

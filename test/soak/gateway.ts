@@ -15,14 +15,19 @@ export interface SoakedGateway extends Child {
 /** Starts the gateway, and resolves when both listeners are open. */
 export const startGateway = async (text: string): Promise<SoakedGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'soak-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, text)
   const child = startChild(['--disable-sigusr1', 'src/main.ts', 'serve', '--config', file])
   const [port = 0, adminPort = 0] = await portsOf(child, 'listening', 'admin listening')
+  const { stop } = child
   return Object.assign(child, {
     port,
     admin: `http://127.0.0.1:${adminPort}`,
     edit: (next: string) => writeFileSync(file, next),
+    async stop() {
+      const code = await stop()
+      rmSync(folder, { recursive: true })
+      return code
+    },
   })
 }

@@ -114,9 +114,14 @@ const readCheckpoints = async (checkpointOrFile: string): Promise<readonly Check
   const [, count, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(checkpointOrFile) ?? []
   if (count !== undefined && hash !== undefined) return [{ chain: null, count: Number(count), hash }]
   const found: Checkpoint[] = []
-  for await (const { bytes } of splitLines(createReadStream(checkpointOrFile))) {
-    const checkpoint = bytes.includes('"audit checkpoint"') ? parseCheckpoint(bytes.toString('utf8')) : null
-    if (checkpoint !== null) found.push(checkpoint)
+  try {
+    for await (const { bytes } of splitLines(createReadStream(checkpointOrFile))) {
+      const checkpoint = bytes.includes('"audit checkpoint"') ? parseCheckpoint(bytes.toString('utf8')) : null
+      if (checkpoint !== null) found.push(checkpoint)
+    }
+  } catch (error) {
+    const expected = 'neither COUNT:HASH, a number and 64 digits of 0-9a-f, nor a log that can be read'
+    throw new Error(`${checkpointOrFile} is ${expected}: ${errorMessage(error)}`)
   }
   if (found.length === 0) throw new Error(`${checkpointOrFile} holds no line "audit checkpoint"`)
   return found

@@ -83,6 +83,13 @@ test('a malformed checkpoint is not taken for one', async () => {
   expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
 })
 
+test('a checkpoint that is cut short says what was expected', async () => {
+  expect(await verifies({ 'audit.log': first.text }, ['3:abc'])).toMatchObject({
+    code: 2,
+    errors: expect.stringMatching(/^lender-gateway: 3:abc is neither COUNT:HASH, .*, nor a log that can be read: ENOENT/),
+  })
+})
+
 test.each(['ecs', 'otel'] as const)('checkpoints are read from a log by %s as well', async (format) => {
   const { link } = first
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
