@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { createHttpRoute } from '../src/cli/kubernetes/httproute.ts'
+import { createHttpRoute } from '../src/cli/commands/httproute.ts'
 import { formatYaml } from '../src/config/yaml/format-yaml.ts'
 
 const examples = fileURLToPath(new URL('../config/examples', import.meta.url))

@@ -106,6 +106,25 @@ test('every page is linked from the README, and the decisions are numbered one a
   for (const name of decisions) expect(read(`docs/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
 })
 
+test('the README names every folder of the source, and what its subfolders are for', () => {
+  const listed = new Map(
+    rows(section(read('README.md'), 'The source')).map(([folder = '', text = '']) => [folder, text]),
+  )
+  const lettersOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+  for (const folder of foldersIn('src')) {
+    const text = listed.get(`[src/${folder}/](src/${folder}/)`)
+    expect(text, folder).toBeDefined()
+    const unnamed = foldersIn(`src/${folder}`).filter((name) => !lettersOf(text ?? '').includes(lettersOf(name)))
+    expect(unnamed, folder).toEqual([])
+  }
+})
+
+const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+
 test.each(['README.md', 'docs/operations.md'])('%s lists the nine', (page) => {
   const listed = rows(section(read(page), 'The nine')).slice(1)
 

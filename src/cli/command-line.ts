@@ -11,8 +11,8 @@ import {
 } from './commands/client-commands.ts'
 import { createContractCommand } from './commands/contract-commands.ts'
 import { createExplainCommand } from './commands/explain.ts'
+import { createHttpRouteCommand } from './commands/httproute.ts'
 import { createServeCommand } from './commands/serve.ts'
-import { createHttpRouteCommand } from './kubernetes/httproute.ts'
 import { createFormatOption, type DocumentFormat, defaultConfigFile } from './options.ts'
 import { printMadeDocument } from './render/print-made-document.ts'
 

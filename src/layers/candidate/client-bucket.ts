@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Group } from '../../operations.ts'
-import { formatOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
+import { formatOwner, type RequestOwner } from '../../shared/request-owner.ts'
 import { bucketCount } from '../../sides.ts'
 
 /**

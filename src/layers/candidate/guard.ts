@@ -6,7 +6,7 @@ import type { GuardCounts, GuardedRequest } from '../../observe/candidate/guard/
 import { cellOf } from '../../observe/candidate/guard/guard-key.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Group } from '../../operations.ts'
-import { findRequestOwner } from '../../shared/exchange/request-owner.ts'
+import { findRequestOwner } from '../../shared/request-owner.ts'
 import { getBucketMemory } from './client-bucket.ts'
 
 /** What the layer is made from. */

@@ -1,7 +1,7 @@
 import type { Exchange, Layer } from '../../exchange.ts'
 import { getFirstFieldValue, omitFields } from '../../header-fields.ts'
 import type { Group, Side } from '../../operations.ts'
-import { findRequestOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
+import { findRequestOwner, type RequestOwner } from '../../shared/request-owner.ts'
 import { bucketsOfShare } from '../../sides.ts'
 import { getBucketMemory } from './client-bucket.ts'
 

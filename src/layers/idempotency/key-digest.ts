@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { ClientIdentity } from '../../exchange.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
-import { findRequestOwner, formatOwner, type RequestOwner } from '../../shared/exchange/request-owner.ts'
 import type { KeyDigest } from '../../shared/idempotency/idempotency-store.ts'
+import { findRequestOwner, formatOwner, type RequestOwner } from '../../shared/request-owner.ts'
 
 /** Whose key it is: a client of the file, the holder of some credentials, or an address where neither is known. */
 export type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }

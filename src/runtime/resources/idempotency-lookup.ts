@@ -3,8 +3,8 @@ import { tryOrNull } from '../../failures/try-or-null.ts'
 import { parseIdempotencyKey } from '../../layers/idempotency/idempotency-key.ts'
 import { findKeyOwner, toKeyDigest } from '../../layers/idempotency/key-digest.ts'
 import type { OperationId } from '../../operations.ts'
-import type { RequestOwner } from '../../shared/exchange/request-owner.ts'
 import type { KeyDigest, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
+import type { RequestOwner } from '../../shared/request-owner.ts'
 import type { IdempotencyLease } from './idempotency-registry.ts'
 
 /** A key as a client or its support names it. */

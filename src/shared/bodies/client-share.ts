@@ -1,5 +1,5 @@
 import type { Exchange } from '../../exchange.ts'
-import { findRequestOwner, formatOwner } from '../exchange/request-owner.ts'
+import { findRequestOwner, formatOwner } from '../request-owner.ts'
 import type { BodyRoom, BodyShare } from './body-room.ts'
 
 /**

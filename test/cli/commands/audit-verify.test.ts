@@ -86,7 +86,9 @@ test('a malformed checkpoint is not taken for one', async () => {
 test('a checkpoint that is cut short says what was expected', async () => {
   expect(await verifies({ 'audit.log': first.text }, ['3:abc'])).toMatchObject({
     code: 2,
-    errors: expect.stringMatching(/^lender-gateway: 3:abc is neither COUNT:HASH, .*, nor a log that can be read: ENOENT/),
+    errors: expect.stringMatching(
+      /^lender-gateway: 3:abc is neither COUNT:HASH, .*, nor a log that can be read: ENOENT/,
+    ),
   })
 })
 

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { clientBucket, getBucketMemory } from '../../../src/layers/candidate/client-bucket.ts'
 import { type Group, groups } from '../../../src/operations.ts'
-import type { RequestOwner } from '../../../src/shared/exchange/request-owner.ts'
+import type { RequestOwner } from '../../../src/shared/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../../src/sides.ts'
 
 const clientCount = 10_000

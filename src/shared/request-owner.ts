@@ -1,5 +1,5 @@
-import type { Exchange } from '../../exchange.ts'
-import { toNetworkKey } from '../rate-limiter/network-key.ts'
+import type { Exchange } from '../exchange.ts'
+import { toNetworkKey } from './rate-limiter/network-key.ts'
 
 /** Whose a request is: a client of the file, or the network of an address where no client is known. */
 export type RequestOwner = { readonly client: string } | { readonly address: string }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { findRequestOwner, formatOwner } from '../../../src/shared/exchange/request-owner.ts'
-import { fakeExchange } from '../../helpers/exchange.ts'
+import { findRequestOwner, formatOwner } from '../../src/shared/request-owner.ts'
+import { fakeExchange } from '../helpers/exchange.ts'
 
 test('the owner of a request is the client that was authenticated, wherever it comes from', () => {
   const exchange = fakeExchange({ client: '203.0.113.7' })
