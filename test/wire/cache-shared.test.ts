@@ -360,7 +360,8 @@ describe.skipIf(program.missing)('with Redis', () => {
     said = { 'Cache-Control': 'max-age=0', ETag: '"1"' }
     const own = await startRedis(program.path ?? '')
     onTestFinished(() => own.kill())
-    const gateway = await boot({ cache: { timeout: '20ms' } }, own)
+    // Within 20 ms, say, a machine under load may never have three replies in a row.
+    const gateway = await boot({}, own)
     const load = startClosedLoop(async (lane) => (await get(gateway, `/market/insights?lane=${lane}`)).status)
 
     await load.more(50)
