@@ -15,6 +15,10 @@ export const maxViolations = 10
 /** So many characters are told of a pointer and of a detail at most. */
 export const maxTextLength = 200
 
+/** Formats where a violation is: `body /id`. The empty pointer stands for the whole (RFC 6901 §5). */
+export const formatViolationPlace = ({ in: place, pointer }: Pick<Violation, 'in' | 'pointer'>): string =>
+  pointer === '' ? place : `${place} ${pointer}`
+
 /** Converts errors of Ajv. Names that are not in `memberNames` are replaced by `*`; null: all may be told. */
 export const toViolations = (
   errors: readonly SchemaError[],

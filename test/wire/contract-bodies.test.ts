@@ -275,7 +275,7 @@ test('a request that is rejected has its reason and its places in the log', asyn
 
   const lines = gateway.lines.filter(({ failure }) => failure === 'invalid-request')
   expect(lines.map(({ reason, cause }) => [reason, cause])).toEqual([
-    ['contract-body', 'body / json: the body has to be JSON'],
+    ['contract-body', 'body json: the body has to be JSON'],
     ['contract-body', 'body /id type: must be string'],
   ])
   expect(JSON.stringify(gateway.lines)).not.toContain('planted')

@@ -189,8 +189,8 @@ describe('a response', () => {
       { fields: ['Content-Encoding', 'gzip'], body: gzipSync(grade) },
       'header /content-encoding coded',
     ],
-    ['that is a part', { status: 206, fields: ['Content-Range', 'bytes 0-12/100'] }, 'status / partial'],
-    ['over contract.maxBody', { body: `{"grade":"A"${' '.repeat(200_000)}}` }, 'body / too-large'],
+    ['that is a part', { status: 206, fields: ['Content-Range', 'bytes 0-12/100'] }, 'status partial'],
+    ['over contract.maxBody', { body: `{"grade":"A"${' '.repeat(200_000)}}` }, 'body too-large'],
   ])('%s gets 502, and the log says why', async (_, answering, cause) => {
     const { gateway } = await boot({}, answering)
 

@@ -5,6 +5,7 @@ import {
   type DriftRowView,
   wasChecked,
 } from '../../admin/api/contract-report.ts'
+import { formatViolationPlace } from '../../contract/violations.ts'
 import { formatShare } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
@@ -45,13 +46,13 @@ const renderContractReport = (target: AdminTarget, report: ContractReport, at: n
 }
 
 const renderRow = (contract: ContractStatus, row: DriftRowView, at: number): string => {
-  const { operation, direction, pointer, in: place, rule, detail, count, recent } = row
+  const { operation, direction, rule, detail, count, recent } = row
   const { firstAt, lastAt, client, endpoint, requestId } = row
   const checked = contract.operations[operation]?.[direction].checked ?? count
   const of = endpoint === null ? '' : direction === 'response' ? ` from ${endpoint}` : `, sent to ${endpoint}`
   const id = requestId === null ? '' : `, request ${requestId}`
   return [
-    `${operation} ${direction}s: ${formatShare(count, checked)} break it at ${place}${pointer === '' ? '' : ` ${pointer}`}: ${rule}: ${detail}`,
+    `${operation} ${direction}s: ${formatShare(count, checked)} break it at ${formatViolationPlace(row)}: ${rule}: ${detail}`,
     `  ${count} of ${checked}, ${recent} in the last 5 minutes, since ${formatAgo(firstAt, at)}`,
     `  last ${formatAgo(lastAt, at)}: of ${client}${of}${id}`,
   ].join('\n')

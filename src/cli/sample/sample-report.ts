@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { type ConfigProblem, formatProblem } from '../../config/problem.ts'
 import type { UncheckedReason } from '../../contract/check-message.ts'
 import { createValidators } from '../../contract/validators.ts'
+import { formatViolationPlace } from '../../contract/violations.ts'
 import type { OperationId } from '../../operations.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 import { formatTable } from '../render/table.ts'
@@ -97,10 +98,10 @@ const renderSample = (row: SampleRow): string =>
       const where = `${row.file}:${row.line}:${row.column} ${row.operation}`
       const body = unchecked === null ? '' : `; its body is not checked: ${uncheckedTexts[unchecked]}`
       if (isKept(message)) return `${where}: the ${direction} keeps the contract${body}\n`
-      const rows = violations.map(({ pointer, in: place, rule, detail }) => [
-        `    ${place} ${escapeControls(pointer)}`.trimEnd(),
-        rule,
-        detail,
+      const rows = violations.map((each) => [
+        `    ${escapeControls(formatViolationPlace(each))}`,
+        each.rule,
+        each.detail,
       ])
       return `${where}: ${describeOutcome(message)}: the ${direction} breaks the contract${body}\n${formatTable(rows)}\n`
     })

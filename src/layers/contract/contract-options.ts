@@ -1,7 +1,7 @@
 import { type BodyCheck, type UncheckedReason, uncheckedViolations } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
-import { maxViolations } from '../../contract/violations.ts'
+import { formatViolationPlace, maxViolations } from '../../contract/violations.ts'
 import type { Exchange } from '../../exchange.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { MessageDirection } from '../../observe/contract/drift-report.ts'
@@ -70,4 +70,4 @@ export const noViolations: readonly Violation[] = []
 
 /** Describes violations in one line, for the log. */
 export const describeViolations = (violations: readonly Violation[]): string =>
-  violations.map(({ pointer, in: place, rule, detail }) => `${place} ${pointer || '/'} ${rule}: ${detail}`).join('; ')
+  violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`).join('; ')
