@@ -46,6 +46,7 @@ const rooms: readonly (readonly string[])[] = [
     'slot-list.ts',
     'header-fields.ts',
     'node-http.ts',
+    'verified-tls.ts',
     'observe/',
   ],
   ['operations.ts'],

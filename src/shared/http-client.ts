@@ -1,6 +1,7 @@
 import type { Pool } from 'undici'
 import { CoalescedTimer } from '../clock.ts'
 import { formatDuration, formatSize } from '../units.ts'
+import { verifiedTls } from '../verified-tls.ts'
 
 /**
  * The client of a server that the gateway itself calls: for an issuer's keys, or to introspect a token. Not an
@@ -49,6 +50,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: timeoutMs,
+      connect: verifiedTls,
     })
   let pool: Promise<Pool> | null = null
   let closed = false

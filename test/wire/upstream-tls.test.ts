@@ -11,6 +11,7 @@ import { type Certificates, makeCertificates, type Pair } from '../helpers/certi
 import { bootGateway, configText } from '../helpers/gateway.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { needProgram } from '../helpers/program.ts'
+import { switchVerificationOff } from '../helpers/unverified-tls.ts'
 import { call, fieldValues } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
@@ -65,10 +66,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   test.each(bad)('with a certificate %s is rejected under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async (_, pick) => {
     const { port, requests } = await httpsUpstream(pick(made))
     const booted = await bootGateway({ upstream: `https://localhost:${port}` })
-    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-    onTestFinished(() => {
-      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
-    })
+    switchVerificationOff()
 
     const response = await call(booted.port)
 

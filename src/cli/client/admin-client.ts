@@ -4,6 +4,7 @@ import { epochMs } from '../../clock.ts'
 import { parseJson } from '../../plain-object.ts'
 import { type Decoder, getMember } from '../../shared/decode.ts'
 import { formatDuration, formatSize } from '../../units.ts'
+import { verifiedTls } from '../../verified-tls.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
 
 /** A request to the admin listener. */
@@ -133,7 +134,7 @@ const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Pro
 const toTlsOptions = async (target: AdminTarget, { unauthenticated }: AdminRequest): Promise<RequestOptions> => {
   if (unauthenticated) return { rejectUnauthorized: false }
   return target.certificate === null
-    ? {}
+    ? verifiedTls
     : (await import('./admin-errors.ts')).pinCertificate(target, target.certificate)
 }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:https'
 import { tryOrNull } from '../../failures/try-or-null.ts'
 import { getMember } from '../../shared/decode.ts'
+import { verifiedTls } from '../../verified-tls.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
 /** Makes the error of a gateway that was not reached: the reason, the source of its address, and how to ask another. */
@@ -89,6 +90,7 @@ export const pinCertificate = (target: AdminTarget, certificate: string): Reques
   if (expectedFingerprint === null)
     throw cliError(`admin.tls.certificate in ${target.file} is no certificate; see: check ${target.file}`)
   return {
+    ...verifiedTls,
     ca: certificate,
     // The certificate need not be an authority, nor be signed by one in the file.
     allowPartialTrustChain: true,

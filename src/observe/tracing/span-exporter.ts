@@ -4,6 +4,7 @@ import type { BatchSpanProcessor, ReadableSpan, SpanExporter, TracerProvider } f
 import { settlesWithin, unrefTimeout } from '../../clock.ts'
 import type { TracingConfig } from '../../config/config.ts'
 import { Agent } from '../../node-http.ts'
+import { verifiedTls } from '../../verified-tls.ts'
 import { version } from '../../version.ts'
 import type { SpanExportStats } from './export-stats.ts'
 import { sdk } from './sdk.ts'
@@ -142,7 +143,8 @@ const openOtlpTransport = (
   onSend: (spans: number) => void,
 ): OtlpTransport => {
   const { otlp, core } = sdk()
-  const agent = new (url.startsWith('https:') ? TlsAgent : Agent)({ keepAlive: true, maxSockets: maxConcurrentExports })
+  const agentOptions = { keepAlive: true, maxSockets: maxConcurrentExports }
+  const agent = url.startsWith('https:') ? new TlsAgent({ ...agentOptions, ...verifiedTls }) : new Agent(agentOptions)
   const exporter = withoutOtelVariables(
     () =>
       new otlp.OTLPTraceExporter({

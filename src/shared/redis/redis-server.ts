@@ -1,5 +1,6 @@
 import { createSecureContext } from 'node:tls'
 import { CoalescedTimer } from '../../clock.ts'
+import { verifiedTls } from '../../verified-tls.ts'
 import { weakMemo } from '../weak-memo.ts'
 import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
@@ -125,7 +126,7 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
 const tlsOptions = (tls: RedisTls | null) => {
   if (tls === null) return {}
   const isSystemDefault = tls.ca === null && tls.certificate === null
-  return { tls: true as const, ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
+  return { tls: true as const, ...verifiedTls, ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
 }
 
 /**

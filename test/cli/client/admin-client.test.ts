@@ -6,6 +6,7 @@ import { type AdminTarget, CliError } from '../../../src/cli/client/admin-target
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
+import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
 import { adminTarget, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 
 const getStatus: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
@@ -263,6 +264,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     ['by the same authority', wrongName.cert],
     ['by the authority that is in the file', wrongName.cert + authority.cert],
   ])('another certificate is not, and nothing is sent: %s', async (_what, certificate) => {
+    switchVerificationOff()
     const admin = await scriptedAdmin(jsonResponse({}), right)
 
     expect(await failureOf(adminTarget(admin.port, { ...over, certificate }))).toContain(
@@ -280,6 +282,7 @@ describe.skipIf(openssl.missing)('over TLS', () => {
   })
 
   test('without a file the system decides, and nothing is sent', async () => {
+    switchVerificationOff()
     const admin = await scriptedAdmin(jsonResponse({}), selfSigned)
 
     expect(await failureOf(adminTarget(admin.port, { ...over, file: null }))).toMatch(

@@ -4,8 +4,14 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { emptySpanCounts, type SpanCounts, SpanExportStats } from '../../../src/observe/tracing/export-stats.ts'
 import { loadSdk, sdk } from '../../../src/observe/tracing/sdk.ts'
 import { type FinishedSpan, OtlpSpanExporter } from '../../../src/observe/tracing/span-exporter.ts'
+import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { httpsUpstream } from '../../helpers/https-upstream.ts'
+import { needProgram } from '../../helpers/program.ts'
 import { type Behaviour, type SpanReceiver, spanReceiver } from '../../helpers/span-receiver.ts'
+import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
+
+const openssl = await needProgram('openssl')
 
 beforeAll(() => loadSdk())
 
@@ -245,3 +251,17 @@ test('spans that a closed exporter loses are counted, and are no failure that go
 
   expect(counts).toMatchObject({ exported: 0, dropped: 1, exportFailure: null })
 })
+
+test.skipIf(openssl.missing)(
+  'a collector whose certificate does not verify gets nothing, whatever Node is told',
+  async () => {
+    switchVerificationOff()
+    const collector = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
+    const { exporter, counts } = exporterTo(`https://127.0.0.1:${collector.port}/v1/traces`)
+
+    enqueue(exporter)
+    await exporter.close()
+
+    expect([collector.requests(), counts.exported]).toEqual([0, 0])
+  },
+)

@@ -10,6 +10,7 @@ import { makeCertificates } from '../../helpers/certificates.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { startRedis } from '../../helpers/redis.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
+import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
 
 const [server, openssl] = [await needProgram('redis-server'), await needProgram('openssl')]
 
@@ -24,6 +25,7 @@ test.skipIf(server.missing ?? openssl.missing)('rediss: is TLS, to a server whos
   const redis = await startRedis(server.path ?? '', ['--port', '0', '--tls-port', '{port}', ...tls])
   onTestFinished(() => redis.kill())
   const connect = connectRedis(redisSettings({ url: `rediss://localhost:${redis.port}` }))
+  switchVerificationOff()
 
   await expect(connect(() => {})).rejects.toThrow('unable to verify the first certificate')
   const before = getCACertificates('default')
