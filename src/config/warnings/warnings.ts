@@ -154,6 +154,7 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
   const workers = workerCount(config, cores)
   const limitBelowWorkers = (path: KeyPath, limit: number | null | undefined): RuleResult =>
     limit != null &&
+    limit > 0 &&
     limit < workers && {
       path,
       message: `this is exceeded: each of ${workers} workers takes one at least`,
@@ -161,24 +162,26 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
       found: String(limit),
       hint: `write ${workers} or more, or have fewer workers`,
     }
-  const ofGroups = (key: 'maxConnections' | 'concurrency'): RuleResult =>
-    groups.map((group) => limitBelowWorkers(['upstreams', group, key], parsed.upstreams[group][key]))
-  const inherits = groups.some((group) => parsed.upstreams[group].maxConnections === undefined)
+  const ofUpstreams = (key: 'maxConnections' | 'maxPending' | 'concurrency'): RuleResult => [
+    groups.some((group) => parsed.upstreams[group][key] === undefined) &&
+      limitBelowWorkers(['defaults', key], parsed.defaults[key]),
+    groups.map((group) => limitBelowWorkers(['upstreams', group, key], parsed.upstreams[group][key])),
+  ]
   return [
     limitBelowWorkers(['listen', 'maxConnections'], listen.maxConnections),
     limitBelowWorkers(['limits', 'concurrency'], limits.concurrency),
-    inherits && limitBelowWorkers(['defaults', 'maxConnections'], parsed.defaults.maxConnections),
-    ofGroups('maxConnections'),
+    ofUpstreams('maxConnections'),
+    ofUpstreams('maxPending'),
     groups.map((group) => {
       const { candidate } = parsed.upstreams[group]
       const path = ['upstreams', group, 'candidate']
       return [
         limitBelowWorkers([...path, 'maxConnections'], candidate?.maxConnections),
+        limitBelowWorkers([...path, 'maxPending'], candidate?.maxPending),
         limitBelowWorkers([...path, 'shadow', 'concurrency'], candidate?.shadow?.concurrency),
       ]
     }),
-    limitBelowWorkers(['defaults', 'concurrency'], parsed.defaults.concurrency),
-    ofGroups('concurrency'),
+    ofUpstreams('concurrency'),
     allOperations.map(({ id }) => limitBelowWorkers(['operations', id, 'concurrency'], operations[id].concurrency)),
   ]
 }

@@ -38,6 +38,8 @@ describe('of workers', () => {
       ['defaults.maxConnections: 2'],
     ],
     ['the bound of a group', { workers: 3, risk: { maxConnections: 2 } }, ['upstreams.risk.maxConnections: 2']],
+    ['what may wait at a group', { workers: 3, risk: { maxPending: 2 } }, ['upstreams.risk.maxPending: 2']],
+    ['none that may wait', { workers: 3, risk: { maxPending: 0 } }, []],
     [
       'exchanges in flight, wherever they are bounded',
       {
