@@ -57,6 +57,43 @@ describe('with retries', () => {
     expect([await post(port, 'a'), await post(port, 'a')]).toEqual(expected)
     expect(heads).toBe(times)
   })
+
+  const denial = 'HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
+
+  test.each([
+    ['was reset', null],
+    ['got a 503', 'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'],
+  ])('a denial frees no key whose first attempt %s: it may have been processed', async (_, first) => {
+    let heads = 0
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        if (++heads > 1) socket.end(denial)
+        else if (first === null) socket.resetAndDestroy()
+        else socket.end(first)
+      }),
+    )
+    const operations = { 'valuation.score': { idempotency: { onUnknown: 'forward' } } }
+    const { port } = await bootGateway({ upstream: upstream.url, defaults: { retry: {} }, operations })
+
+    const got = [await post(port, 'a'), await post(port, 'a', { body: Buffer.from('other') })]
+
+    expect(got).toEqual(['409 ', '422 idempotency-key-reused'])
+    expect(heads).toBe(2)
+  })
+
+  test('a denial frees a key whose first attempt sent nothing, or was denied too', async () => {
+    const upstream = await httpUpstream(({ body }, response) =>
+      response.writeHead(`${body}` === 'other' ? 200 : 429).end('done'),
+    )
+    const retry = { on: ['connect-failed', 429] }
+    const valuation = { endpoints: ['http://127.0.0.1:1', upstream.url], outlier: 'none', retry }
+    const operations = { 'valuation.score': { idempotency: { onUnknown: 'forward' } } }
+    const { port } = await bootGateway({ upstreams: { valuation }, operations })
+
+    const got = [await post(port, 'a'), await post(port, 'a', { body: Buffer.from('other') })]
+
+    expect(got).toEqual(['429 done', '200 done'])
+  })
 })
 
 test('an open circuit breaker frees the key', async () => {

@@ -1,5 +1,6 @@
 import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
-import { GatewayError } from '../../failures/errors.ts'
+import { type FailedAttempt, GatewayError } from '../../failures/errors.ts'
+import { failureTable } from '../../failures/kinds.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
 import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
@@ -109,7 +110,7 @@ export const forwardAndSettle = async (
     throw error
   }
   const { status, reason, fields } = response
-  const state = classifyResponse(status)
+  const state = classifyResponse(status, own.failedAttempts ?? [])
   if (state !== 'done') {
     await settle(state)
     return response
@@ -135,8 +136,13 @@ type ProcessedState = 'done' | 'free' | 'unknown'
 // and a repetition may find it right.
 const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
 
-/** Tells from the status of an upstream's response whether the request was processed. */
-const classifyResponse = (status: number): ProcessedState => {
+/** Tells from the status of the last response, and from the attempts that failed, whether the request was processed. */
+const classifyResponse = (status: number, failed: readonly FailedAttempt[]): ProcessedState => {
   if (status >= 500) return 'unknown'
-  return freeStatuses.has(status) ? 'free' : 'done'
+  if (!freeStatuses.has(status)) return 'done'
+  return failed.some(mayBeProcessed) ? 'unknown' : 'free'
 }
+
+/** Tells whether a failed attempt may have been processed: something was sent (`failureTable`). */
+const mayBeProcessed = ({ errorOrStatus }: FailedAttempt): boolean =>
+  typeof errorOrStatus === 'number' || failureTable[errorOrStatus.kind].retry !== 'always'
