@@ -49,14 +49,13 @@ class RequestCopy {
   readonly #fields: HeaderFields
   /** Null: the body is not read, or there is none. */
   readonly #body: BodyCopy | null
-  #isComplete: boolean
+  #isComplete = false
 
   constructor(exchange: Exchange, options: ContractLearningOptions) {
     const { body, fields } = exchange
     this.#exchange = exchange
     this.#options = options
     this.#fields = fields
-    this.#isComplete = body.received
     this.#body =
       body.length === 0 || !isReadable(fields)
         ? null
@@ -82,22 +81,18 @@ class RequestCopy {
 
   #copyBody(copy: BodyCopy): void {
     const { body } = this.#exchange
-    if (body.received) {
-      // A layer further out has read it, and it can be read again.
-      if (!body.replayable) return
-      this.#isComplete = false
-      body.read().then(
-        (chunks) => {
-          for (const chunk of chunks) copy.push(chunk)
-          this.#isComplete = true
-        },
-        () => this.close(),
-      )
-      return
-    }
-    copyRequestBody(body, copy, () => {
+    const onEnd = (): void => {
       this.#isComplete = true
-    })
+    }
+    // What streams has still to be read, though all of it may have come: a layer further out has read the beginning.
+    if (!body.received || !body.replayable) return copyRequestBody(body, copy, onEnd)
+    body.read().then(
+      (chunks) => {
+        for (const chunk of chunks) copy.push(chunk)
+        onEnd()
+      },
+      () => this.close(),
+    )
   }
 }
 

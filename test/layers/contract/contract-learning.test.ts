@@ -5,8 +5,10 @@ import { GatewayError } from '../../../src/failures/errors.ts'
 import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
 import { contractLearningLayer } from '../../../src/layers/contract/contract-learning.ts'
 import type { Learner, ObservedRequest, ObservedResponse } from '../../../src/observe/contract/learner.ts'
+import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
-import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+import { chunkedBody, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 const json = ['Content-Type', 'application/json']
 
@@ -31,7 +33,7 @@ interface Passing {
   readonly answer?: string
   readonly exchange?: Exchange
   /** Called before the response comes. */
-  readonly before?: () => void
+  readonly before?: () => void | Promise<void>
   /** Whether the response breaks off. */
   readonly isCut?: boolean
 }
@@ -51,7 +53,7 @@ const pass = async ({
   })
   const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
   const handler = contractLearningLayer({ learner, checks, maxBytes: 1000 })(async () => {
-    before?.()
+    await before?.()
     return { status, reason: '', fields, body }
   })
   const response = await handler(exchange)
@@ -108,6 +110,21 @@ test('a request that a layer further out has read is learnt', async () => {
   const { requests } = await pass({ exchange: fakeExchange({ fields: json, body }) })
 
   expect(requests).toMatchObject([{ body: { id: '7' } }])
+})
+
+test('a request of which a layer further out has read the beginning is learnt, though all of it has come', async () => {
+  const body = { ...chunkedBody('{"id"', ':"7"}'), received: true }
+  const exchange = fakeExchange({ fields: json, body })
+  await bufferRequestBody(exchange, 4, new BodyRoom())
+
+  const { requests } = await pass({
+    exchange,
+    before: async () => {
+      for await (const _ of exchange.body.stream(() => {}));
+    },
+  })
+
+  expect(requests).toMatchObject([{ contentType: 'application/json', body: { id: '7' } }])
 })
 
 test('a request of which the upstream has not read all is not learnt', async () => {
