@@ -45,8 +45,10 @@ export class ContractFiles {
     if (this.#files.size >= maxFiles) return `the contract has more than ${maxFiles} files`
     const read = readContractFile(file, this.#bytesLeft)
     if (typeof read === 'string') {
-      this.#sources.push(toSourceFile(file, null, maxContractBytes))
-      const reason = read === 'it is too large' ? 'the files of a contract may have 8MiB together' : read
+      const isTooLarge = read === 'it is too large'
+      // The watcher reads it with the limit of its record: a larger one would find it changed at each poll.
+      this.#sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
+      const reason = isTooLarge ? 'the files of a contract may have 8MiB together' : read
       this.#files.set(file, reason)
       return reason
     }

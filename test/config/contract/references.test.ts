@@ -2,6 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
+import { findChangedFiles } from '../../../src/config/load/source-files.ts'
 import { folderWith } from '../helper.ts'
 
 /** A contract with one reference for the body of a request. */
@@ -198,6 +199,20 @@ describe('sizes', () => {
     expect(problems.map(({ message }) => message)).toEqual([
       'the file cannot be read: the files of a contract may have 8MiB together',
     ])
+  })
+
+  test('a file that is too large beside the others is unchanged until it would fit', async () => {
+    const folder = folderWith({
+      'contract.json': referringTo('a.json', { 'x-long': ' '.repeat(5_000_000) }),
+      'a.json': JSON.stringify({ title: ' '.repeat(5_000_000) }),
+    })
+    const { sources } = loadContract(folder, 'contract.json')
+
+    const unchanged = await findChangedFiles(sources)
+    writeFileSync(join(folder, 'a.json'), '{}')
+
+    expect(unchanged).toEqual([])
+    expect(await findChangedFiles(sources)).toEqual([join(folder, 'a.json')])
   })
 
   test('YAML over 2 MiB is refused, JSON is not', () => {
