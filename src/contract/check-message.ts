@@ -104,8 +104,8 @@ export const checkResponseHead = (
   checkParameters(contract.headers, validators, '', fields, violations)
   // RFC 9110 §15.3.5: there is no content, whatever its fields say.
   if (contract.content === null || status === 204) return { violations, body: noBody }
-  const body = checkType(contract.content, fields, violations)
-  return { violations, body: body.kind === 'schema' && status === 206 ? partial : body }
+  const check = status === 206 ? checkTypeOfPart : checkType
+  return { violations, body: check(contract.content, fields, violations) }
 }
 
 const findResponse = (responses: readonly ResponseContract[], status: number): ResponseContract | null => {
@@ -163,6 +163,18 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
     return noBody
   }
   return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
+}
+
+const severalRanges = 'multipart/byteranges'
+
+/** Checks the type of a part of a body. Several parts have one of their own, in which each says the body's. */
+const checkTypeOfPart: typeof checkType = (content, fields, violations) => {
+  const mediaType = readMediaType(fields)
+  const isSeveral = mediaType !== 'several' && mediaType?.type === severalRanges // RFC 9110 §15.3.7.2
+  if (isSeveral && findMediaType(content, severalRanges) === null)
+    return content.some(({ schema }) => schema !== null) ? partial : noBody
+  const body = checkType(content, fields, violations)
+  return body.kind === 'schema' ? partial : body
 }
 
 const coded: BodyCheck = { kind: 'unchecked', why: 'coded', hasSchema: true }

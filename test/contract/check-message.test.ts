@@ -164,6 +164,7 @@ describe('a request', () => {
 })
 
 describe('a response', () => {
+  const notJson = { ...unchecked('not-json'), hasSchema: false }
   const at = (status: number, statuses: readonly string[], fields = type('application/json')) =>
     checkResponseHead(
       statuses.map((each) => ({ status: each, headers: [], content: [json] })),
@@ -190,6 +191,26 @@ describe('a response', () => {
     [404, []],
   ])('%d under %j breaks it', (status, statuses) => {
     expect(at(status, statuses).violations).toMatchObject([{ in: 'status', rule: 'status' }])
+  })
+
+  // RFC 9110 §15.3.7.2
+  test.each<[string, readonly MediaTypeContract[], object]>([
+    ['that have a schema', [json], unchecked('partial')],
+    ['that have none', [{ ...json, schema: null }], none],
+    ['of any type', [], none],
+    ['of which this type is one', [json, { type: 'multipart/byteranges', schema: null }], notJson],
+  ])('of several ranges of bodies %s keeps the contract', (_, content, body) => {
+    const contract = { status: '206', headers: [], content }
+
+    expect(checkResponseHead([contract], validators, 206, type('Multipart/ByteRanges; boundary=a'))).toEqual({
+      violations: [],
+      body,
+    })
+  })
+
+  test('of one range, or whole, breaks it by another type', () => {
+    expect(at(206, ['206'], type('text/plain')).violations).toMatchObject([{ rule: 'content-type' }])
+    expect(at(200, ['200'], type('multipart/byteranges')).violations).toMatchObject([{ rule: 'content-type' }])
   })
 
   test('without a type breaks it, with a body or none', () => {

@@ -24,13 +24,14 @@ const long = `{"id":"a"${' '.repeat(200_000)}}`
 
 interface Answering {
   readonly status?: number
+  readonly type?: string
   readonly fields?: readonly string[]
   readonly body?: string | Buffer
 }
 
-const upstreamOf = ({ status = 200, fields = [], body = grade }: Answering = {}) =>
+const upstreamOf = ({ status = 200, type = 'application/json', fields = [], body = grade }: Answering = {}) =>
   httpUpstream((_, response) => {
-    response.writeHead(status, ['Content-Type', 'application/json', ...fields])
+    response.writeHead(status, ['Content-Type', type, ...fields])
     response.end(body)
   })
 
@@ -182,6 +183,8 @@ describe('what takes too long to check', () => {
   })
 })
 
+const ranges = { status: 206, type: 'multipart/byteranges; boundary=a', body: '--a--' }
+
 describe('a response', () => {
   test.each([
     [
@@ -190,6 +193,7 @@ describe('a response', () => {
       'header /content-encoding coded',
     ],
     ['that is a part', { status: 206, fields: ['Content-Range', 'bytes 0-12/100'] }, 'status partial'],
+    ['of several ranges', ranges, 'status partial'],
     ['over contract.maxBody', { body: `{"grade":"A"${' '.repeat(200_000)}}` }, 'body too-large'],
   ])('%s gets 502, and the log says why', async (_, answering, cause) => {
     const { gateway } = await boot({}, answering)
@@ -200,6 +204,14 @@ describe('a response', () => {
     expect(problemOf(text)).not.toHaveProperty('errors')
     const line = await gateway.line(({ failure }) => failure === 'invalid-response')
     expect(line.cause).toMatch(cause)
+  })
+
+  test('of several ranges passes where what is unchecked does', async () => {
+    const { gateway } = await boot({ contract: { unchecked: 'pass' } }, ranges)
+
+    const text = await exchangeRaw(gateway.port, post(good))
+
+    expect([parseStatus(text), text.includes('\r\n--a--')]).toEqual([206, true])
   })
 
   test('is not stored, and the stored one stands in for it where stale-if-error allows that', async () => {
