@@ -78,6 +78,8 @@ export class IdempotencyRegistry {
   readonly #role: LimiterRole['kind']
   /** Where is remembered what the last configuration asked for. Null: there was none. */
   #place: string | null = null
+  /** What tells whose a key is, of each operation that has had keys. */
+  readonly #owners = new Map<string, string>()
 
   constructor(role: LimiterRole, logEvent: LogEvent) {
     this.#logEvent = logEvent
@@ -94,7 +96,8 @@ export class IdempotencyRegistry {
   }
 
   /** Acquires the store of a configuration. Null: no operation has idempotency. */
-  acquire({ idempotency, operations }: Config): IdempotencyLease | null {
+  acquire(config: Config): IdempotencyLease | null {
+    const { idempotency, operations } = config
     if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
     // The primary of several workers serves no client.
     const shared = this.#role === 'primary' ? null : this.#acquireRedis(idempotency)
@@ -106,18 +109,32 @@ export class IdempotencyRegistry {
       state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
       activate: () => {
         if (this.#memory !== null) this.#memory.bounds = idempotency
-        if (this.#role !== 'worker') this.#logChange(idempotency.redis)
+        if (this.#role === 'worker') return
+        this.#logStoreChange(idempotency.redis)
+        this.#logOwnerChange(config)
       },
       release: () => shared?.release(),
     }
   }
 
   /** Logs an edit after which every key is new: what is remembered stays where it was. */
-  #logChange(redis: RedisConfig | null): void {
+  #logStoreChange(redis: RedisConfig | null): void {
     const to = redis === null ? 'memory' : describeRedis(redis)
     const from = this.#place
     this.#place = to
     if (from !== null && from !== to) this.#logEvent('warn', 'idempotency store changed', { from, to })
+  }
+
+  /** Logs an edit after which the same client and key are another key. */
+  #logOwnerChange({ operations, cache }: Config): void {
+    const changed: string[] = []
+    for (const [id, { idempotency, auth }] of Object.entries(operations)) {
+      if (idempotency === null) continue
+      const owner = auth === null ? `fields ${cache.credentials.toSorted()}` : 'id'
+      if ((this.#owners.get(id) ?? owner) !== owner) changed.push(id)
+      this.#owners.set(id, owner)
+    }
+    if (changed.length > 0) this.#logEvent('warn', 'idempotency owners changed', { operations: changed })
   }
 
   /** Returns the state of the memory. Null: it is that of another process, or the workers use Redis. */

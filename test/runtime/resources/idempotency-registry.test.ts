@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import type { Claim } from '../../../src/shared/idempotency/idempotency-store.ts'
-import { testConfig } from '../../helpers/gateway.ts'
+import { type Settings, testConfig } from '../../helpers/gateway.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:00:00Z') }))
 afterEach(() => vi.useRealTimers())
@@ -72,4 +72,28 @@ test('an edit that is prepared changes no bound, and is not logged, before it is
   expect(await running.store.call({ type: 'claim', claim: claim('b') })).toEqual({ state: 'full', of: 'client' })
   expect(events).toContain('idempotency store changed')
   edited.release()
+})
+
+const auth = {
+  auth: { methods: ['apiKey'] },
+  clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'k', sha256: '0'.repeat(64) }] }],
+}
+
+const withKeys = ({ operations, ...settings }: Settings) =>
+  testConfig({ ...settings, operations: { ...operations, 'financing.pre-approval': { idempotency: true } } })
+
+test.each<[string, Settings, Settings, readonly string[] | null]>([
+  ['switches auth on', {}, auth, ['financing.pre-approval']],
+  ['switches auth off', auth, {}, ['financing.pre-approval']],
+  ['names another credential', {}, { cache: { credentials: ['X-Key'] } }, ['financing.pre-approval']],
+  ['names another credential, where clients have ids', auth, { ...auth, cache: { credentials: ['X-Key'] } }, null],
+  ['switches auth off elsewhere', auth, { ...auth, operations: { 'valuation.score': { auth: 'none' } } }, null],
+  ['changes something else', {}, { limits: { concurrency: 10 } }, null],
+])('an edit that %s is logged when it changes whose keys are whose', (_, before, after, operations) => {
+  const events: (readonly [string, object])[] = []
+  const registry = new IdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
+
+  for (const settings of [before, before, after, after]) registry.acquire(withKeys(settings))?.activate()
+
+  expect(events).toEqual(operations === null ? [] : [['idempotency owners changed', { operations }]])
 })
