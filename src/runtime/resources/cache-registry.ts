@@ -167,7 +167,7 @@ const responseFingerprint = (
   { id }: Operation,
   { endpoints, host, request, response, tls }: UpstreamConfig,
 ): string => {
-  const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
+  const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix).toSorted()
   const { response: mode, unchecked } = operations[id].contract
   const identitySettings = auth === null ? null : [auth.identityField, auth.credentials]
   return JSON.stringify([

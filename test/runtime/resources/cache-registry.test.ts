@@ -16,3 +16,22 @@ test.each([
 
   expect(lease.invalidate([{ operation: 'market.insights', query: '' }])).toBeNull()
 })
+
+test.each([
+  ['in another order', ['http://127.0.0.1:2', 'http://127.0.0.1:1'], true],
+  ['fewer', ['http://127.0.0.1:1'], false],
+])('an edit with the same endpoints %s: whether what is stored stays', (_, edited, stays) => {
+  const caches = new CacheRegistry(() => {})
+  const partitionWith = (endpoints: readonly string[]) => {
+    const operations = { 'market.insights': { cache: true } }
+    return caches
+      .acquire(testConfig({ upstreams: { market: { endpoints } }, operations }))
+      .get('market.insights', 'primary')
+  }
+  const before = partitionWith(['http://127.0.0.1:1', 'http://127.0.0.1:2'])
+
+  const after = partitionWith(edited)
+
+  expect(before).not.toBeNull()
+  expect(after === before).toBe(stays)
+})
