@@ -66,11 +66,11 @@ export const createOutlierDetector = (
     return `${percent(failures / requests)} of ${requests} requests failed, ${percent(otherFailures / otherRequests)} elsewhere`
   }
 
-  /** Returns whether one more may be out. Members that drain do not count as serving, so they make no room. */
+  /** Returns whether one more may be out. Members that drain make no room, and take none, ejected or not. */
   const mayEject = (at: number): boolean => {
-    const serving = members.filter(({ receivesTraffic }) => receivesTraffic).length
-    const out = members.filter(({ health }) => health.isEjected(at)).length
-    return serving >= 2 && out < Math.max(1, Math.floor(serving * maxEjected))
+    const serving = members.filter(({ receivesTraffic }) => receivesTraffic)
+    const out = serving.filter(({ health }) => health.isEjected(at)).length
+    return serving.length >= 2 && out < Math.max(1, Math.floor(serving.length * maxEjected))
   }
 
   /**

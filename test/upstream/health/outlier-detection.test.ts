@@ -318,6 +318,16 @@ describe('how many are out', () => {
     expect(rig.out).toEqual([])
   })
 
+  test('one that was ejected, and then drained, does not keep a failing sibling in', () => {
+    const rig = new Rig(3)
+    rig.end(0, 'failure', 5)
+    rig.member(0).receivesTraffic = false
+
+    rig.end(1, 'failure', 5)
+
+    expect(rig.out).toEqual([0, 1])
+  })
+
   test('those that drain make no room for another', () => {
     const rig = new Rig(3)
     rig.member(0).receivesTraffic = false
