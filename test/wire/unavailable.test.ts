@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { FailureKind } from '../../src/failures/kinds.ts'
@@ -82,4 +84,33 @@ test('a group of which every endpoint drains has no healthy endpoint', async () 
   expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
 
   await isRejected(live, '/market/insights', 'no-healthy-endpoint', 'upstream', String(port))
+})
+
+test('an endpoint that is drained gets nothing of requests whose bodies come after that', async () => {
+  const [drained, other] = [await httpUpstream(), await httpUpstream()]
+  const live = await bootLiveGateway({
+    upstreams: { valuation: { endpoints: [drained.url, other.url], balance: 'round-robin' } },
+  })
+  const uploads = [1, 2, 3, 4].map(() => {
+    const upload = request(`${live.url}/valuation/score`, { method: 'POST', headers: { 'content-length': 4 } })
+    upload.flushHeaders()
+    return upload
+  })
+  await expect
+    .poll(() => fetchAdmin(`${live.admin}/status`))
+    .toMatchObject({
+      body: { limits: { concurrency: [{ key: 'limits.concurrency', inFlight: 4 }] } },
+    })
+
+  const order = { body: JSON.stringify({ group: 'valuation', url: drained.url }) }
+  expect((await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', order)).status).toBe(200)
+  const responses = uploads.map(async (upload) => {
+    upload.end('body')
+    const [response] = (await once(upload, 'response')) as [IncomingMessage]
+    response.resume()
+    return response.statusCode
+  })
+
+  expect(await Promise.all(responses)).toEqual([200, 200, 200, 200])
+  expect([drained.requests.length, other.requests.length]).toEqual([0, 4])
 })

@@ -25,30 +25,32 @@ export const createEndpointSelector = (
     const candidates =
       last === null && eligible.every((each) => isAvailable(each, at))
         ? eligible
-        : bestAvailable(eligible, last, untriedOnly, at)
+        : bestAvailable(members, last, untriedOnly, at)
     return candidates.length === 0 ? null : selectEndpoint(candidates, at)
   }
 }
 
 /** Creates the failure of having no endpoint for the first attempt: all are full, or none takes traffic. */
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
-  const full = members.some(({ receivesTraffic }) => receivesTraffic)
+  const full = members.some(({ takesRequests }) => takesRequests)
   return full
     ? overloadedError('endpoint-connections')
     : new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
 }
 
-const isAvailable = ({ health, endpoint }: GroupEndpoint, at: number): boolean =>
-  !health.isDown && !health.isEjected(at) && !endpoint.pool.isFull
+const isAvailable = ({ takesRequests, health, endpoint }: GroupEndpoint, at: number): boolean =>
+  takesRequests && !health.isDown && !health.isEjected(at) && !endpoint.pool.isFull
 
 const bestAvailable = (
-  eligible: readonly GroupEndpoint[],
+  members: readonly GroupEndpoint[],
   last: AttemptRecord | null,
   untriedOnly: boolean,
   at: number,
 ): readonly GroupEndpoint[] => {
   const untried = ({ name }: GroupEndpoint): boolean => !hasTried(last, name)
-  const remaining = eligible.filter((each) => !each.endpoint.pool.isFull && (!untriedOnly || untried(each)))
+  const remaining = members.filter(
+    (each) => each.takesRequests && !each.endpoint.pool.isFull && (!untriedOnly || untried(each)),
+  )
   const up = remaining.filter(({ health }) => !health.isDown)
   const healthy = up.filter(({ health }) => !health.isEjected(at))
   const choice = healthy.length > 0 ? healthy : up.length > 0 ? up : remaining

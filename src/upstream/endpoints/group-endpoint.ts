@@ -66,6 +66,11 @@ export class GroupEndpoint implements BalancerCandidate {
     return !this.draining && this.weight > 0
   }
 
+  /** Whether it takes requests now. A drain holds for those too that have begun before it, under another snapshot. */
+  get takesRequests(): boolean {
+    return this.receivesTraffic && this.health.drainingSince === null
+  }
+
   get state(): GroupEndpointState {
     const { down, unresolved, ejection } = this.health
     if (!this.receivesTraffic) return { name: 'draining', since: this.health.drainingSince, reason: null }

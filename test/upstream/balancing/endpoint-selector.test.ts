@@ -7,17 +7,20 @@ import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoi
 interface Fake {
   readonly name: string
   readonly receivesTraffic: boolean
+  /** Whether it drains by now. */
+  readonly drained: boolean
   readonly full: boolean
   readonly down: boolean
   readonly ejected: boolean
 }
 
 const member = (fake: Partial<Fake> & { readonly name: string }): GroupEndpoint => {
-  const { receivesTraffic = true, full = false, down = false, ejected = false } = fake
+  const { receivesTraffic = true, drained = false, full = false, down = false, ejected = false } = fake
   const health = { isDown: down, isEjected: () => ejected }
   return {
     name: fake.name,
     receivesTraffic,
+    takesRequests: receivesTraffic && !drained,
     endpoint: { pool: { isFull: full } },
     health,
   } as unknown as GroupEndpoint
@@ -49,6 +52,7 @@ const ejected = member({ name: 'ejected', ejected: true })
 const down = member({ name: 'down', down: true })
 const both = member({ name: 'both', ejected: true, down: true })
 const draining = member({ name: 'draining', receivesTraffic: false })
+const drained = member({ name: 'drained', drained: true })
 const full = member({ name: 'full', full: true })
 
 describe('selected is', () => {
@@ -57,6 +61,8 @@ describe('selected is', () => {
     ['among the ejected when none is up', [ejected, down, both, draining], ['ejected']],
     ['among those that are down when there is no other', [down, both, draining], ['down', 'both']],
     ['none when all drain', [draining], []],
+    ['none that drains by now', [up, drained], ['up']],
+    ['one that is out before one that drains by now', [ejected, drained], ['ejected']],
     ['none when all are full', [full, draining], []],
   ])('%s', (_, members, names) => {
     expect(listCandidates(members)).toEqual(names)
@@ -88,7 +94,7 @@ describe('selected is', () => {
 
 test.each([
   ['overloaded', [full, draining]],
-  ['no-healthy-endpoint', [draining]],
+  ['no-healthy-endpoint', [draining, drained]],
 ] as const)('without a candidate the failure is %s, with Retry-After', (kind, members) => {
   expect(noEndpointError(members)).toMatchObject({ kind, status: 503, fields: ['Retry-After', '1'] })
 })
@@ -96,6 +102,7 @@ test.each([
 test('whatever the states, one that drains is never selected, and one that is up always when there is one', () => {
   const any = fc.record({
     receivesTraffic: fc.boolean(),
+    drained: fc.boolean(),
     full: fc.boolean(),
     down: fc.boolean(),
     ejected: fc.boolean(),
@@ -104,7 +111,7 @@ test('whatever the states, one that drains is never selected, and one that is up
     fc.property(fc.array(any, { maxLength: 6 }), fc.nat(), (states, seed) => {
       const members = states.map((state, i) => member({ name: String(i), ...state }))
       const tried = members.filter((_, i) => (seed >> i) % 2 === 1)
-      const left = members.filter((each) => !tried.includes(each) && each.receivesTraffic && !each.endpoint.pool.isFull)
+      const left = members.filter((each) => !tried.includes(each) && each.takesRequests && !each.endpoint.pool.isFull)
 
       const pick = (candidates: readonly GroupEndpoint[]) => candidates[seed % candidates.length] as GroupEndpoint
       const chosen = createEndpointSelector(members, pick)(attempts(tried), true)
