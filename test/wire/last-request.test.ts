@@ -68,16 +68,43 @@ test('a request that ends while the gateway stops is waited for no longer, thoug
   await client.until(isWholeResponse)
 
   const closed = gateway.close()
-  await expect
-    .poll(() =>
-      rawClient(port).then(
-        ({ close }) => close(),
-        () => 'refused',
-      ),
-    )
-    .toBe('refused')
+  await expect.poll(() => isRefused(port)).toBe(true)
   client.send('4567890')
 
   expect((await client.ended()).how).toBe('end')
   await closed
 })
+
+test('while the gateway stops, the next request of a client that pipelines is its last', async () => {
+  const held: (() => void)[] = []
+  const upstream = await httpUpstream((_request, response) => void held.push(() => response.end()))
+  const { port, gateway } = await openGateway({
+    upstream: upstream.url,
+    shutdown: { wait: '0s', deadline: '10m' },
+  })
+  const client = await rawClient(port)
+  client.send(get())
+  await expect.poll(() => held.length).toBe(1)
+
+  const closed = gateway.close()
+  await expect.poll(() => isRefused(port)).toBe(true)
+  client.send(get() + get('/leads/pipeline'))
+  await expect.poll(() => held.length).toBe(2)
+  for (const answer of held) answer()
+  const { received, how } = await client.ended()
+  await closed
+
+  const { responses, rest } = parseResponses(received, ['GET', 'GET'])
+  expect(responses.map((response) => headerValues(response, 'connection').includes('close'))).toEqual([false, true])
+  expect([rest, how]).toEqual(['', 'end'])
+  expect(upstream.requests.map(({ url }) => url)).not.toContain('/leads/pipeline')
+})
+
+const isRefused = (port: number): Promise<boolean> =>
+  rawClient(port).then(
+    ({ close }) => {
+      close()
+      return false
+    },
+    () => true,
+  )

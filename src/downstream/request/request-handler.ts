@@ -65,7 +65,7 @@ export const createRequestHandler = ({
 
   return (request, response, routedOperation) => {
     const listenerConfig = getListenerConfig()
-    const queue = getResponseQueue(request, listenerConfig)
+    const queue = getResponseQueue(request, listenerConfig, draining())
     const activeRequest = new ActiveRequest(
       request,
       response,
@@ -105,11 +105,14 @@ const maxPipelinedRequests = 100
 const getResponseQueue = (
   { multiplexed, socket }: DownstreamRequest,
   listenerConfig: CompiledListenerConfig,
+  isDraining: boolean,
 ): ResponseQueue => {
   const connection = getClientConnection(socket, listenerConfig)
   if (multiplexed) return { peer: connection.peer, activeRequests: [], closing: false }
-  // The last request that a connection may carry: its response says so, and nothing behind it is served.
+  // The last request that a connection may carry: its response says so, and nothing behind it is served. A client that
+  // always has another one on its way would not let a gateway that drains go.
   connection.closing =
+    isDraining ||
     ++connection.requestCount >= listenerConfig.maxRequestsPerConnection ||
     connection.activeRequests.length + 1 >= maxPipelinedRequests
   return connection
