@@ -2,12 +2,13 @@ import { LRUCache } from 'lru-cache'
 import { CoalescedTimer, epochMs, now } from '../clock.ts'
 import { type Group, groups } from '../operations.ts'
 import {
+  beginWithKept,
   changedKeys,
+  changesOfStop,
   type FindKeptShift,
   hasSameEffect,
   isKnownStop,
   type KeptShift,
-  mergeRecords,
   type ShiftToKeep,
   stopKeys,
   takeUpKept,
@@ -19,6 +20,7 @@ import {
   advance,
   beginRecord,
   isHeld,
+  rolledBack,
   type ShiftEvent,
   type ShiftRecord,
   untilNextMs,
@@ -57,7 +59,7 @@ export interface PreparedShifts {
 const maxTimerMs = 24 * 3_600_000
 
 // So many groups there are, each with a few candidates on the way to one that holds.
-const maxStopped = 100
+const maxReplaced = 100
 
 /**
  * How much of each group goes to its candidate: what the file says, what its steps have come to, what operators and the
@@ -68,8 +70,8 @@ export class Shifts implements ShiftsView {
   onChange: () => void = () => {}
   readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
   readonly #entries = new Map<Group, ShiftEntry>()
-  /** What was stopped and then replaced in the file, by group and digest: a rollback does not set it going again. */
-  readonly #stopped = new LRUCache<string, ShiftRecord>({ max: maxStopped })
+  /** What the file has replaced, by group and digest: a rollback begins it anew, and leaves it stopped where it was. */
+  readonly #replaced = new LRUCache<string, ShiftEntry>({ max: maxReplaced })
 
   /** `onNews` is called when something has come about that no operator said, and is to be put into effect. */
   constructor(onNews: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {}) {
@@ -134,8 +136,8 @@ export class Shifts implements ShiftsView {
 
   /**
    * Prepares the plans of another configuration. A group whose candidate is another one, or gone, forgets all that was
-   * said of it; after a rollback, a candidate that was stopped before is stopped again. What is kept elsewhere of the
-   * other one goes on. Nothing changes until the commit.
+   * said of it. What is kept elsewhere of the other one goes on; after a rollback it begins anew, once for all
+   * gateways, and is stopped again where it was. Nothing changes until the commit.
    */
   prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
     const [at, epoch] = [now(), epochMs()]
@@ -144,11 +146,13 @@ export class Shifts implements ShiftsView {
       groups.flatMap((group) => {
         const plan = plans[group]
         if (plan === undefined || this.#entries.get(group)?.plan.digest === plan.digest) return []
-        const stopped = isRollback ? this.#stopped.get(stoppedKey(group, plan)) : undefined
-        const record = takeUpKept(findKept(group, plan), plan, epoch, stopped)
-        if (!isHeld(record) && !hasSameEffect(record, stopped ?? beginRecord(plan, epoch), plan, epoch))
-          takenUp.push(group)
-        return [[group, createEntry(plan, record, new CoalescedTimer(() => this.#onDue(group)), at, epoch)] as const]
+        const replaced = isRollback ? this.#replaced.get(replacedKey(group, plan)) : undefined
+        const own = replaced ? rolledBack(replaced.record, plan, epoch) : beginRecord(plan, epoch)
+        const changes = changesOfStop(replaced?.changes)
+        const record = beginWithKept(findKept(group, plan), plan, epoch, own, changes)
+        if (!isHeld(record) && !hasSameEffect(record, own, plan, epoch)) takenUp.push(group)
+        const timer = new CoalescedTimer(() => this.#onDue(group))
+        return [[group, createEntry(plan, record, timer, at, epoch, changes)] as const]
       }),
     )
     const kept = (group: Group): ShiftState | null => (plans[group] === undefined ? null : this.get(group))
@@ -167,7 +171,7 @@ export class Shifts implements ShiftsView {
           if (entry.plan.digest !== plans[group]?.digest) this.#forget(group, entry)
         }
         for (const [group, entry] of begun) {
-          this.#stopped.delete(stoppedKey(group, entry.plan))
+          this.#replaced.delete(replacedKey(group, entry.plan))
           this.#entries.set(group, entry)
           this.#arm(entry)
         }
@@ -211,11 +215,10 @@ export class Shifts implements ShiftsView {
     if (entry === undefined || entry.plan.digest !== digest) return
     this.#settle(group, entry)
     const { plan, epoch, record, pending, changes } = entry
-    const current = takeUpKept(kept, plan, epoch)
-    entry.record = mergeRecords(current, record, changes)
+    entry.record = takeUpKept(kept, plan, epoch, record, changes)
+    const { stop, step, rollbacks } = entry.record
     // What is kept elsewhere does not know of it.
-    if (changes.keys.size > 0 || current.step !== kept?.record.step) entry.revision++
-    const { stop } = entry.record
+    if (changes.keys.size > 0 || step !== kept?.record.step || rollbacks !== kept.record.rollbacks) entry.revision++
     if (pending !== null && stop !== null && !isKnownStop(stop, pending)) entry.pending = null
     this.#arm(entry)
     if (entry.pending !== pending || !hasSameEffect(entry.record, record, plan, epoch))
@@ -227,11 +230,10 @@ export class Shifts implements ShiftsView {
     this.prepare({}).commit()
   }
 
-  #forget(group: Group, { plan, timer, record }: ShiftEntry): void {
-    timer.clear()
+  #forget(group: Group, entry: ShiftEntry): void {
+    entry.timer.clear()
     this.#entries.delete(group)
-    if (record.stop === null) return
-    this.#stopped.set(stoppedKey(group, plan), { ...record, order: null, pause: null })
+    this.#replaced.set(replacedKey(group, entry.plan), entry)
   }
 
   /** Brings the record of a group up to now. Throws when it has no candidate. */
@@ -294,4 +296,4 @@ export class Shifts implements ShiftsView {
   }
 }
 
-const stoppedKey = (group: Group, { digest }: ShiftPlan): string => `${group} ${digest}`
+const replacedKey = (group: Group, { digest }: ShiftPlan): string => `${group} ${digest}`

@@ -1,6 +1,9 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { KeptShift } from '../../src/runtime/shift/kept-shift.ts'
+import type { ShiftOrder } from '../../src/runtime/shift/shift-order.ts'
 import type { ShiftPlan } from '../../src/runtime/shift/shift-plan.ts'
+import type { ShiftState } from '../../src/runtime/shift/shift-state.ts'
 import { Shifts } from '../../src/runtime/shifts.ts'
 
 const start = 1_700_000_000_000
@@ -366,6 +369,119 @@ describe('a takeback', () => {
     expect(view).toMatchObject({ share: 0, reason: 'it fails' })
     expect(shifts.get('risk')).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
     expect(share()).toBe(0)
+  })
+})
+
+describe('a rollback to a candidate', () => {
+  const promote = (shifts: Shifts): void => shifts.prepare({}).commit()
+  const kept = (shifts: Shifts) => {
+    const own = shifts.toKeep('risk')
+    if (own === null) throw new Error('risk has a candidate')
+    shifts.markKept('risk', own)
+    return { record: own.record, ageMs: 0 }
+  }
+  const rollBack = (shifts: Shifts, risk: ShiftPlan, found: KeptShift | string | null): ShiftState | null => {
+    shifts.prepare({ risk }, true, () => found).commit()
+    return shifts.get('risk')
+  }
+
+  test('begins its steps anew at the first, whenever the file says that they began', () => {
+    const [risk, later] = [
+      stepped({ steps: steps(start - 24 * 60 * minute) }),
+      stepped({ steps: steps(start + minute) }),
+    ]
+    const [{ shifts }, { shifts: ahead }] = [open(risk), open(later)]
+    for (const each of [shifts, ahead]) promote(each)
+
+    const [begun, waiting] = [rollBack(shifts, risk, null), rollBack(ahead, later, null)]
+
+    expect(begun).toMatchObject({ share: 0.01, step: { reached: 1, nextAt: start + 15 * minute } })
+    expect(waiting).toMatchObject({ share: 0, step: { reached: 0, nextAt: start + minute } })
+  })
+
+  test.each<[string, ShiftOrder]>([
+    ['steps', { kind: 'pause', ttlMs: null }],
+    ['an order', { kind: 'to', share: 0.5, ttlMs: 60 * minute }],
+  ])('does not go on with what is kept elsewhere: %s', (_, order) => {
+    const { shifts } = open(stepped())
+    vi.advanceTimersByTime(46 * minute)
+    shifts.order('risk', order, words).confirm()
+    const left = kept(shifts)
+    promote(shifts)
+
+    const begun = rollBack(shifts, stepped(), left)
+
+    expect(begun).toMatchObject({ share: 0.01, cause: 'steps', paused: null, step: { reached: 1 } })
+  })
+
+  test('that waits for what is kept elsewhere begins its steps anew when that is known', () => {
+    const { shifts } = open(stepped())
+    vi.advanceTimersByTime(46 * minute)
+    const left = kept(shifts)
+    promote(shifts)
+
+    const held = rollBack(shifts, stepped(), 'it is away')
+    const { revision } = shifts.toKeep('risk') ?? {}
+    shifts.takeUp('risk', 'a', left)
+
+    expect(held).toMatchObject({ share: 0, cause: 'redis' })
+    expect(shifts.get('risk')).toMatchObject({ share: 0.01, cause: 'steps', step: { reached: 1 } })
+    expect(shifts.toKeep('risk')?.revision).not.toBe(revision)
+  })
+
+  test('goes on with what another gateway has begun anew since', () => {
+    const [{ shifts }, { shifts: other }] = [open(stepped()), open(stepped())]
+    vi.advanceTimersByTime(46 * minute)
+    const left = kept(shifts)
+    for (const each of [shifts, other]) promote(each)
+    rollBack(other, stepped(), left)
+    vi.advanceTimersByTime(16 * minute)
+    other.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
+
+    const found = rollBack(shifts, stepped(), kept(other))
+
+    expect(found).toMatchObject({ share: 0.05, paused: words, step: { reached: 2 } })
+  })
+
+  test.each<[string, KeptShift | string | null]>([
+    ['at once', null],
+    ['when it is known', 'it is away'],
+  ])('leaves a stop that is kept elsewhere: %s', (_, before) => {
+    const [{ shifts }, { shifts: other }] = [open(stepped()), open(stepped())]
+    other.takeBack('risk', 'it fails')
+    promote(shifts)
+
+    rollBack(shifts, stepped(), before ?? kept(other))
+    if (before !== null) shifts.takeUp('risk', 'a', kept(other))
+
+    expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
+  })
+
+  test.each<[string, string | null]>([
+    ['at once', null],
+    ['when it is known', 'it is away'],
+  ])('leaves a stop that what is kept elsewhere has never learnt of: %s', (_, before) => {
+    const { shifts } = open(stepped())
+    const left = kept(shifts)
+    shifts.takeBack('risk', 'it fails')
+    promote(shifts)
+
+    rollBack(shifts, stepped(), before ?? left)
+    shifts.takeUp('risk', 'a', left)
+
+    expect(shifts.get('risk')).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
+    expect(shifts.toKeep('risk')).toMatchObject({ isHeld: false, record: { stop: { reason: 'it fails' } } })
+  })
+
+  test('leaves the end of a stop that what is kept elsewhere has learnt of', () => {
+    const { shifts } = open(stepped())
+    shifts.takeBack('risk', 'it fails')
+    const { record, ageMs } = kept(shifts)
+    promote(shifts)
+
+    const found = rollBack(shifts, stepped(), { record: { ...record, stop: null }, ageMs })
+
+    expect(found).toMatchObject({ share: 0.01, isStopped: false })
   })
 })
 

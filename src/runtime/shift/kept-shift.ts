@@ -26,16 +26,30 @@ export interface ShiftToKeep {
 // So many steps are made up for that fell into a time without this gateway: each has to hold for its time.
 const maxStepsMadeUp = 1
 
-/** Returns the record with which a plan goes on. `stopped` is that of a stop that is known here. */
-export const takeUpKept = (
+/** Returns the record with which a plan begins. `own` is what it would be without what is kept elsewhere. */
+export const beginWithKept = (
   kept: KeptShift | string | null,
   plan: ShiftPlan,
   epoch: number,
-  stopped?: ShiftRecord | undefined,
+  own: ShiftRecord,
+  changes: OwnChanges,
 ): ShiftRecord => {
-  if (kept === null) return stopped ?? beginRecord(plan, epoch)
-  if (typeof kept === 'string') return stopped ?? heldRecord(plan, epoch, kept)
-  return advance(kept.record, plan, kept.ageMs, epoch, maxStepsMadeUp).record
+  if (kept === null) return own
+  if (typeof kept === 'string') return own.stop === null ? heldRecord(own, epoch, kept) : own
+  return takeUpKept(kept, plan, epoch, own, changes)
+}
+
+/** Returns the record with which a plan goes on: what is kept elsewhere, with what was changed here on top. */
+export const takeUpKept = (
+  kept: KeptShift | null,
+  plan: ShiftPlan,
+  epoch: number,
+  own: ShiftRecord,
+  changes: OwnChanges,
+): ShiftRecord => {
+  const current =
+    kept === null ? beginRecord(plan, epoch) : advance(kept.record, plan, kept.ageMs, epoch, maxStepsMadeUp).record
+  return mergeRecords(current, own, changes)
 }
 
 const recordKeys = [
@@ -73,18 +87,27 @@ export interface OwnChanges extends KnownStop {
   readonly keys: Set<keyof ShiftRecord>
 }
 
+/** What a candidate that a rollback has brought back is left with of what was changed before: Redis may not know it. */
+export const changesOfStop = ({ keys, ...last }: OwnChanges = noChanges): OwnChanges => ({
+  ...last,
+  keys: new Set(stopKeys.filter((key) => keys.has(key))),
+})
+
+const noChanges: OwnChanges = { keys: new Set(), knownStop: null, at: 0 }
+
 /**
- * Puts what was changed here on top of what is kept elsewhere. On top of a stop there that the changes did not know
- * goes no order, and no end of a stop: an operator who had known it might have said something else. `changes` are left
- * as they were put.
+ * Puts what was changed here on top of what is kept elsewhere; of a record from before a rollback here, only its stop
+ * holds. On top of a stop there that the changes did not know goes no order, and no end of a stop: an operator who had
+ * known it might have said something else. `changes` are left as they were put.
  */
-export const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
+const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
   const isNews = kept.stop !== null && !isKnownStop(kept.stop, last)
   if (isNews)
     for (const key of recordKeys)
       if (!(key === 'pause' || (stopKeys.includes(key) && own.stop !== null))) keys.delete(key)
   const put = isNews ? { ...own, order: null } : own
-  return { ...kept, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
+  const base = own.rollbacks > kept.rollbacks ? { ...own, order: null, pause: null, stop: kept.stop } : kept
+  return { ...base, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
 }
 
 /** Tells whether a stop was known at a change. Where Redis was not read, what it had until then counts as known. */

@@ -32,10 +32,8 @@ export const createEntry = (
   timer: CoalescedTimer,
   at: number,
   epoch: number,
-): ShiftEntry => {
-  const changes = { keys: new Set<keyof ShiftRecord>(), knownStop: null, at: 0 }
-  return { plan, timer, record, pending: null, at, epoch, revision: 0, changes }
-}
+  changes: OwnChanges,
+): ShiftEntry => ({ plan, timer, record, pending: null, at, epoch, revision: 0, changes })
 
 /** Returns the record with the order that is pending. */
 export const effectiveRecord = ({ record, pending }: ShiftEntry): ShiftRecord => pending?.change(record) ?? record

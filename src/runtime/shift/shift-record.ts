@@ -51,6 +51,8 @@ export interface ShiftRecord {
   readonly stepLeftMs: number
   /** Since when the step or the share of the file holds, in milliseconds since the epoch. */
   readonly since: number
+  /** How often a rollback has begun it anew: what was reached before the last one does not count. */
+  readonly rollbacks: number
 }
 
 /** What came about by itself. */
@@ -58,7 +60,7 @@ export type ShiftEvent = 'step' | 'order ended' | 'pause ended'
 
 /** Creates the record of a plan that begins now, or has begun when the file says. `epoch` is the wall clock's time. */
 export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord => {
-  const record = { order: null, stop: null, pause: null, step: -1, floor: 0, stepLeftMs: 0, since: epoch }
+  const record = { order: null, stop: null, pause: null, step: -1, floor: 0, stepLeftMs: 0, since: epoch, rollbacks: 0 }
   if (steps === null) return record
   const { everyMs, startedAt, shares } = steps
   const elapsed = startedAt === null ? 0 : epoch - startedAt
@@ -67,9 +69,9 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
   return { ...record, step, stepLeftMs: everyMs - (elapsed % everyMs) }
 }
 
-/** Creates the record of a plan of which Redis, where the one so far is kept, has not been read: nothing goes there. */
-export const heldRecord = (plan: ShiftPlan, epoch: number, reason: string): ShiftRecord =>
-  withStop(beginRecord(plan, epoch), { cause: 'redis', by: null, reason, since: epoch })
+/** Holds a record while Redis, where the one so far is kept, has not been read: nothing goes to the candidate. */
+export const heldRecord = (record: ShiftRecord, epoch: number, reason: string): ShiftRecord =>
+  withStop(record, { cause: 'redis', by: null, reason, since: epoch })
 
 /** Tells whether a record stands for one in Redis that has not been read. */
 export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
@@ -90,6 +92,21 @@ export const withPause = (record: ShiftRecord, pause: StepsPause): ShiftRecord =
 /** Ends what operators and the guard have said. After a stop, the steps begin anew. */
 export const resumed = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
   if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
+  return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
+}
+
+/**
+ * Returns the record of a candidate that a rollback brings back: its steps begin anew, without an order or a pause. A
+ * stop holds on.
+ */
+export const rolledBack = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => ({
+  ...beginAnew(plan, epoch),
+  stop: isHeld(record) ? null : record.stop,
+  rollbacks: record.rollbacks + 1,
+})
+
+/** Creates the record of a plan whose steps begin now, unless the file has them begin later. */
+const beginAnew = (plan: ShiftPlan, epoch: number): ShiftRecord => {
   const startedAt = plan.steps?.startedAt ?? null
   const isAhead = startedAt !== null && startedAt > epoch
   return beginRecord({ ...plan, steps: plan.steps && { ...plan.steps, startedAt: isAhead ? startedAt : null } }, epoch)

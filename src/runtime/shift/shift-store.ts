@@ -91,6 +91,8 @@ const asRecord = asObject({
   floor: asNumber,
   stepLeftMs: asNumber,
   since: asNumber,
+  // A record of an earlier version has none.
+  rollbacks: asNullable(asNumber),
 })
 
 /** Parses a record that a gateway has written. Null: it is none. */
@@ -98,7 +100,11 @@ const parseRecord = (json: string): ShiftRecord | null => {
   try {
     const record = asRecord(JSON.parse(json), '')
     return isSound(record)
-      ? { ...record, stop: record.stop && { ...record.stop, cause: toCause(record.stop.cause) } }
+      ? {
+          ...record,
+          rollbacks: record.rollbacks ?? 0,
+          stop: record.stop && { ...record.stop, cause: toCause(record.stop.cause) },
+        }
       : null
   } catch {
     return null

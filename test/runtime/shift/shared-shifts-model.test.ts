@@ -98,9 +98,9 @@ class FakeGateway {
   }
 
   /** Puts a file into effect. By default the other one. */
-  async edit(config = configs[this.#config === configs[0] ? 1 : 0]): Promise<void> {
+  async edit(config = configs[this.#config === configs[0] ? 1 : 0], isRollback = false): Promise<void> {
     this.#config = config
-    const preparing = this.#keeper?.prepare(config)
+    const preparing = this.#keeper?.prepare(config, isRollback)
     await vi.advanceTimersByTimeAsync(1000)
     ;(await preparing)?.commit()
   }
@@ -134,6 +134,7 @@ const anyEvent: fc.Arbitrary<Event> = fc.record({
     'join',
     'start',
     'edit',
+    'rollback',
     'empty',
   ),
   at: fc.nat(2),
@@ -166,6 +167,8 @@ const happen = async (gateways: readonly FakeGateway[], { name, at, ms = 1 }: Ev
       return gateway.start()
     case 'edit':
       return gateway.edit()
+    case 'rollback':
+      return gateway.edit(undefined, true)
     case 'empty':
       return redis.stored.clear()
     case 'set back':
@@ -219,7 +222,7 @@ testAndDrill('a takeback holds at all of them, whatever comes after it but an op
   const later = anyEvent.filter(({ name }) => !['to', 'resume', 'abort', 'empty'].includes(name))
   // What Redis loses while each gateway that knew it starts anew, or has another candidate, is lost.
   const lossy = fc.oneof(
-    { weight: 9, arbitrary: later.filter(({ name }) => !['start', 'edit'].includes(name)) },
+    { weight: 9, arbitrary: later.filter(({ name }) => !['start', 'edit', 'rollback'].includes(name)) },
     { weight: 1, arbitrary: fc.constant<Event>({ name: 'set back', at: 0 }) },
   )
   let count = 0

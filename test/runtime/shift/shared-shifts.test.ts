@@ -42,7 +42,8 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     const [news, events]: readonly [string[], string[]] = [[], []]
     const shifts = new Shifts((group, what, { share, reason }) => news.push(`${group} ${what} ${share} ${reason}`))
     const keeper = new SharedShifts(shifts, (_, event) => void events.push(event))
-    const apply = async (next: Config): Promise<void> => (await keeper.prepare(next)).commit()
+    const apply = async (next: Config, isRollback = false): Promise<void> =>
+      (await keeper.prepare(next, isRollback)).commit()
     const stop = (): void => {
       keeper.close()
       shifts.clear()
@@ -150,6 +151,25 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
 
     expect(other).toMatchObject({ share: 0.09, isStopped: false })
     expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, ...words })
+  })
+
+  test('begin anew at the first step after a rollback, once for all gateways', async () => {
+    const config = configOf(stepped)
+    const promoted = validConfig(sandbox)
+    const a = await start(config)
+    a.order({ kind: 'to', share: 1, ttlMs: 1 })
+    await untilKept(config, { step: { reached: 4 } })
+    const b = await start(config)
+    for (const each of [a, b]) await each.apply(promoted)
+
+    await a.apply(config, true)
+    const begun = a.risk()
+    a.order({ kind: 'to', share: 0.05, ttlMs: hour })
+    await untilKept(config, { share: 0.05, step: { reached: 1 } })
+    await b.apply(config, true)
+
+    expect(begun).toMatchObject({ share: 0.01, step: { reached: 1 } })
+    expect(b.risk()).toMatchObject({ share: 0.05, cause: 'operator', step: { reached: 1 } })
   })
 
   test('that are stopped stay so over an edit to where there is an older record, and that one learns of it', async () => {
