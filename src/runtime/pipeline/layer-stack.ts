@@ -96,7 +96,7 @@ export interface LayerStackOptions extends ContractStackOptions {
   readonly learningMode: LearningMode | null
   /** Which clients of the operation's group are on its candidate. Null: none are. */
   readonly candidateUse: CandidateUse | null
-  /** What the guard of the candidate counts with. Null: there is none, or the handler serves no traffic. */
+  /** What the guard of the candidate counts with. Null: there is none, or nothing is to be counted. */
   readonly guard: GuardOptions | null
 }
 

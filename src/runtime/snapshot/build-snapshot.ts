@@ -31,7 +31,7 @@ import { type CandidateUse, findCandidateUse } from '../shift/candidate-use.ts'
 import { guardEra } from '../shift/shift-state.ts'
 import { carryOver } from './carry-over.ts'
 import { openShadow } from './open-shadow.ts'
-import { createSnapshot, type Snapshot } from './snapshot.ts'
+import { createSnapshot, type Snapshot, type SnapshotParts } from './snapshot.ts'
 
 /** Everything that a snapshot is built from. */
 export interface SnapshotInput {
@@ -151,7 +151,7 @@ export const buildSnapshot = (
         comparison: comparisons[group],
       })
     })
-    const guards = openGuards(config, candidateUses, overrides, telemetry)
+    const guards = openGuards(config, candidateUses, candidates, overrides, telemetry)
     const handlers = byOperation((operation) => {
       const { id, group } = operation
       const candidateUse = candidateUses[group]
@@ -208,17 +208,23 @@ export const buildSnapshot = (
   }
 }
 
-/** Opens what the guards of the groups count with whose candidate has clients. */
+/**
+ * Opens what the guards of the groups count with whose candidate has clients. Where operators drain all of a candidate,
+ * its clients fall back, and that is no fault of it.
+ */
 const openGuards = (
   config: Config,
   candidateUses: Readonly<Record<Group, CandidateUse | null>>,
+  candidates: SnapshotParts['candidates'],
   { shifts }: Pick<OverridesView, 'shifts'>,
   { guards }: ProcessTelemetry,
 ): ReadonlyMap<Group, GuardOptions> =>
   new Map(
     groups.flatMap((group) =>
-      candidateUses[group] === null || config.upstreams[group].candidate?.guard == null
-        ? []
-        : [[group, createGuardOptions(config, group, guards.open(group, guardEra(shifts.get(group))))] as const],
+      candidateUses[group] !== null &&
+      config.upstreams[group].candidate?.guard != null &&
+      candidates[group]?.members.some(({ receivesTraffic }) => receivesTraffic)
+        ? [[group, createGuardOptions(config, group, guards.open(group, guardEra(shifts.get(group))))] as const]
+        : [],
     ),
   )

@@ -56,6 +56,19 @@ test('and one where nobody listens, for which the primary stands in', async () =
   expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
 })
 
+test('what an operator drains is none of its failures', async () => {
+  const [primary, url] = [await openAnswering(answerings.well), await openAnswering(answerings.well)]
+  const live = await bootLiveGateway(guardedSettings(primary, { endpoints: [url] }, windowMs))
+  const body = JSON.stringify({ group: 'market', url, ttl: '1h' })
+  const { status } = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body })
+  const until = performance.now() + 3000
+
+  const outcome = await askUntil(live, () => isTakenBack(live) || performance.now() > until)
+
+  expect([status, outcome.failed, isTakenBack(live)]).toEqual([200, 0, false])
+  expect(outcome.requests).toBeGreaterThan(100)
+})
+
 drill('what an open breaker keeps from it are its failures, though the primary serves them', async () => {
   const { primary, candidate } = await openSides('with a reset')
   const circuitBreaker = { minRequests: 5, openFor: '1h' }
