@@ -94,10 +94,11 @@ export class ShadowCopy implements StoppableCopy {
 
   #admit(): void {
     if (this.#isOver || this.#own !== null) return
-    const { forwardsCredentials, afterMs } = this.#destination
+    const { forwardsCredentials, isUp, afterMs } = this.#destination
     const { failure } = this.#request
     if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
     if (!forwardsCredentials && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
+    if (!isUp()) return this.#drop('no-endpoint')
     const refused = this.#options.copies.begin(this)
     if (refused !== null) return this.#drop(refused)
     if (afterMs === null) this.#begin()

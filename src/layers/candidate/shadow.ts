@@ -15,6 +15,8 @@ export interface ShadowRepeats {
   readonly onSend: (operation: OperationId) => void
   /** Sends to the primary, on connections that carry nothing but these. */
   readonly send: Handler
+  /** Returns whether an endpoint of the primary is up that takes work. */
+  isUp(): boolean
   /** How long after the first the second request goes out: what depends on the time is to differ. */
   readonly afterMs: number
   /** Gets both answers of the primary. */
@@ -24,6 +26,8 @@ export interface ShadowRepeats {
 /** Where a copy goes, and what becomes of the answer. */
 export interface CopyDestination {
   readonly send: Handler
+  /** Returns whether an endpoint is up that takes work. */
+  isUp(): boolean
   readonly toFields: (fields: HeaderFields) => HeaderFields
   readonly forwardsCredentials: boolean
   readonly counts: ShadowCounts
@@ -39,6 +43,8 @@ export interface CopyDestination {
 export interface ShadowDestination {
   /** Sends to the candidate, on connections that carry nothing but copies. */
   readonly send: Handler
+  /** Returns whether an endpoint of the candidate is up that takes work. */
+  isUp(): boolean
   readonly copies: ShadowCopies
   /** Null: answers are counted, and not compared. */
   readonly onPair: OnShadowPair | null
@@ -77,10 +83,11 @@ export const markerLayer = (marker: string): Layer => {
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
   const removeMarker = createMarkerRemover(options.marker)
-  const { copies, forwardsCredentials, repeats, send, onPair } = options
+  const { copies, forwardsCredentials, repeats, send, isUp, onPair } = options
   const toFields = createShadowFields(options)
   const toCandidate: CopyDestination = {
     send,
+    isUp,
     toFields,
     forwardsCredentials,
     counts: copies.counts,

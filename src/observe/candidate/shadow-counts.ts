@@ -1,12 +1,13 @@
 /**
  * Counts, all 0, of copies that were not sent, by reason. `full`: as many as may are under way. `backoff`: those before
- * it got no whole answers. `no-room`: its body found no room. `body-too-large`: its body is longer than is copied.
- * `body-unfinished`: its body did not come to its end. `credential-in-query`: its query holds a token. `stopped`: the
- * process stops.
+ * it got no whole answers. `no-endpoint`: no endpoint is up that takes work. `no-room`: its body found no room.
+ * `body-too-large`: its body is longer than is copied. `body-unfinished`: its body did not come to its end.
+ * `credential-in-query`: its query holds a token. `stopped`: the process stops.
  */
 export const zeroShadowDrops = {
   full: 0,
   backoff: 0,
+  'no-endpoint': 0,
   'no-room': 0,
   'body-too-large': 0,
   'body-unfinished': 0,

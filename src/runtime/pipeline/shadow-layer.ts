@@ -10,6 +10,7 @@ import { listCredentialFields } from '../credential-fields.ts'
 /** A destination that gets nothing, where no traffic is served. */
 export const nullShadow: ShadowDestination = {
   send: () => Promise.reject(new TypeError('no traffic is served')),
+  isUp: () => false,
   copies: new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {})),
   onPair: null,
   repeats: null,

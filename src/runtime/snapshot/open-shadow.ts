@@ -24,21 +24,23 @@ export interface ShadowResources {
 /**
  * Opens the destination of copies: the candidate's endpoints once more, on connections of their own, so that no client
  * on the candidate waits behind a copy. What copies come to opens no breaker and ejects no endpoint. What the probes of
- * the candidate find holds for copies too. The same is true of the primary's endpoints, where noise is learnt. Null:
- * the candidate gets none.
+ * the candidate find and what operators drain holds for copies too. The same is true of the primary's endpoints, where
+ * noise is learnt. Null: the candidate gets none.
  */
 export const openShadow = (
   { upstream, shadow }: CandidateConfig,
   { sides, primary, open, copies, comparison }: ShadowResources,
 ): ShadowDestination | null => {
   if (shadow === null || shadow.sample === 0) return null
-  const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, max: number): Handler =>
-    followOutages(
+  const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, max: number) => ({
+    send: followOutages(
       open(use, { ...config, maxConnections: max, maxPending: 0, outlier: null, circuitBreaker: null }),
       running,
-    )
+    ),
+    isUp: () => running.members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDown),
+  })
   return {
-    send: openBeside('shadow', upstream, sides.candidate, shadow.concurrency),
+    ...openBeside('shadow', upstream, sides.candidate, shadow.concurrency),
     copies,
     onPair: comparison?.onPair ?? null,
     repeats:
@@ -47,7 +49,7 @@ export const openShadow = (
             wants: (operation) => copies.repeating < maxRepeats && comparison.wantsRepeat(operation),
             onSend: comparison.onRepeat,
             afterMs: repeatAfterMs,
-            send: openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
+            ...openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
             onPair: comparison.onRepeatedPair,
           }
         : null,

@@ -46,12 +46,14 @@ const repeating = (isTaken: boolean, again: Handler = sending('again'), concurre
     ...{ sample: 1, timeoutMs: 30_000, maxBody: 1024, requestIdField: null },
     ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], copies },
     send: noting(copied, sending('of the candidate')),
+    isUp: () => true,
     onPair: (_, { body }) => void pairs.push(`candidate: ${body.bytes}`),
     repeats: {
       wants: () => isTaken,
       onSend: (operation) => void counted.push(operation),
       afterMs: waitMs,
       send: noting(repeated, again),
+      isUp: () => true,
       onPair: ({ body }, second) => void pairs.push(`${body.bytes}, ${second.failure ?? second.body.bytes}`),
     },
   })

@@ -79,6 +79,7 @@ const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sen
   const layer = shadowLayer({
     ...{ sample: 1, timeoutMs: 30_000, maxBody: 100 * kib, requestIdField: 'x-request-id' },
     ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], repeats: null },
+    isUp: () => true,
     ...more,
     copies,
     send: (exchange) => {
@@ -121,6 +122,16 @@ const post = (body: RequestBody) => fakeExchange({ operation: 'valuation.score',
 const bodyOf = async ({ body }: Exchange): Promise<string> => Buffer.concat([...(await body.read())]).toString()
 
 describe('a request that the primary gets', () => {
+  test('stays there while no endpoint of the candidate takes it', async () => {
+    const { layer, counts, pairs } = shadowing({ isUp: () => false })
+
+    await take(await layer(sending())(fakeExchange()))
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'no-endpoint': 1 } })
+    expect(pairs).toEqual([])
+  })
+
   test('goes to the candidate as it is, without credentials and marked', async () => {
     const { layer, copied, counts } = shadowing()
     const exchange = fakeExchange({ query: '?a=%20b', fields: ['Authorization', 'Bearer x', 'X-A', '1'] })

@@ -48,7 +48,7 @@ const namesOf = (request: ReceivedRequest): readonly string[] => fieldsOf(reques
 interface ShadowStatus {
   readonly sent: number
   readonly underWay: number
-  readonly dropped: { readonly full?: number }
+  readonly dropped: { readonly full?: number; readonly 'no-endpoint'?: number }
 }
 
 const shadowsOf = async ({ admin }: LiveGateway): Promise<readonly ShadowStatus[]> => {
@@ -255,6 +255,40 @@ describe('clients notice nothing of a candidate that', () => {
     expect(primary.requests).toHaveLength(45)
     // It does not wait for copies, which may take 30 s.
     expect(performance.now() - startedAt).toBeLessThan(20_000)
+  })
+})
+
+describe('the only endpoint of the candidate gets no copies', () => {
+  const askUntilDropped = async (live: LiveGateway): Promise<number> => {
+    const dropped = async () => {
+      await (await fetch(`${live.url}/market/insights`)).arrayBuffer()
+      return (await shadowsOf(live)).reduce((sum, shadow) => sum + (shadow.dropped['no-endpoint'] ?? 0), 0)
+    }
+    await expect.poll(dropped, { timeout: 30_000 }).toBeGreaterThanOrEqual(3)
+    return (await shadowsOf(live)).reduce((sum, shadow) => sum + shadow.sent, 0)
+  }
+
+  test('while probes find it down', async () => {
+    const primary = await httpUpstream()
+    const candidate = await httpUpstream((_, response) => response.writeHead(500).end())
+    const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
+    const more = { endpoints: [candidate.url], healthCheck, shadow: { sample: '100%' } }
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [primary.url], candidate: more } } })
+    await expect.poll(() => live.lines.some(({ msg }) => msg === 'endpoint down'), { timeout: 30_000 }).toBe(true)
+
+    expect(await askUntilDropped(live)).toBe(0)
+
+    expect(new Set(candidate.requests.map(({ url }) => url))).toEqual(new Set(['/health']))
+  })
+
+  test('while an operator drains it', async () => {
+    const { live, candidate } = await boot({ sample: '100%' })
+    const body = JSON.stringify({ group: 'market', url: candidate.url, ttl: '1h' })
+    expect((await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body })).status).toBe(200)
+
+    expect(await askUntilDropped(live)).toBe(0)
+
+    expect(candidate.requests).toEqual([])
   })
 })
 
