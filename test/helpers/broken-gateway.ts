@@ -32,6 +32,7 @@ export const openBrokenGateway = async ({
     handlers: handles as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
     candidates: {} as Snapshot['candidates'],
+    shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
     processLoad: createProcessLoad(),
     rateLimiters: { address: null, clients: noClientLimits },

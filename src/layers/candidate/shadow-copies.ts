@@ -42,6 +42,7 @@ export class ShadowCopies {
   readonly #underWay = new SlotList<StoppableCopy>()
   #repeating = 0
   #concurrency = 0
+  #isOff = false
   #isStopped = false
 
   constructor(sending: DeferredWork, comparing: DeferredWork) {
@@ -60,9 +61,12 @@ export class ShadowCopies {
     }
   }
 
-  set bounds({ concurrency, maxBytes }: ShadowBounds) {
-    this.#concurrency = concurrency
-    this.room.maxBytes = maxBytes
+  /** Null: none begins any more, also of a request from before. */
+  set bounds(bounds: ShadowBounds | null) {
+    this.#isOff = bounds === null
+    if (bounds === null) return
+    this.#concurrency = bounds.concurrency
+    this.room.maxBytes = bounds.maxBytes
     // The configuration may be another one.
     this.backoff.reset()
   }
@@ -74,7 +78,7 @@ export class ShadowCopies {
 
   /** Lets a copy begin; a reason: it may not. */
   begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
-    if (this.#isStopped) return 'stopped'
+    if (this.#isStopped || this.#isOff) return 'stopped'
     if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
     if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
     this.#underWay.add(copy)

@@ -2,7 +2,7 @@
  * Counts, all 0, of copies that were not sent, by reason. `full`: as many as may are under way. `backoff`: those before
  * it got no whole answers. `no-endpoint`: no endpoint is up that takes work. `no-room`: its body found no room.
  * `body-too-large`: its body is longer than is copied. `body-unfinished`: its body did not come to its end.
- * `credential-in-query`: its query holds a token. `stopped`: the process stops.
+ * `credential-in-query`: its query holds a token. `stopped`: the process stops, or nothing is copied any more.
  */
 export const zeroShadowDrops = {
   full: 0,

@@ -187,6 +187,7 @@ export const buildSnapshot = (
         handlers,
         upstreams,
         candidates,
+        shadows,
         retryBudgets,
         processLoad,
         rateLimiters,

@@ -48,14 +48,12 @@ export class CurrentSnapshot {
  * that share a resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
-  const { config, caches, idempotency, telemetry } = snapshot
+  const { config, shadows, caches, idempotency, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
   caches.activate()
   idempotency?.activate()
-  for (const group of groups) {
-    const { candidate } = config.upstreams[group]
-    if (candidate?.shadow != null) telemetry.shadows[group].bounds = candidate.shadow
-  }
+  for (const group of groups)
+    telemetry.shadows[group].bounds = shadows[group] && (config.upstreams[group].candidate?.shadow ?? null)
   for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }
 

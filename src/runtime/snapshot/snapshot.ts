@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
+import type { ShadowDestination } from '../../layers/candidate/shadow.ts'
 import type { RetryBudget } from '../../layers/resilience/retry-budget.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
@@ -23,6 +24,8 @@ export interface SnapshotParts {
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** The upstream that is tried beside it. Null: the group has none. */
   readonly candidates: Readonly<Record<Group, Upstream | null>>
+  /** Where copies for the candidate go. Null: nothing is copied. */
+  readonly shadows: Readonly<Record<Group, ShadowDestination | null>>
   /** The budget of retries of each upstream. Null: retries are off. */
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
   /** The in-flight counters of the process, which all its snapshots share. */

@@ -434,6 +434,24 @@ describe('a body of a request', () => {
     expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
   })
 
+  test('goes to the primary alone when the shift is stopped before it has come', async () => {
+    const { layer, counts, copies, pairs } = shadowing()
+    const body = streaming(null)
+
+    const response = await layer(
+      sending(() => {
+        body.onData?.(Buffer.from('a part'))
+        return answer()
+      }),
+    )(post(body))
+    copies.bounds = null
+    body.onData?.(null)
+    await Promise.all([take(response), settled()])
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { stopped: 1 } })
+    expect(pairs).toEqual([])
+  })
+
   test('that finds no room goes to the primary alone', async () => {
     const { layer, counts } = shadowing({ maxBytes: 3 })
 

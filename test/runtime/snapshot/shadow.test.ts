@@ -48,7 +48,7 @@ const namesOf = (request: ReceivedRequest): readonly string[] => fieldsOf(reques
 interface ShadowStatus {
   readonly sent: number
   readonly underWay: number
-  readonly dropped: { readonly full?: number; readonly 'no-endpoint'?: number }
+  readonly dropped: { readonly full?: number; readonly 'no-endpoint'?: number; readonly stopped?: number }
 }
 
 const shadowsOf = async ({ admin }: LiveGateway): Promise<readonly ShadowStatus[]> => {
@@ -290,6 +290,30 @@ describe('the only endpoint of the candidate gets no copies', () => {
 
     expect(candidate.requests).toEqual([])
   })
+})
+
+test('a POST that is uploaded during an abort is not copied', async () => {
+  const { live, primary, candidate } = await boot({ sample: '100%', posts: true, sideEffects: 'none' })
+  const rest = Promise.withResolvers<void>()
+  const body = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      controller.enqueue(Buffer.from('{"a":'))
+      await rest.promise
+      controller.enqueue(Buffer.from('1}'))
+      controller.close()
+    },
+  })
+  const posted = fetch(`${live.url}/valuation/score`, { method: 'POST', body, duplex: 'half' })
+  await expect.poll(primary.begun, { timeout: 30_000 }).toBe(1)
+  const abort = { body: JSON.stringify({ group: 'valuation', abort: true, reason: 'CHG-4711' }) }
+  expect((await fetchAdmin(`${live.admin}/shift`, 'POST', abort)).status).toBe(200)
+
+  rest.resolve()
+  expect((await posted).status).toBe(200)
+  const stopped = async () => (await shadowsOf(live)).reduce((sum, { dropped }) => sum + (dropped.stopped ?? 0), 0)
+  await expect.poll(stopped, { timeout: 30_000 }).toBe(1)
+
+  expect(candidate.requests).toEqual([])
 })
 
 test('copies have connections of their own', async () => {

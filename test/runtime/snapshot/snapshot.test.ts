@@ -32,6 +32,7 @@ const fakeSnapshot = () => {
     handlers: {} as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'],
     candidates: {} as Snapshot['candidates'],
+    shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
     processLoad: createProcessLoad(),
     rateLimiters: { address: null, clients: noClientLimits },
