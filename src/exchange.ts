@@ -112,8 +112,6 @@ export class Exchange {
   side: Side | null = null
   /** Whether it went over to the primary, although its client is on the candidate. */
   fellBack = false
-  /** Whether the guard has counted it as a failure of that side already. */
-  hasFailedItsSide = false
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: AttemptRecord | null = null
   /** Its place in a trace; null: it is not traced. */
@@ -140,6 +138,11 @@ export class Exchange {
   responseStarted = false
   /** Called each time the request is handed to a connection, to be written in the same turn of the event loop. */
   onSent: (() => void) | null = null
+  /**
+   * Called when the answer breaks off, or breaks the contract: it counts for the side. Null: nothing is counted, or it
+   * has failed its side already.
+   */
+  onBrokenAnswer: (() => void) | null = null
 
   #aborted: GatewayError | null = null
   #abortListener: AbortListener | null = null

@@ -40,7 +40,6 @@ export type ExchangeFacts = Pick<
   | 'trace'
   | 'side'
   | 'fellBack'
-  | 'hasFailedItsSide'
   | 'attempt'
   | 'attempts'
   | 'failedAttempts'

@@ -26,6 +26,5 @@ export const adoptAttempts = (exchange: Exchange, own: Exchange): void => {
   exchange.attempts += own.attempts
   exchange.fellBack ||= own.fellBack
   exchange.wasSent ||= own.wasSent
-  exchange.hasFailedItsSide ||= own.hasFailedItsSide
   exchange.failedAttempts ??= own.failedAttempts
 }

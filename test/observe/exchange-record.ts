@@ -16,7 +16,7 @@ export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord 
     endpoint === null ? null : { endpoint, side: more.side ?? null, startedAt: 0, endedAt: 9, previous: null }
   const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
   const { trace = null, cache = null, idempotency = null, digests = null, ...other } = edge
-  const { side = null, fellBack = false, hasFailedItsSide = false, ...rest } = other
+  const { side = null, fellBack = false, ...rest } = other
   const facts = {
     identity,
     attemptedAuth,
@@ -30,7 +30,6 @@ export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord 
     digests,
     side,
     fellBack,
-    hasFailedItsSide,
   }
   return {
     requestId: 'id',

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Upload } from '../../src/body.ts'
 import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
@@ -112,6 +112,18 @@ describe.each(framings)('a response %s that breaks off', (_, bytes, endsAt) => {
       expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
     },
   )
+})
+
+test('a response that breaks off is told to its exchange, before its body is taken', async () => {
+  const { url } = await rawUpstream((socket) => {
+    onRequest(socket, () => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na part'))
+  })
+  const onBrokenAnswer = vi.fn()
+
+  const { status } = await openTestUpstream(url).send(Object.assign(fakeExchange(), { onBrokenAnswer }))
+
+  expect(status).toBe(200)
+  await vi.waitFor(() => expect(onBrokenAnswer).toHaveBeenCalledTimes(1), 20_000)
 })
 
 test('a head that comes byte by byte, of 60,000 bytes, is read, and so are chunks of a byte with long extensions', async () => {

@@ -4,7 +4,6 @@ import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import type { GuardCounts, GuardedRequest } from '../../observe/candidate/guard/guard-counts.ts'
 import { cellOf } from '../../observe/candidate/guard/guard-key.ts'
-import type { ExchangeObserver } from '../../observe/exchange-record.ts'
 import type { Group } from '../../operations.ts'
 import { findRequestOwner } from '../../shared/request-owner.ts'
 import { getBucketMemory } from './client-bucket.ts'
@@ -20,18 +19,27 @@ export interface GuardOptions {
 /**
  * Counts what becomes of each request at the side of its client, for the guard. The layer stands below retries and sees
  * the first attempt alone: what a retry mends was a fault all the same, and a request that fails wherever it goes must
- * not count for the primary because the candidate has failed it first.
+ * not count for the primary because the candidate has failed it first. An answer that is broken counts where that is
+ * found, at the exchange that fetched it: its client may have left, or get a stored one. A request counts once.
  */
 export const guardLayer = ({ group, counts, ipv6Prefix }: GuardOptions): Layer => {
-  const findCell = createCellFinder(group, ipv6Prefix)
+  const findBucket = getBucketMemory(group)
+  const findCell = (exchange: Exchange): number => cellOf(findBucket(findRequestOwner(exchange, ipv6Prefix)))
   return (next) => (exchange) => {
     const { side, operation } = exchange
     if (side === null || exchange.attempts > 0 || exchange.fellBack) return next(exchange)
     const cell = side === 'candidate' ? findCell(exchange) : 0
     const request = counts.begin(operation.id, side, cell, exchange.body.received)
     if (!exchange.body.received) startWhenReceived(exchange, request)
+    exchange.onBrokenAnswer = () => {
+      if (exchange.fellBack) return
+      exchange.onBrokenAnswer = null
+      counts.late(operation.id, side, cell)
+    }
     const fail = (): void => {
-      exchange.hasFailedItsSide = true
+      // The body of a 500 may have broken off before its head is seen here.
+      if (exchange.onBrokenAnswer === null) return counts.answered(request)
+      exchange.onBrokenAnswer = null
       counts.failed(request, 'failed')
     }
     return next(exchange).then(
@@ -61,30 +69,4 @@ const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void =>
     request.startedAt = now()
     before?.()
   }
-}
-
-/**
- * Observes what goes wrong when a response has begun: one that broke off, and one that breaks the contract. A request
- * that has failed its side by then, by a 500 say, counts once. `groups`: the groups that are guarded.
- */
-export const guardObserver = (groups: ReadonlyMap<Group, GuardOptions>): ExchangeObserver => {
-  const finders = new Map([...groups].map(([group, { ipv6Prefix }]) => [group, createCellFinder(group, ipv6Prefix)]))
-  return {
-    name: 'guard',
-    record({ failure, client, exchange }) {
-      if (failure === null || (failure.kind !== 'truncated' && failure.kind !== 'invalid-response')) return
-      if (exchange === null || exchange.side === null || exchange.fellBack || exchange.hasFailedItsSide) return
-      // It was counted with the request that fetched it.
-      if (exchange.attempts === 0 || exchange.cache === 'stale') return
-      const { operation, side, identity } = exchange
-      const cell = side === 'candidate' ? (finders.get(operation.group)?.({ identity, client }) ?? 0) : 0
-      groups.get(operation.group)?.counts.late(operation.id, side, cell)
-    },
-  }
-}
-
-const createCellFinder = (group: Group, ipv6Prefix: number) => {
-  const findBucket = getBucketMemory(group)
-  return (exchange: Pick<Exchange, 'identity' | 'client'>): number =>
-    cellOf(findBucket(findRequestOwner(exchange, ipv6Prefix)))
 }

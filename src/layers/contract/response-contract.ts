@@ -99,6 +99,7 @@ export const enforceResponseLayer =
 
 const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
   countMessage(exchange, 'response', options, violations, null, true)
+  exchange.onBrokenAnswer?.()
   const reason = violations.some((each) => each.in === 'body') ? 'contract-answer-body' : 'contract-answer-head'
   return new GatewayError('invalid-response', { reason, cause: describeViolations(violations) })
 }

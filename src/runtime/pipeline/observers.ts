@@ -1,5 +1,4 @@
 import type { Config } from '../../config/config.ts'
-import { type GuardOptions, guardObserver } from '../../layers/candidate/guard.ts'
 import { ShadowCopies } from '../../layers/candidate/shadow-copies.ts'
 import { CheckQueue } from '../../layers/contract/check-queue.ts'
 import { accessLog } from '../../observe/access-log.ts'
@@ -62,14 +61,12 @@ export const listObservers = (
   { audit, auth, metrics, tracing, log: { access } }: Config,
   { log, requestMetrics, recentErrors, clientActivity }: ProcessTelemetry,
   auditSink: AuditSink,
-  guards: ReadonlyMap<Group, GuardOptions> = new Map(),
 ): readonly ExchangeObserver[] =>
   [
     audit === null ? null : auditObserver(auditSink),
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
     auth === null ? null : clientActivity,
-    guards.size === 0 ? null : guardObserver(guards),
     typeof tracing?.otlp === 'string' ? spanObserver : null,
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

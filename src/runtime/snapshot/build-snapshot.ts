@@ -179,7 +179,7 @@ export const buildSnapshot = (
       const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
       return composeLayers(options, send, overrides.operations.get(id))
     })
-    const observers = listObservers(config, telemetry, auditSink, guards)
+    const observers = listObservers(config, telemetry, auditSink)
     const rateLimiters = { address: addressLimit, clients: clientLimits }
     return createSnapshot(
       {

@@ -217,8 +217,9 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   #fail(failure: GatewayError): void {
     this.#settle(classifyFailure(failure, this.#exchange), failure)
-    if (this.#status > 0) this.#responseBody.fail(failure)
-    else this.#reject(failure)
+    if (this.#status === 0) return this.#reject(failure)
+    if (failure.kind === 'truncated') this.#exchange.onBrokenAnswer?.()
+    this.#responseBody.fail(failure)
   }
 
   /** Notes that a request which has a connection was not written on it. Returns false where it was. */

@@ -2,12 +2,11 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Exchange, Handler } from '../../../src/exchange.ts'
 import { GatewayError, overloadedError } from '../../../src/failures/errors.ts'
 import type { FailureKind } from '../../../src/failures/kinds.ts'
-import { guardLayer, guardObserver } from '../../../src/layers/candidate/guard.ts'
+import { guardLayer } from '../../../src/layers/candidate/guard.ts'
 import { GuardCounts } from '../../../src/observe/candidate/guard/guard-counts.ts'
 import { latencyBucketEnd, readGuardKey } from '../../../src/observe/candidate/guard/guard-key.ts'
 import type { Side } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
-import { exchangeRecord } from '../../observe/exchange-record.ts'
 
 const guarded = (next: Handler) => {
   const counts = new GuardCounts('market', 'era', () => {})
@@ -17,7 +16,7 @@ const guarded = (next: Handler) => {
     const keys = counts.take().report.counts
     return keys.flatMap((key, i) => (i % 2 === 0 ? [readGuardKey(key)] : []))
   }
-  return { handle: guardLayer(options)(next), observer: guardObserver(new Map([['market', options]])), counted, counts }
+  return { handle: guardLayer(options)(next), counted, counts }
 }
 
 const on = (side: Side | null, more: Partial<Exchange> = {}): Exchange =>
@@ -140,41 +139,42 @@ test('the time of an upload is the client’s: the wait begins when all of it ha
 })
 
 describe('a response that was begun', () => {
-  const late = (failure: FailureKind, facts: Parameters<typeof exchangeRecord>[0]) =>
-    exchangeRecord({ failure: new GatewayError(failure), side: 'candidate', ...facts })
+  test.each(['primary', 'candidate'] as const)('and is found broken is bad, once: of the %s', async (side) => {
+    const { handle, counted } = guarded(answering(200))
+    const exchange = on(side)
 
-  test('and broke off, or breaks the contract, is bad', () => {
-    const { observer, counted } = guarded(answering(200))
+    await handle(exchange)
+    counted()
+    for (let i = 0; i < 2; i++) exchange.onBrokenAnswer?.()
 
-    observer.record(late('truncated', {}))
-    expect(counted()).toMatchObject([{ side: 'candidate', outcome: 'late' }])
-    observer.record(late('invalid-response', { side: 'primary' }))
-    expect(counted()).toMatchObject([{ side: 'primary', outcome: 'late' }])
+    expect(counted()).toMatchObject([{ side, outcome: 'late' }])
   })
 
-  test.each(['truncated', 'invalid-response'] as const)(
-    'and is a 500 as well, is one failure: the %s adds none',
-    async (failure) => {
-      const { handle, observer, counted } = guarded(answering(500))
-      const exchange = on('candidate')
+  test('and is a 500 as well, is one failure, whichever is found first', async () => {
+    const { handle, counted } = guarded(answering(500))
+    const exchange = on('candidate')
 
-      await handle(exchange)
-      observer.record(late(failure, { hasFailedItsSide: exchange.hasFailedItsSide }))
+    await handle(exchange)
+    exchange.onBrokenAnswer?.()
+    const failedFirst = counted()
+    const brokenFirst = guarded((each) => {
+      each.onBrokenAnswer?.()
+      return Promise.resolve(fakeResponse(500))
+    })
+    await brokenFirst.handle(on('candidate'))
 
-      expect(counted()).toMatchObject([{ outcome: 'failed' }])
-    },
-  )
+    expect(failedFirst).toMatchObject([{ outcome: 'failed' }])
+    expect(brokenFirst.counted()).toMatchObject([{ outcome: 'late' }, { outcome: expect.any(Number) }])
+  })
 
-  test('counts once, for the request that fetched it, and for the side that it came from', () => {
-    const { observer, counted } = guarded(answering(200))
+  test('counts for the side that it came from', async () => {
+    const { handle, counted } = guarded(answering(200))
+    const exchange = on('candidate')
 
-    // Of a fetch that fails, those that waited for it have `miss`.
-    for (const cache of ['hit', 'collapsed', 'miss'] as const)
-      observer.record(late('invalid-response', { cache, attempts: 0 }))
-    observer.record(late('truncated', { cache: 'stale' }))
-    observer.record(late('truncated', { fellBack: true }))
-    observer.record(late('truncated', { side: null }))
-    observer.record(late('client-gone', {}))
+    await handle(exchange)
+    counted()
+    exchange.fellBack = true
+    exchange.onBrokenAnswer?.()
 
     expect(counted()).toEqual([])
   })

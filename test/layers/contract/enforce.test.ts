@@ -39,9 +39,11 @@ test.each([
   const response = { ...fakeResponse(status), fields, body: { ...fakeResponse().body, discard } }
   const layer = enforceResponseLayer([{ status: '200', headers: [], content }], options)
 
-  await expect(layer(() => Promise.resolve(response))(fakeExchange())).rejects.toMatchObject({
-    kind: 'invalid-response',
-  })
+  const onBrokenAnswer = vi.fn()
+  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer })
+
+  await expect(layer(() => Promise.resolve(response))(exchange)).rejects.toMatchObject({ kind: 'invalid-response' })
 
   expect(discard).toHaveBeenCalledTimes(1)
+  expect(onBrokenAnswer).toHaveBeenCalledTimes(1)
 })

@@ -98,6 +98,25 @@ test('one whose answers break the contract is taken back where the contract is e
   expect(reported).toMatchObject({ takenBackAfterMs: null, failed: 0 })
 })
 
+test('an answer that breaks the contract is its failure also where a stored one stands in', async () => {
+  const get = { responses: { 200: { description: 'insights', content: { 'application/json': {} } } } }
+  const { openapi, info } = sampleContract
+  const file = contractFile({ openapi, info, paths: { '/market/insights': { get } } })
+  const primary = await openAnswering(answerings.well)
+  let answered = 0
+  const candidate = await openAnswering((_, response) => {
+    const type = answered++ < 60 ? 'application/json' : 'text/html'
+    const fields = { 'Content-Type': type, 'Cache-Control': 'public, max-age=60, stale-if-error=600', Age: '61' }
+    response.writeHead(200, fields).end('{"grade":"A"}')
+  })
+  const settings = guardedSettings(primary, { endpoints: [candidate] }, windowMs)
+  const operations = { 'market.insights': { cache: true } }
+
+  const outcome = await runGuarded({ ...settings, operations, contract: { file, response: 'enforce' } }, windowMs)
+
+  expect(outcome).toMatchObject({ takenBackAfterMs: expect.any(Number), failed: 0 })
+})
+
 drill('one of its endpoints that is ejected gets nothing, and is no reason', async () => {
   const { primary, candidate } = await openSides('with a reset')
   const endpoints = [await openAnswering(answerings.well), ...candidate.endpoints]
