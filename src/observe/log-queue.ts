@@ -1,6 +1,6 @@
-import { createWriteStream, fstatSync } from 'node:fs'
+import { fstatSync, write } from 'node:fs'
 import { Socket } from 'node:net'
-import type { Readable, Writable } from 'node:stream'
+import { type Readable, Writable } from 'node:stream'
 
 // A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
 const batchBytes = 64 * 1024
@@ -135,9 +135,24 @@ export class LogQueue {
  */
 export const openStdout = (fd = 1): LogDestination => {
   const stat = fstatSync(fd)
-  if (!stat.isFIFO() && !stat.isSocket()) return createWriteStream('', { fd, autoClose: false })
-  return new Socket({ fd, readable: false, writable: true }).unref()
+  if (stat.isFIFO() || stat.isSocket()) return new Socket({ fd, readable: false, writable: true }).unref()
+  return new Writable({ write: (batch: Buffer, _, done) => writeToFile(fd, batch, done) })
 }
+
+// As often as the audit log tries its file again.
+const retryDelayMs = 250
+
+/**
+ * Writes bytes to a file, however long that takes: a disk that is full is a reader that stalls. The rest of a line goes
+ * out as soon as there is room, so that none is cut. Not by a stream of Node's, which ends with its first error.
+ */
+const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
+  write(fd, bytes, (_, taken) => {
+    const rest = bytes.subarray(taken) // all of them after an error
+    if (rest.length === 0) done()
+    else if (rest.length < bytes.length) writeToFile(fd, rest, done)
+    else setTimeout(writeToFile, retryDelayMs, fd, bytes, done).unref()
+  })
 
 // No line is nearly as long. A line without an end must not grow for ever.
 const maxLineBytes = 1024 ** 2

@@ -216,13 +216,35 @@ test('megabytes that wait are written as soon as a slow reader takes some, witho
 
   const chunk = Buffer.alloc(64 * 1024)
   let read = 0
-  for (let turn = 0; turn < 20_000 && read < 8000 * line.length; turn++) {
-    await new Promise((resolve) => setImmediate(resolve))
+  await turnUntil(() => {
     read += take(readEnd, chunk)
-  }
+    return read === 8000 * line.length
+  })
 
   expect([read, out.dropped]).toEqual([8000 * line.length, 0])
 })
+
+test('while a file takes nothing, lines wait for the next attempt, and beyond the limit they are dropped', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const fd = openSync('/dev/full', 'w')
+  onTestFinished(() => closeSync(fd))
+  const out = new LogQueue(openStdout(fd), 20, () => {})
+  out.write('one\n')
+  void out.end()
+  await turnUntil(() => vi.getTimerCount() > 0)
+
+  out.forward(Buffer.from('two\nthree\nfour\nfive\n'))
+  vi.advanceTimersByTime(250)
+  const trying = vi.getTimerCount()
+  await turnUntil(() => vi.getTimerCount() > 0)
+
+  expect([out.dropped, trying, vi.getTimerCount()]).toEqual([1, 0, 1])
+})
+
+/** Lets the event loop turn until something holds, or long enough to see that it does not. */
+const turnUntil = async (holds: () => boolean): Promise<void> => {
+  for (let turn = 0; turn < 20_000 && !holds(); turn++) await new Promise((resolve) => setImmediate(resolve))
+}
 
 const openPipe = (): { readEnd: number; writeEnd: number } => {
   const folder = mkdtempSync(join(tmpdir(), 'output-'))

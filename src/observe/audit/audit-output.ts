@@ -56,7 +56,7 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
       write(bytes.toString('utf8', at, end))
       if (dropped() > before) {
         if (at > 0) return at
-        throw new Error('the reader of stdout is too slow')
+        throw new Error('stdout takes no more lines')
       }
       at = end
     }
