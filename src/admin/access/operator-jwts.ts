@@ -82,7 +82,7 @@ export class OperatorJwts {
       // One of no operator has its line each time: an operator who tries again looks for it at the end of the log.
       if (typeof operator === 'string')
         this.#refusals.logIfAllowed(address, operator, describeRefusal(operator, known, current.config))
-      return toOperatorToken(known, digest, operator)
+      return toOperatorToken(known, digest, operator, current.config)
     }
     const throttle = this.#refusals.throttleOf(address)
     const retryAfter = throttle.tryAcquire()
@@ -104,7 +104,7 @@ export class OperatorJwts {
     if (typeof operator === 'string')
       this.#refusals.log(address, operator, describeRefusal(operator, claims, current.config))
     else throttle.refund()
-    return toOperatorToken(claims, digest, operator)
+    return toOperatorToken(claims, digest, operator, current.config)
   }
 
   // The claims are read anew for each request: an edit of what they open makes no token unknown.
@@ -129,8 +129,13 @@ const getOutcome = async (
 // The verifier knows tokens by their SHA-256, and this is how it spells it.
 const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
 
-const toOperatorToken = (claims: Claims, digest: Buffer, operator: Operator | OperatorRefusal): OperatorToken | null =>
-  typeof operator === 'string' ? null : { operator, digest, expiresAt: Number(claims.exp) * 1000 }
+const toOperatorToken = (
+  { exp }: Claims,
+  digest: Buffer,
+  operator: Operator | OperatorRefusal,
+  { clockTolerance }: OperatorJwtConfig,
+): OperatorToken | null =>
+  typeof operator === 'string' ? null : { operator, digest, expiresAt: Number(exp) * 1000 + clockTolerance }
 
 const keysUnavailable: AdminError = {
   status: 503,

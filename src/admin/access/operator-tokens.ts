@@ -10,7 +10,7 @@ import type { Operator } from './operator.ts'
 export interface OperatorToken {
   readonly operator: Operator
   readonly digest: Buffer
-  /** When it expires, in milliseconds since the epoch. Null: it is good until the file has it no longer. */
+  /** Until when it is accepted, in milliseconds since the epoch. Null: it is good until the file has it no longer. */
   readonly expiresAt: number | null
 }
 

@@ -107,10 +107,10 @@ export class SseHub {
     this.#ticking = true
     this.#stop = null
     const startedAt = now()
-    this.recheck()
     // A failure now may be over at the next tick. A page that is sent nothing shows by itself that it is stale.
-    const state = this.#subscribers.size === 0 ? null : await this.#getOverview().then(renderPageState, () => null)
+    const state = await this.#getOverview().then(renderPageState, () => null)
     this.#ticking = false
+    this.recheck() // not before: a stream that was just opened has no head yet
     if (state !== null) this.#send(state)
     if (this.#subscribers.size === 0) return this.#pause()
     this.#stop = unrefTimeout(startedAt + tickMs - now(), () => void this.#tick())

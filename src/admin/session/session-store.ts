@@ -130,7 +130,7 @@ export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null 
  * others can read.
  */
 export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
-  `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.floor(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
+  `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.ceil(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
 
 /** Formats the cookie that makes a browser forget the session. */
 export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)

@@ -5,7 +5,7 @@ import { epochMs } from '../../clock.ts'
 /** The verified result of a token. */
 export interface CachedToken<T> {
   readonly value: T
-  /** In milliseconds since the epoch, at the latest when the token itself expires. */
+  /** In milliseconds since the epoch, at the latest when the token itself is accepted no more. */
   readonly expiresAt: number
   /** The approximate size in bytes; at least 1. */
   readonly size: number

@@ -316,13 +316,28 @@ describe('a session of such a token', () => {
     const ofToken = await fetch(`${live.admin}/events`, { headers: bearer(token) })
 
     const before = (await visitPage(`${live.admin}/status`, session)).status
-    vi.setSystemTime(Date.now() + 121_000)
+    vi.setSystemTime(Date.now() + 126_000) // its `exp`, and the tolerance of 5 s
     const after = (await visitPage(`${live.admin}/status`, session)).status
 
-    expect(Number(/Max-Age=(\d+);/.exec(setCookie)?.[1])).toBeLessThanOrEqual(120)
+    expect(Number(/Max-Age=(\d+);/.exec(setCookie)?.[1])).toBeLessThanOrEqual(125)
     expect([before, after]).toEqual([200, 401])
     expect(await stream.text()).toMatch(/event: end\ndata: session\n\n$/)
     expect(await ofToken.text()).toMatch(/event: end\ndata: session\n\n$/)
+  })
+
+  test('is opened within the tolerance after its token has expired, and its page is kept up to date', async () => {
+    const live = await boot({ clockTolerance: '5m' })
+    const token = operatorJwt({ exp: Math.floor(Date.now() / 1000) - 60 })
+
+    const session = await logIn(live.admin, token)
+    const { body } = await fetchAdmin(`${live.admin}/whoami`, 'GET', { headers: session })
+    const streams = await Promise.all(
+      [session, bearer(token)].map((headers) => fetch(`${live.admin}/events`, { headers })),
+    )
+    await live.gateway.close()
+
+    expect(body).toMatchObject({ name: 'anna@lender.example', proof: 'jwt' })
+    for (const stream of streams) expect(await stream.text()).toMatch(/event: end\ndata: leaving\n\n$/)
   })
 
   test('lasts half an hour at most, however long its token does', async () => {

@@ -167,3 +167,14 @@ test('a client that leaves while its token is verified takes no stream from anot
 
   expect(hub.size).toBe(0)
 })
+
+test('a page whose operator may no longer see it when its stream begins is told so', async () => {
+  const app = fastify()
+  registerEventStream(app, new SseHub(async () => fixture), () => false)
+  onTestFinished(() => app.close())
+
+  const response = await fetch(`${await app.listen({ host: '127.0.0.1', port: 0 })}/events`)
+
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(await response.text()).toBe('retry: 1000\n\nevent: end\ndata: session\n\n')
+})

@@ -151,4 +151,8 @@ describe('the cookie', () => {
     expect(formatSessionCookie({ host: name }, 'a', 1000)).toMatch(start)
     expect(formatSessionCookie({ host: name }, 'a', 1000).startsWith(start)).toBe(true)
   })
+
+  test('is kept for the last second of a session as well', () => {
+    expect(formatSessionCookie({ host }, 'a', 400)).toContain('Max-Age=1;')
+  })
 })

@@ -27,8 +27,8 @@ const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', '
 
 /**
  * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with {@link CredentialRejected}, for the log
- * alone: its sender learns nothing of why; or with `VerifierUnavailable`. Resolves with its claims, its expiry in
- * milliseconds since the epoch, and the key that verified it.
+ * alone: its sender learns nothing of why; or with `VerifierUnavailable`. Resolves with its claims, until when it is
+ * accepted in milliseconds since the epoch, and the key that verified it.
  */
 export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
   if (!isJwt(token)) throw new CredentialRejected('other-token-flaw', 'it is not a signed JWT, or too long')
@@ -40,7 +40,7 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   const claims = await verifySignature(key, token, algorithm)
   const expiresAt = checkClaims(claims, settings)
   if (expiresAt === null) throw new CredentialRejected('other-token-flaw', 'it does not say when it expires')
-  return { claims, expiresAt, key }
+  return { claims, expiresAt: expiresAt + settings.clockTolerance, key }
 }
 
 // The other two parts are signed as they are spelled, but here base64url leaves over bits that mean nothing: the owner
