@@ -27,11 +27,20 @@ export interface ClientFile extends PositionLookup {
   readonly source: SourceFile
 }
 
-/** Reads a file of clients: a list in YAML or JSON. Returns the reason as text when it cannot be read. */
-export const readClientFile = (folder: string, name: string, environment: Environment): ClientFile | string => {
+/** A file of clients that could not be read, and why. Its return is waited for as that of any other source. */
+export interface UnreadClientFile extends Pick<ClientFile, 'source'> {
+  readonly reason: string
+}
+
+/** Reads a file of clients: a list in YAML or JSON. */
+export const readClientFile = (
+  folder: string,
+  name: string,
+  environment: Environment,
+): ClientFile | UnreadClientFile => {
   const file = resolve(folder, name)
   const bytes = readFileWithLimit(file, maxBytes)
-  if (isReadError(bytes)) return bytes.reason
+  if (isReadError(bytes)) return { reason: bytes.reason, source: toSourceFile(file, null, maxBytes) }
   const source = toSourceFile(file, bytes, maxBytes)
   if (!isUtf8(bytes)) return { ...emptyFile, file, source, problems: [notUtf8Problem(bytes, file)] }
   const text = new TextDecoder().decode(bytes)

@@ -5,6 +5,7 @@ import type { ConfigIssue, KeyPath, LocatableIssue } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { clientSchema, isClientFileReference, maxClients } from '../sections/clients.ts'
 import { type ClientFile, readClientFile } from './client-file.ts'
+import type { SourceFile } from './source-files.ts'
 import { issuesFromZod } from './zod-issues.ts'
 
 // The serving thread compares their contents every `reload.poll`.
@@ -16,6 +17,8 @@ export interface ClientList {
   readonly list: readonly unknown[]
   readonly parts: ClientsSource['parts']
   readonly files: readonly ClientFile[]
+  /** The files, whether they could be read or not. */
+  readonly sources: readonly SourceFile[]
   /** The issues of references, and of the syntax of clients in their files; paths start at `clients`. */
   readonly issues: readonly LocatableIssue[]
   /** Maps a path in the whole list to a file and the path in it; null: the configuration file. */
@@ -43,6 +46,7 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
   const parts: ClientRun[] = []
   const issues: LocatableIssue[] = []
   const files: ClientFile[] = []
+  const sources: SourceFile[] = []
   for (const [index, entry] of entries.entries()) {
     const reference = parseReference(entry)
     if (reference === null) {
@@ -52,13 +56,13 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
       list.push(entry)
       continue
     }
-    const read = files.length < maxFiles ? readClientFile(folder, reference.name, environment) : 'there are too many'
-    if (typeof read === 'string') {
-      const expected = `at most ${maxFiles} readable lists of clients`
+    const read = sources.length < maxFiles ? readClientFile(folder, reference.name, environment) : null
+    if (read !== null) sources.push(read.source)
+    if (read === null || 'reason' in read) {
       issues.push({
         path: ['clients'],
-        message: `the file cannot be used: ${read}`,
-        expected,
+        message: `the file cannot be used: ${read?.reason ?? 'there are too many'}`,
+        expected: `at most ${maxFiles} readable lists of clients`,
         found: reference.shown,
       })
       continue
@@ -75,6 +79,7 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
     list,
     parts: parts.map(({ shown, count }) => ({ file: shown, count })),
     files,
+    sources,
     issues,
     toFilePath(path) {
       const [section, index, ...below] = path

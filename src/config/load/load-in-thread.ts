@@ -113,7 +113,7 @@ const terminateThread = (thread: Worker): void => {
 /** Makes the result for a file that could not be read to the end. */
 const failedResult = (file: string, source: SourceFile, message: string): LoadResult => {
   const problem = fileProblem(file, message, 'a configuration file of ordinary size', 'another one')
-  return { ok: false, problems: [problem], unreadable: false, sources: [source] }
+  return { ok: false, problems: [problem], unreadable: false, sources: [source], isCutShort: true }
 }
 
 /** Marks a failure that is not the file's fault, such as a lack of threads: the watcher's next check tries again. */

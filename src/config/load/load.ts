@@ -59,6 +59,8 @@ export type LoadResult =
       readonly unreadable: boolean
       /** This file first, then those that it refers to, whether they could be read or not. */
       readonly sources: readonly SourceFile[]
+      /** Whether the load was given up before it was known to which files the file refers. */
+      readonly isCutShort?: true
     }
 
 /** A configuration that was read, but for its contract. */
@@ -98,7 +100,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   if (mistaken !== null) return withoutContract(reject(locateIssues([mistaken], source, file), [ownSource]))
   const secrets = resolveFileReferences(tree, dirname(file))
   const included = assembleClientList(valueAt(secrets.tree, ['clients']), dirname(file), environment)
-  const sources = [ownSource, ...secrets.sources, ...(included?.files ?? []).map((each) => each.source)]
+  const sources = [ownSource, ...secrets.sources, ...(included?.sources ?? [])]
   // Without the clients: zod, and each walk through the whole tree, would be slow with thousands of them.
   const result = configSchema.safeParse(included === null ? secrets.tree : withClients(secrets.tree, []))
   const clients = included === null ? null : validateClients(included.list)

@@ -39,9 +39,19 @@ export class LastReading {
     const loaded = await this.#load().finally(() => {
       this.#isUnderWay = false
     })
-    this.#sources = loaded.sources
+    this.#sources = 'isCutShort' in loaded ? this.#withOwn(loaded.sources) : loaded.sources
     this.#hash = loaded.ok ? loaded.config.hash : null
     return loaded
+  }
+
+  /**
+   * Returns the files of before, with what has been read of the configuration file itself: what a load that was cut
+   * short hung on may be mended in any of them.
+   */
+  #withOwn([own, ...others]: LoadResult['sources']): LoadResult['sources'] {
+    return own === undefined
+      ? this.#sources
+      : [own, ...others, ...this.#sources.filter(({ file }) => file !== own.file)]
   }
 
   /**

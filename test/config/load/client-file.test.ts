@@ -49,6 +49,12 @@ describe('clients in a file of their own', () => {
     expect(included.config.hash).toBe(own.config.hash)
   })
 
+  test('are waited for where they are not there', () => {
+    const { folder, loaded } = load('file:clients.yaml', {})
+
+    expect(loaded.sources[1]).toEqual({ file: join(folder, 'clients.yaml'), digest: null, limit: 32 * 1024 ** 2 })
+  })
+
   test('are read again when they change, and change the hash', () => {
     const { folder, loaded } = load('file:clients.yaml', { 'clients.yaml': JSON.stringify([client('bank-a')]) })
     writeFileSync(join(folder, 'clients.yaml'), JSON.stringify([client('bank-a'), client('bank-b')]))
@@ -174,7 +180,7 @@ test('a position in JSON is the one that the YAML parser finds in the whole file
       const written = JSON.stringify(list, null, indent)
       const folder = folderWith({ clients: written })
       const read = readClientFile(folder, 'clients', {})
-      if (typeof read === 'string') throw new Error(read)
+      if ('reason' in read) throw new Error(read.reason)
       const parsed = parseYamlSource(written)
 
       for (const path of pathsIn(list).filter(({ length }) => length > 0)) {
