@@ -23,11 +23,16 @@ const parseServerUrl = (value: string): string | InvalidScalar => {
   return parsed.href
 }
 
+/** Renders it as a secret where it has a query: a key may stand there. A change shows all the same. */
+const renderServerUrl = (url: string): string | Secret =>
+  url.includes('?') ? new Secret(url) : escapePlaceholders(url)
+
 const serverUrl = (description: string) =>
   scalar<string>(
     {
       expected: urlExample,
       parse: (value) => (typeof value === 'string' ? parseServerUrl(value) : new InvalidScalar('wrong type')),
+      render: renderServerUrl,
       json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
     },
     description,
@@ -45,7 +50,7 @@ const jwksSource = annotate(
         return parseKeySetText(value)
       }),
       // Keys are public, but no operator reads them. As a secret, a change still shows.
-      render: (source) => ('url' in source ? escapePlaceholders(source.url) : new Secret(source.text)),
+      render: (source) => ('url' in source ? renderServerUrl(source.url) : new Secret(source.text)),
       json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
     },
     'Where its keys are, as a JWK Set: a URL, or file:PATH',
