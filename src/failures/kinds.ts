@@ -148,7 +148,7 @@ export const failureTable = {
     503,
     'never',
     'no endpoint of the group takes work',
-    'wait; the operator makes one ready',
+    'wait; the operator makes one ready, or gives it a weight',
   ),
   'circuit-open': upstreamFailure(
     503,
