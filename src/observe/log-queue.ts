@@ -1,6 +1,7 @@
 import { fstatSync, write } from 'node:fs'
 import { Socket } from 'node:net'
 import { type Readable, Writable } from 'node:stream'
+import { unrefTimeout } from '../clock.ts'
 
 // A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
 const batchBytes = 64 * 1024
@@ -151,7 +152,7 @@ const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
     const rest = bytes.subarray(taken) // all of them after an error
     if (rest.length === 0) done()
     else if (rest.length < bytes.length) writeToFile(fd, rest, done)
-    else setTimeout(writeToFile, retryDelayMs, fd, bytes, done).unref()
+    else unrefTimeout(retryDelayMs, () => writeToFile(fd, bytes, done))
   })
 
 // No line is nearly as long. A line without an end must not grow for ever.

@@ -39,19 +39,14 @@ export class LastReading {
     const loaded = await this.#load().finally(() => {
       this.#isUnderWay = false
     })
-    this.#sources = 'isCutShort' in loaded ? this.#withOwn(loaded.sources) : loaded.sources
+    this.#sources = 'isCutShort' in loaded ? this.#withEarlier(loaded.sources) : loaded.sources
     this.#hash = loaded.ok ? loaded.config.hash : null
     return loaded
   }
 
-  /**
-   * Returns the files of before, with what has been read of the configuration file itself: what a load that was cut
-   * short hung on may be mended in any of them.
-   */
-  #withOwn([own, ...others]: LoadResult['sources']): LoadResult['sources'] {
-    return own === undefined
-      ? this.#sources
-      : [own, ...others, ...this.#sources.filter(({ file }) => file !== own.file)]
+  /** Adds the files of before to those of a load that was cut short: what it hung on may be mended in any of them. */
+  #withEarlier(read: LoadResult['sources']): LoadResult['sources'] {
+    return [...read, ...this.#sources.filter(({ file }) => read.every((each) => each.file !== file))]
   }
 
   /**

@@ -25,7 +25,7 @@ export const createEndpointSelector = (
     const candidates =
       last === null && eligible.every((each) => isAvailable(each, at))
         ? eligible
-        : bestAvailable(members, last, untriedOnly, at)
+        : bestAvailable(eligible, last, untriedOnly, at)
     return candidates.length === 0 ? null : selectEndpoint(candidates, at)
   }
 }
@@ -42,13 +42,13 @@ const isAvailable = ({ takesRequests, health, endpoint }: GroupEndpoint, at: num
   takesRequests && !health.isDown && !health.isEjected(at) && !endpoint.pool.isFull
 
 const bestAvailable = (
-  members: readonly GroupEndpoint[],
+  eligible: readonly GroupEndpoint[],
   last: AttemptRecord | null,
   untriedOnly: boolean,
   at: number,
 ): readonly GroupEndpoint[] => {
   const untried = ({ name }: GroupEndpoint): boolean => !hasTried(last, name)
-  const remaining = members.filter(
+  const remaining = eligible.filter(
     (each) => each.takesRequests && !each.endpoint.pool.isFull && (!untriedOnly || untried(each)),
   )
   const up = remaining.filter(({ health }) => !health.isDown)
