@@ -41,6 +41,7 @@ const rooms: readonly (readonly string[])[] = [
     'failures/',
     'clock.ts',
     'units.ts',
+    'copy-text.ts',
     'plain-object.ts',
     'serial-queue.ts',
     'slot-list.ts',

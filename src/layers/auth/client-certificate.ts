@@ -2,6 +2,7 @@ import { hash, X509Certificate } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { parseItem } from 'structured-headers'
 import { epochMs } from '../../clock.ts'
+import { copyText } from '../../copy-text.ts'
 import type { Exchange } from '../../exchange.ts'
 import { malformedCredential, singleFieldValue } from './authenticator.ts'
 import { CredentialRejected } from './errors.ts'
@@ -50,12 +51,17 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
       return new CredentialRejected('certificate-authority', 'its certificate is of an unknown authority')
     return certificate
   }
-  const cache = new LRUCache<string, X509Certificate | CredentialRejected>({ max: maxCached, memoMethod: validate })
+  const cache = new LRUCache<string, X509Certificate | CredentialRejected>({ max: maxCached })
 
   return (exchange) => {
     if (!exchange.peer.trusted) return null
     const value = singleFieldValue(exchange.fields, 'client-cert') // of two, one may come from the client
-    return value === null ? null : cache.memo(value)
+    if (value === null) return null
+    const known = cache.get(value)
+    if (known !== undefined) return known
+    const validated = validate(value)
+    cache.set(copyText(value), validated)
+    return validated
   }
 }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { now } from '../../clock.ts'
+import { copyText } from '../../copy-text.ts'
 import type { Exchange } from '../../exchange.ts'
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
@@ -57,7 +58,8 @@ export class CachePartition {
   put(reservation: Reservation, variant: StoredResponse, replaces: (other: StoredResponse) => boolean): void {
     reservation.release()
     if (reservation.isCancelled) return
-    const { cacheKey } = reservation
+    const { client, site, query } = reservation.cacheKey
+    const cacheKey = { client, site: copyText(site), query: copyText(query) }
     this.#store.put(this.toStoreKey(cacheKey), { partition: this, ...cacheKey }, variant, replaces)
   }
 
@@ -132,7 +134,7 @@ class HitForMiss {
    */
   mark(key: string, why: NotStoredReason): void {
     if (why === 'authorization' || why === 'credentials') return
-    this.#entries.set(key, { why, until: now() + hitForMissMs })
+    this.#entries.set(copyText(key), { why, until: now() + hitForMissMs })
   }
 
   has(key: string): boolean {

@@ -1,6 +1,6 @@
 import { epochMs } from '../../clock.ts'
+import { copyText } from '../../copy-text.ts'
 import { allOperations, byOperation, type OperationId } from '../../operations.ts'
-import { copyText } from '../copy-text.ts'
 import { CountedRows } from '../counted-rows.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { RollingCounter } from '../rolling-counter.ts'

@@ -1,5 +1,5 @@
+import { copyText } from '../../copy-text.ts'
 import type { OperationId } from '../../operations.ts'
-import { copyText } from '../copy-text.ts'
 import type { Difference, DifferenceKind } from './compare/comparison.ts'
 import { differenceKey } from './compare/differences.ts'
 import { isNoise, type NoiseRow } from './comparison-report.ts'

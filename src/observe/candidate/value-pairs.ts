@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { copyText } from '../copy-text.ts'
+import { copyText } from '../../copy-text.ts'
 import type { Difference } from './compare/comparison.ts'
 import { type DifferenceRow, keepFrequentPairs, maxValuePairs, type ValuePairCount } from './comparison-report.ts'
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { copyText } from '../copy-text.ts'
+import { copyText } from '../../copy-text.ts'
 
 /**
  * What was learnt by name. A name that fewer than three requests had may be a secret in the wrong place: until then its

@@ -1,7 +1,7 @@
 import { epochMs } from '../../clock.ts'
+import { copyText } from '../../copy-text.ts'
 import { describeCause, FailedAttempt, type GatewayError } from '../../failures/errors.ts'
 import { knownMethods } from '../../node-http.ts'
-import { copyText } from '../copy-text.ts'
 import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
 import { ErrorCounts, mergeErrorCounts } from './error-counts.ts'
@@ -75,7 +75,7 @@ const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] =>
 const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   /** Milliseconds since the epoch. */
   at,
-  requestId: record.requestId,
+  requestId: copyText(record.requestId),
   /** The client's address. */
   client: copyText(record.client),
   /** Null: no client was authenticated. */

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { copyText } from '../../copy-text.ts'
 
 /**
  * Returns the key of the network that an address is counted with: the leading bits of an IPv6 address, because a client
@@ -6,7 +7,7 @@ import { isIPv6 } from 'node:net'
  * slice of a header field would keep all of that field in memory, for as long as the key is kept.
  */
 export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
-  if (!address.includes(':') || !isIPv6(address)) return Buffer.from(address, 'latin1').toString('latin1')
+  if (!address.includes(':') || !isIPv6(address)) return copyText(address)
   let key = ''
   let bits = ipv6Prefix
   for (const group of parseGroups(address)) {

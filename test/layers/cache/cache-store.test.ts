@@ -1,7 +1,9 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type CacheKey, CacheStore } from '../../../src/layers/cache/cache-store.ts'
 import type { CachePartition } from '../../../src/layers/cache/partition.ts'
-import { StoredBody, type StoredResponse } from '../../../src/layers/cache/stored-response.ts'
+import { emptyStoredBody, StoredBody, type StoredResponse } from '../../../src/layers/cache/stored-response.ts'
 import { assess } from './policy/helper.ts'
 
 const kib = 1024
@@ -102,6 +104,31 @@ describe('the limit of bytes', () => {
     expect(scope).toBeGreaterThan(10)
     expect([store.bytes, store.size, parts[0].entries, parts[1].entries]).toEqual([0, 0, 0, 0])
   })
+})
+
+test('keeps nothing of the head that a request is cut out of', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [entries, bytes] = [50, 512 * kib]
+  let nth = 0
+  const cutOut = (): string =>
+    Buffer.alloc(bytes, 'x').toString('latin1').concat(',', `a value, the ${nth++}th`).slice(-20)
+  const partition = new CacheStore(1024 * kib).openPartition('market.insights')
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  for (let i = 0; i < entries; i++) {
+    const request = ['Accept-Language', cutOut(), 'X-Plain', cutOut()]
+    const { head } = assess(['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language, X-Plain'], { request })
+    if (head === null) throw new Error('not storable')
+    const cacheKey = { client: '', site: cutOut(), query: cutOut() }
+    partition.put(partition.reserve(cacheKey), { head, body: emptyStoredBody }, () => true)
+    partition.hitForMiss.mark(partition.toStoreKey({ ...cacheKey, query: cutOut() }), 'no-lifetime')
+  }
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((entries * bytes) / 2)
+  expect(partition.entries).toBe(entries)
 })
 
 describe('a reservation', () => {

@@ -135,7 +135,7 @@ test('what is kept of an error holds neither its packet nor what it was thrown i
   expect(held.deref()).toBeUndefined()
 })
 
-test('nor the target and the field that its path and its address were cut out of', () => {
+test('nor the target and the fields that its path, its address and its id were cut out of', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const [fields, bytes] = [100, 512 * 1024]
@@ -144,7 +144,10 @@ test('nor the target and the field that its path and its address were cut out of
   collect()
   const before = process.memoryUsage().heapUsed
 
-  for (let i = 0; i < fields; i++) errors.record(exchangeRecord({ ...notFound, path: cutOut(), client: cutOut() }))
+  for (let i = 0; i < fields; i++) {
+    const requestId = cutOut()
+    errors.record(exchangeRecord({ ...notFound, requestId, path: cutOut(), client: cutOut() }))
+  }
   collect()
 
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)

@@ -1,3 +1,4 @@
+import { copyText } from '../../../copy-text.ts'
 import { type HeaderFields, omitFields } from '../../../header-fields.ts'
 import { allows, type CacheDirective, parseCacheControl, parseDeltaMs, restricts } from './cache-control.ts'
 import type { CacheRequest, CacheRules } from './cache-request.ts'
@@ -145,7 +146,7 @@ const buildStoredHead = (
     staleIfErrorUntil: staleFor(staleAllowance(directives, 'stale-if-error', rules.staleIfError)),
     staleWhenDisconnectedUntil: staleFor(rules.staleWhenDisconnected),
     varies,
-    selecting: selectingKey(varies, request),
+    selecting: copyText(selectingKey(varies, request)),
     ...metadata.validators,
   }
   return { ...head, bytes: headMemoryBytes(head) }

@@ -1,3 +1,4 @@
+import { copyText } from '../../../copy-text.ts'
 import type { HeaderFields } from '../../../header-fields.ts'
 import type { CacheRequest } from './cache-request.ts'
 import { joinFieldLines, parseListMembers } from './header-list.ts'
@@ -98,7 +99,7 @@ const memoized = (write: (value: string) => string): ((value: string) => string)
     if (before !== undefined) return before
     const now = write(value)
     if (written.size >= maxMemoized) written.clear()
-    if (value.length <= maxMemoizedLength) written.set(value, now)
+    if (value.length <= maxMemoizedLength) written.set(copyText(value), copyText(now))
     return now
   }
 }
