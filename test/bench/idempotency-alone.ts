@@ -126,7 +126,7 @@ const openRedisStore = async (url: string): Promise<IdempotencyStore> => {
   })
   await connected.promise
   const sealer = createResponseSealer([Buffer.alloc(32, 1)])
-  return new RedisIdempotencyStore({ link, prefix: 'bench', sealer, logEvent: () => {} })
+  return new RedisIdempotencyStore({ link, prefix: 'bench', sealer, counts: { refused: 0 }, logEvent: () => {} })
 }
 
 const levels: Readonly<Record<string, Handler>> = {

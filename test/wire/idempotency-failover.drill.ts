@@ -35,7 +35,13 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
   onTestFinished(() => link.close())
   await expect.poll(() => link.isShared, patient).toBe(true)
   const sealer = createResponseSealer([Buffer.alloc(32)])
-  const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, logEvent: () => {} })
+  const store = new RedisIdempotencyStore({
+    link,
+    prefix: redis.prefix,
+    sealer,
+    counts: { refused: 0 },
+    logEvent: () => {},
+  })
   const granted: string[] = []
   let [isRunning, refused, nth] = [true, 0, 0]
   const lanes = Array.from({ length: 8 }, async () => {

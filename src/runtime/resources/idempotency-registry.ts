@@ -73,6 +73,8 @@ export class IdempotencyRegistry {
   readonly #store: IdempotencyStore
   readonly #rooms = { requests: new BodyRoom(), responses: new BodyRoom() }
   readonly #abandoned = new AbandonedAttempts()
+  /** Counts of all stores in Redis: each configuration has another store. */
+  readonly #redisCounts = { refused: 0 }
   readonly #links: RedisRegistry
   readonly #logEvent: LogEvent
   readonly #role: LimiterRole['kind']
@@ -151,7 +153,8 @@ export class IdempotencyRegistry {
     if (redis === null) return null
     const { link, release } = this.#links.acquire(withReplicas(redis, replicas))
     const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
-    const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, logEvent: this.#logEvent })
+    const counts = this.#redisCounts
+    const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, counts, logEvent: this.#logEvent })
     const releaseWhenIdle = (): void => {
       if (store.isIdle()) release()
       else unrefTimeout(releasePauseMs, releaseWhenIdle)
@@ -159,7 +162,7 @@ export class IdempotencyRegistry {
     const state = (): IdempotencyState => {
       const { isShared, since, reason } = link
       return {
-        ...{ store: 'redis', state: isShared ? 'shared' : 'unavailable', since, reason, refused: store.refused },
+        ...{ store: 'redis', state: isShared ? 'shared' : 'unavailable', since, reason, refused: counts.refused },
         ...nothingTold,
       }
     }

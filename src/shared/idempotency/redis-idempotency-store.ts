@@ -23,6 +23,8 @@ export interface RedisStoreOptions {
   /** The prefix of every key. */
   readonly prefix: string
   readonly sealer: ResponseSealer
+  /** Counts keys that were refused, since there were too many of their client. */
+  readonly counts: { refused: number }
   readonly logEvent: LogEvent
 }
 
@@ -44,7 +46,6 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   /** By token, until when an attempt that was claimed here, or may have been, may still be renewed or settled. */
   readonly #heldUntil = new Map<string, number>()
   #unanswered = 0
-  #refused = 0
   #loggedAt: number | null = null
 
   constructor(options: RedisStoreOptions) {
@@ -57,11 +58,6 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null> {
     return this.#reply(call) as Promise<IdempotencyReplies[Type] | null>
-  }
-
-  /** How many keys were refused, since there were too many of their client. */
-  get refused(): number {
-    return this.#refused
   }
 
   /** Tells whether no attempt that was claimed here, or may have been, is still to be settled or given back. */
@@ -98,7 +94,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (result?.state === 'claimed') this.#hold(claim)
     else if (reply === null && wasAsked) void this.#giveBack(claim)
     else this.#heldUntil.delete(token)
-    if (result?.state === 'full') this.#refused++
+    if (result?.state === 'full') this.#options.counts.refused++
     return result
   }
 

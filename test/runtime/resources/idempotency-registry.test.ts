@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
+import { claimKeyScript } from '../../../src/shared/idempotency/idempotency-scripts.ts'
 import type { Claim } from '../../../src/shared/idempotency/idempotency-store.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
+import { scriptedRedis } from '../../helpers/scripted-redis.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:00:00Z') }))
 afterEach(() => vi.useRealTimers())
@@ -72,6 +74,23 @@ test('an edit that is prepared changes no bound, and is not logged, before it is
   expect(await running.store.call({ type: 'claim', claim: claim('b') })).toEqual({ state: 'full', of: 'client' })
   expect(events).toContain('idempotency store changed')
   edited.release()
+})
+
+test('the keys that Redis has refused are counted on after an edit', async () => {
+  vi.useRealTimers()
+  const redis = await scriptedRedis((command) => (command.includes(claimKeyScript.sha) ? ['f'] : undefined))
+  const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)] }
+  const registry = new IdempotencyRegistry({ kind: 'alone' }, () => {})
+  const running = acquire(shared, registry)
+  onTestFinished(() => running.release())
+  await running.settled
+  const result = await running.store.call({ type: 'claim', claim: claim('a') })
+
+  const edited = acquire({ ...shared, maxEntries: 100 }, registry)
+  onTestFinished(() => edited.release())
+
+  expect(result).toEqual({ state: 'full', of: 'client' })
+  expect([running.state()?.refused, edited.state()?.refused]).toEqual([1, 1])
 })
 
 const auth = {

@@ -20,7 +20,13 @@ test.skipIf(server.missing ?? cli.missing)(
     onTestFinished(() => link.close())
     await vi.waitFor(() => expect(link.isShared).toBe(true), 30_000)
     const sealer = createResponseSealer([Buffer.alloc(32, 1)])
-    const store = new RedisIdempotencyStore({ link, prefix: 'test', sealer, logEvent: () => {} })
+    const store = new RedisIdempotencyStore({
+      link,
+      prefix: 'test',
+      sealer,
+      counts: { refused: 0 },
+      logEvent: () => {},
+    })
     const response = Buffer.from('the response')
 
     const results = await Promise.all(

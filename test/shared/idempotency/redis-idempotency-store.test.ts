@@ -19,6 +19,7 @@ const storeWith = (link: Link, logEvent = vi.fn()) =>
     link: { isShared: link.isShared, run: (...args) => link.run(...args), failure: null },
     prefix: 'test',
     sealer: createResponseSealer([Buffer.alloc(32, 1)]),
+    counts: { refused: 0 },
     logEvent,
   })
 

@@ -36,6 +36,7 @@ const stores: Readonly<Record<string, () => Promise<IdempotencyStore>>> = {
         link: await openLink(redis?.url ?? ''),
         prefix: 'test',
         sealer: createResponseSealer([Buffer.alloc(32, 1)]),
+        counts: { refused: 0 },
         logEvent: () => {},
       }),
   }),
