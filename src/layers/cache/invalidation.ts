@@ -37,8 +37,9 @@ export const cacheInvalidationLayer =
 
 /** Returns the response, unless the exchange has ended while it waited: its body is cut then. */
 const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse => {
-  if (aborted !== null) throw aborted
-  return response
+  if (aborted === null) return response
+  response.body.discard()
+  throw aborted
 }
 
 const namesTarget = ({ fields }: ProxyResponse): boolean =>

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { cacheInvalidationLayer, type Invalidate, invalidationTargets } from '../../../src/layers/cache/invalidation.ts'
 import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { FedBody } from './helper.ts'
 
 const uri = { origin: 'https://gateway.example', basePath: '', path: '/inventory/sync', query: '?a' }
 const insights = { operation: 'market.insights', query: '' }
@@ -121,12 +122,14 @@ describe('the response', () => {
   test('does not go out when the exchange has ended meanwhile', async () => {
     const told = Promise.withResolvers<void>()
     const ended = exchange()
-    const posted = post(() => told.promise, ended)
+    const body = new FedBody()
+    const posted = post(() => told.promise, ended, { ...response, body })
     const reason = new GatewayError('client-gone')
 
     ended.abort(reason)
     told.resolve()
 
     await expect(posted).rejects.toBe(reason)
+    expect(body.discarded).toBe(true)
   })
 })
