@@ -26,6 +26,7 @@ const maxSettleMs = 500
 export class FileWatcher {
   readonly #target: WatchTarget
   #enabled = false
+  #isClosed = false
   #pollMs: number | null = null
   #timer: NodeJS.Timeout | null = null
   #isChecking = false
@@ -42,13 +43,15 @@ export class FileWatcher {
 
   /** Starts or stops watching, or changes the interval. */
   configure({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void {
-    this.#enabled = watch
+    this.#enabled = watch && !this.#isClosed
     this.#pollMs = poll
     this.#scheduleCheck(settleMs)
   }
 
+  /** Stops for good, whatever is configured later. */
   close(): void {
     this.configure({ watch: false, poll: null })
+    this.#isClosed = true
   }
 
   #scheduleCheck(ms: number): void {

@@ -143,3 +143,13 @@ test.each(['stamp', 'changed'] as const)(
     expect(changes).toBe(1)
   },
 )
+
+test('once closed, it checks no more, though a reload that ends later configures it', async () => {
+  const { seen, watch } = watchScripted()
+  watch.close()
+
+  watch.configure({ watch: true, poll: 1000 })
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(seen.stamps).toBe(0)
+})
