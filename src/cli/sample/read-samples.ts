@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Config } from '../../config/config.ts'
-import { positionInText } from '../../config/contract/json-positions.ts'
 import { notUtf8Problem } from '../../config/load/locate-issues.ts'
 import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
 import { type ConfigProblem, fileProblem, quote } from '../../config/problem.ts'
 import { suggestNearest } from '../../config/suggest.ts'
+import { createPositionFinder } from '../../config/text-positions.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import { explainRejection } from '../explain/rejection.ts'
@@ -38,12 +38,12 @@ export const readSamples = (file: string, config: Config): SampleFile => {
     const { offset, expected } = root
     const found = offset < text.length ? quote(text.slice(offset, offset + 30).split('\n', 1)[0] ?? '') : 'the end'
     const problem = fileProblem(file, 'the sample is not JSON', expected, found)
-    return broken({ ...problem, ...positionInText(text, offset) })
+    return broken({ ...problem, ...createPositionFinder(text)(offset) })
   }
   const problems = new SampleProblems(file, text)
   const samples: Sample[] = []
   for (const each of listNodes(root, problems)) {
-    const sample = readSample(each, config, problems, text)
+    const sample = readSample(each, config, problems)
     if (sample !== null) samples.push(sample)
   }
   return { samples, problems: problems.list, unreadable: false }
@@ -66,7 +66,7 @@ const targetKeys = ['operation', 'method', 'path', 'query'] as const
 const sampleKeys = [...targetKeys, ...messageKeys, 'response']
 const responseKeys = ['status', ...messageKeys]
 
-const readSample = (from: SampleNode, config: Config, problems: SampleProblems, text: string): Sample | null => {
+const readSample = (from: SampleNode, config: Config, problems: SampleProblems): Sample | null => {
   const before = problems.list.length
   const members = problems.readMembers(from, sampleKeys)
   if (members === null) return null
@@ -77,7 +77,7 @@ const readSample = (from: SampleNode, config: Config, problems: SampleProblems, 
   const readResponse = response === undefined ? null : toResponse(response, problems)
   if (target === null || problems.list.length > before) return null
   return {
-    at: positionInText(text, from.node.start),
+    at: problems.at(from.node.start),
     operation: target.operation.id,
     request: response !== undefined && isResponseAlone ? null : { query: target.query, ...message },
     response: readResponse,

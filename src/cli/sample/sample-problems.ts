@@ -1,6 +1,6 @@
-import { positionInText } from '../../config/contract/json-positions.ts'
-import { type ConfigProblem, formatKeyPath, type KeyPath, quote } from '../../config/problem.ts'
+import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quote } from '../../config/problem.ts'
 import { suggestNearest } from '../../config/suggest.ts'
+import { createPositionFinder } from '../../config/text-positions.ts'
 import type { JsonMember, JsonNode } from './json-nodes.ts'
 
 /** What is wrong with a value of a sample file. */
@@ -19,16 +19,18 @@ export class SampleProblems {
   readonly list: ConfigProblem[] = []
   readonly #file: string
   readonly #text: string
+  /** Finds the line and the column of an offset. */
+  readonly at: (offset: number) => FilePosition
 
   constructor(file: string, text: string) {
     this.#file = file
     this.#text = text
+    this.at = createPositionFinder(text)
   }
 
   /** Adds a problem. */
   add(path: KeyPath, offset: number, issue: SampleIssue): void {
-    const position = positionInText(this.#text, offset)
-    this.list.push({ file: this.#file, ...position, path: formatKeyPath(path), ...issue })
+    this.list.push({ file: this.#file, ...this.at(offset), path: formatKeyPath(path), ...issue })
   }
 
   /** Adds a problem of a value. */

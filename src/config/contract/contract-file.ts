@@ -4,6 +4,7 @@ import { locateIssues, notUtf8Problem } from '../load/locate-issues.ts'
 import { isReadError, readFileWithLimit } from '../load/read-file.ts'
 import { type SourceFile, toSourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, type FilePosition, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
+import { createPositionFinder } from '../text-positions.ts'
 import { maxAliases, prototypeKey, tooManyAliases } from '../yaml/syntax-issues.ts'
 import { parseYamlSource, type YamlSource } from '../yaml/yaml-document.ts'
 import { findInJson } from './json-positions.ts'
@@ -37,7 +38,8 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   // A hundred times as fast as YAML. What it finds wrong, YAML finds too, and says where.
   const json = /^\s*\{/.test(text) ? parseStrictJson(Buffer.from(text)) : null
   if (json !== null && 'value' in json) {
-    const locate = (path: KeyPath, atKey = false): FilePosition => findInJson(text, path, atKey)
+    const at = createPositionFinder(text)
+    const locate = (path: KeyPath, atKey = false): FilePosition => at(findInJson(text, path, atKey))
     const path = findPrototypeKey(json.value)
     if (path === null) return { ...read, tree: json.value, locate, problems: [] }
     return broken({ file, ...locate(path, true), path: formatKeyPath(path), ...prototypeKey })

@@ -1,7 +1,7 @@
-import type { FilePosition, KeyPath } from '../problem.ts'
+import type { KeyPath } from '../problem.ts'
 
-/** Finds the position of a value in a valid text of JSON, or of its key. A missing one has that of what is above it. */
-export const findInJson = (text: string, path: KeyPath, atKey = false): FilePosition => {
+/** Finds the offset of a value in a valid text of JSON, or of its key. A missing one has that of what is above it. */
+export const findInJson = (text: string, path: KeyPath, atKey = false): number => {
   let at = skipSpace(text, 0)
   let found = at
   for (const key of path) {
@@ -10,7 +10,7 @@ export const findInJson = (text: string, path: KeyPath, atKey = false): FilePosi
     found = atKey || isOpening(text, entry.value) ? entry.key : entry.value
     at = entry.value
   }
-  return positionInText(text, found)
+  return found
 }
 
 const isOpening = (text: string, at: number): boolean => text[at] === '{' || text[at] === '['
@@ -61,15 +61,4 @@ const skipValue = (text: string, start: number): number => {
     else if ((character === '}' || character === ']') && --depth === 0) return at + 1
   }
   return at
-}
-
-/** Finds the line and the column of an offset in a text. */
-export const positionInText = (text: string, offset: number): FilePosition => {
-  let line = 1
-  let start = 0
-  for (let end = text.indexOf('\n'); end !== -1 && end < offset; end = text.indexOf('\n', start)) {
-    start = end + 1
-    line++
-  }
-  return { line, column: offset - start + 1 }
 }

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import { LineCounter } from 'yaml'
 import { parseJson } from '../../plain-object.ts'
 import type { Environment } from '../environment.ts'
 import { type ConfigProblem, type FilePosition, fileProblem, type LocatableIssue } from '../problem.ts'
-import { parseYamlSource, positionAt, toPlainTree } from '../yaml/yaml-document.ts'
+import { createPositionFinder } from '../text-positions.ts'
+import { parseYamlSource, toPlainTree } from '../yaml/yaml-document.ts'
 import { findOffset } from '../yaml/yaml-nodes.ts'
 import { notUtf8Problem, type PositionLookup } from './locate-issues.ts'
 import { isReadError, readFileWithLimit } from './read-file.ts'
@@ -103,15 +103,11 @@ const countKeys = (value: unknown, depthLeft: number): number => {
 /** Finds positions in a JSON list. It parses only the entry with the problem as YAML, which has positions. */
 const jsonPositionLookup = (text: string): PositionLookup => {
   let starts: readonly number[] | null = null
-  const lines = new LineCounter()
-  const at = (offset: number): FilePosition => positionAt(lines, offset)
+  const at = createPositionFinder(text)
   return {
     at,
     locate([nth = 0, ...below], atKey = false) {
-      if (starts === null) {
-        starts = findEntryOffsets(text)
-        for (let line = 0; line !== -1; line = text.indexOf('\n', line) + 1 || -1) lines.addNewLine(line)
-      }
+      starts ??= findEntryOffsets(text)
       const begin = starts[Number(nth)] ?? text.search(/\S/)
       const entry = parseYamlSource(text.slice(begin, starts[Number(nth) + 1]))
       return at(begin + findOffset(entry.document, below, atKey))

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-import { type Document, isCollection, isScalar, LineCounter, parseDocument } from 'yaml'
+import { type Document, isCollection, isScalar, parseDocument } from 'yaml'
 import { type Environment, substituteVariables } from '../environment.ts'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
+import { createPositionFinder } from '../text-positions.ts'
 import { findSyntaxIssues, maxAliases, tooManyAliases } from './syntax-issues.ts'
 import { findOffset, forEachNode, hasPath } from './yaml-nodes.ts'
 
@@ -19,12 +20,16 @@ export interface YamlSource {
   readonly locateStated: (path: KeyPath) => FilePosition | undefined
 }
 
+// With `uniqueKeys` the parser compares each key with each other one. `findSyntaxIssues` finds duplicates in linear
+// time.
+const parserOptions = { prettyErrors: false, stringKeys: true, uniqueKeys: false, version: '1.2' } as const
+
 /** Parses YAML 1.2 and keeps positions. Never throws, and never lets the parser quote the text. */
 export function parseYamlSource(text: string): YamlSource {
   const isMasked = text.includes('${') && !text.includes(opening) && !text.includes(closing)
-  const { document, lineCounter } = parseWithLines(isMasked ? maskPlaceholders(text) : text)
+  const document = parseDocument(isMasked ? maskPlaceholders(text) : text, parserOptions)
   const unquotedPlaceholders = isMasked ? unmaskPlaceholders(document) : []
-  const at = (offset: number): FilePosition => positionAt(lineCounter, offset)
+  const at = createPositionFinder(text)
   const locate = (path: KeyPath, atKey = false): FilePosition => at(findOffset(document, path, atKey))
   const locateStated = (path: KeyPath): FilePosition | undefined => (hasPath(document, path) ? locate(path) : undefined)
   const { issues, usable } = findSyntaxIssues(document, text, at)
@@ -49,12 +54,6 @@ export const toPlainTree = (source: YamlSource, environment: Environment): Parse
     // Its aliases unfold into too much, or into nothing.
     return { tree: undefined, issues: issues.length === 0 ? [{ path: [], ...tooManyAliases }] : issues }
   }
-}
-
-/** Returns the line and column of an offset. */
-export const positionAt = (lines: LineCounter, offset: number): FilePosition => {
-  const { line, col } = lines.linePos(offset)
-  return line < 1 ? { line: 1, column: 1 } : { line, column: col }
 }
 
 // In { } or [ ] the parser takes the brace of a placeholder for YAML's own. Characters for private use, of the same
@@ -83,12 +82,4 @@ const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
     })
   })
   return issues
-}
-
-function parseWithLines(text: string): { readonly document: Document; readonly lineCounter: LineCounter } {
-  const lineCounter = new LineCounter()
-  // With `uniqueKeys` the parser compares each key with each other one. `findSyntaxIssues` finds duplicates in linear
-  // time.
-  const options = { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false, version: '1.2' } as const
-  return { document: parseDocument(text, options), lineCounter }
 }
