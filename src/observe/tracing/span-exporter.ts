@@ -19,7 +19,7 @@ const defaultLimits = {
   /** How long the gateway tries to send a batch. */
   exportMs: 10_000,
   /** How long it tries to send what waits at the end. */
-  flushMs: 2000,
+  flushMs: 1000,
 }
 
 /** A finished span: created when all of it is known. Times are milliseconds since the epoch. */

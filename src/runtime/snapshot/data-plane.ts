@@ -64,8 +64,8 @@ export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps)
 // To connect takes milliseconds. A Redis that is silent holds up neither a start nor an edit for longer.
 const maxSettleMs = 1000
 
-// An exporter sends what waits within two seconds, or loses it.
-const maxFlushMs = 2500
+// An exporter sends what waits within a second, or loses it.
+const maxFlushMs = 1250
 
 /** Waits for the store of keys, before a snapshot serves: its first requests with a key are not to be rejected. */
 export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'>): Promise<void> => {

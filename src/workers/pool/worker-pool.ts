@@ -41,8 +41,8 @@ import { defaultWorkerTimeouts, type WorkerTimeouts, waitUntilLate } from './wor
 // Connections that were accepted before are handed over within that, unless every worker hangs.
 const handOverTimeoutMs = 1000
 
-// After its deadline a worker has nothing left to do but to exit.
-const exitGraceMs = 1000
+// After its deadline a worker sends the spans that wait, and exits.
+const exitGraceMs = 1500
 
 /** What a pool of workers is started with. */
 export interface WorkerPoolOptions {
