@@ -52,7 +52,7 @@ test.each(inKubernetes)('%s: probes ask the admin port, for pages that take no t
     { name: 'public', containerPort: listen.port },
     { name: 'admin', containerPort: admin.port },
   ])
-  expect(at(container, 'startupProbe', 'httpGet')).toEqual({ path: '/ready', port: 'admin' })
+  expect(at(container, 'startupProbe', 'httpGet')).toEqual({ path: '/live', port: 'admin' })
   expect(at(container, 'readinessProbe', 'httpGet')).toEqual({ path: '/ready', port: 'admin' })
   expect(at(container, 'livenessProbe', 'httpGet')).toEqual({ path: '/live', port: 'admin' })
 })
