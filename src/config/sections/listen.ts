@@ -158,4 +158,4 @@ export const listenSchema = z
     }),
     tls: annotate(optionalKey(listenTlsSchema), { restart: true }),
   })
-  .meta({ description: 'The public listener. Another host, port or via needs a restart' })
+  .meta({ description: 'The public listener. Another host, port, via or http2, or tls on or off, needs a restart' })
