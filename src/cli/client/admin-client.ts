@@ -73,13 +73,19 @@ export const getDecoded = async <T>(
   return { decoded: decodeResponse(target, body, decoder), body, at }
 }
 
-/** Sends a request and takes any response as it comes. Throws {@link CliError} when there is none in time. */
-export const callAdminRaw = (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> =>
+/**
+ * Sends a request and takes any response as it comes. Throws {@link CliError} when there is none in time, or when the
+ * port is not known.
+ */
+export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
+  // Node takes the port 0 for none given, and would send the request, with its token, to 80 or 443.
+  if (target.port === 0) throw (await import('./admin-errors.ts')).chosenPortError(target)
   // The module of error texts is loaded only for an error: a health check runs every few seconds, each time in a
   // process of its own.
-  sendRequest(target, adminRequest).catch(async (error: Error) => {
+  return sendRequest(target, adminRequest).catch(async (error: Error) => {
     throw error instanceof CliError ? error : (await import('./admin-errors.ts')).unreachableError(target, error)
   })
+}
 
 /** The statuses of a gateway that has understood the request. */
 const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])

@@ -5,10 +5,13 @@ import { getMember } from '../../shared/decode.ts'
 import { verifiedTls } from '../../verified-tls.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
+/** Makes the error of a file that has the system choose the port: what it chose, only the gateway's log says. */
+export const chosenPortError = ({ file }: AdminTarget): CliError =>
+  cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
+
 /** Makes the error of a gateway that was not reached: the reason, the source of its address, and how to ask another. */
 export const unreachableError = (target: AdminTarget, error: NodeJS.ErrnoException): CliError => {
-  const { file, port, fallbackReason } = target
-  if (port === 0) return cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
+  const { file, fallbackReason } = target
   const foundIn = file === null || fallbackReason !== null ? '' : `, where admin in ${file} has it`
   const fallbackNote = fallbackReason === null ? '' : ` (${fallbackReason})`
   const code = error.code ?? ''

@@ -79,7 +79,8 @@ const targetFromFile = async (file: string, environment: Environment): Promise<A
 const targetFromUrl = (text: string): AdminTarget => {
   const url = URL.parse(text)
   const isBareUrl = url !== null && url.username === '' && url.password === '' && url.pathname === '/'
-  if (!isBareUrl || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+  // Nothing can listen on the port 0.
+  if (!isBareUrl || !/^https?:$/.test(url.protocol) || url.port === '0' || url.search !== '' || url.hash !== '') {
     // The error does not quote the URL: it may hold a password.
     throw cliError('--admin: a URL of scheme, host and port is expected, such as http://127.0.0.1:9901')
   }

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -36,6 +37,17 @@ const rawServer = async (onConnection: (socket: Socket) => void): Promise<number
     server.close()
   })
   return (server.address() as AddressInfo).port
+}
+
+/** Counts the connections that this process opens, from now on. */
+const countConnections = (): (() => number) => {
+  let count = 0
+  const onConnection = (): void => {
+    count++
+  }
+  subscribe('net.client.socket', onConnection)
+  onTestFinished(() => void unsubscribe('net.client.socket', onConnection))
+  return () => count
 }
 
 const known = { value: token, from: 'LENDER_GATEWAY_ADMIN_TOKEN' }
@@ -160,10 +172,13 @@ describe('a gateway that is not there', () => {
     )
   })
 
-  test('at a port that the system chose', async () => {
-    expect(await failureOf(adminTarget(0, { file: 'gateway.yaml' }))).toBe(
+  test.each([false, true])('at a port that the system chose, and no other port is tried (TLS: %s)', async (tls) => {
+    const connections = countConnections()
+
+    expect(await failureOf(adminTarget(0, { tls, file: 'gateway.yaml', token: known }))).toBe(
       'admin.port in gateway.yaml is 0, so the system chose one: give --admin URL; its log says where, in the line "admin listening"',
     )
+    expect(connections()).toBe(0)
   })
 
   test('because the file could not be read: the error names the reason', async () => {

@@ -77,6 +77,7 @@ describe('the address', () => {
     'http://ops.internal/status',
     'http://ops.internal?a',
     'http://ops.internal#a',
+    'http://ops.internal:0',
     'http://me:hunter2@ops.internal',
     'http://',
     '',
