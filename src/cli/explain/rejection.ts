@@ -79,7 +79,8 @@ const explainTarget = (target: string): readonly string[] => {
   if (target.includes(' ')) causes.push('a blank stands in it, and must be escaped: %20')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
   if (/[\0-\x1f\x7f]/.test(target)) causes.push('a control character stands in it')
-  const [beyond] = /[^\0-\x7f]/u.exec(target) ?? []
+  // Half a surrogate pair has no UTF-8: it goes over the wire as U+FFFD.
+  const [beyond] = /[^\0-\x7f]/u.exec(target.toWellFormed()) ?? []
   if (beyond !== undefined)
     causes.push(`"${beyond}" is beyond ASCII, and must be escaped: ${encodeURIComponent(beyond)}`)
   if (target === '*') causes.push('"*" asks about the server as a whole, which is none of the nine')

@@ -338,6 +338,17 @@ describe('what is wrong with a file', () => {
     expect(problems.map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`)).toEqual(expected)
   })
 
+  test.each([
+    ['a path', '{ "method": "GET", "path": "/market/insights\\ud83d" }', 'path'],
+    ['the text of a query', '{ "operation": "market.insights", "query": "a=\\ud83d" }', 'operation'],
+  ])('half a surrogate pair in %s is a problem of that sample alone', async (_where, sample, path) => {
+    const { samples, problems } = await check(`[${sample}, ${JSON.stringify(good)}]`)
+
+    const message = expect.stringContaining('is beyond ASCII, and must be escaped: %EF%BF%BD')
+    expect(problems).toMatchObject([{ path: expect.stringContaining(path), message }])
+    expect(samples).toHaveLength(1)
+  })
+
   test('a file with a problem exits with 1, and one that cannot be read with 2', async () => {
     const folder = folderFor('{')
 
