@@ -53,8 +53,8 @@ const toRejected = ({ kind, fields }: GatewayError): SimulatedRequest => ({
   allow: fields[1] ?? null,
 })
 
-/** Converts a target to one character a byte, as it goes over the wire and as the gateway reads it. */
-export const toLatin1 = (target: string): string => Buffer.from(target).toString('latin1')
+/** Converts a text to one character a byte, as it goes over the wire and as the gateway reads it. */
+export const toLatin1 = (text: string): string => Buffer.from(text).toString('latin1')
 
 const parseRequest = (method: string, target: string, listen: ListenConfig): RequestMessage | GatewayError => {
   if (/[\r\n]/.test(method + target)) return new GatewayError('bad-request') // it would end the line
@@ -63,7 +63,7 @@ const parseRequest = (method: string, target: string, listen: ListenConfig): Req
     getRequestLimits(listen),
   )
   try {
-    parser.read(Buffer.from(`${method} ${toLatin1(target)} HTTP/1.1\r\nHost: gateway\r\n\r\n`, 'latin1'))
+    parser.read(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: gateway\r\n\r\n`))
   } catch (error) {
     return GatewayError.from(error)
   }

@@ -47,7 +47,7 @@ const targets = [
   '',
 ]
 
-const methods = ['GET', 'POST', 'HEAD', 'OPTIONS', 'CONNECT', 'M-SEARCH', 'PRI', 'get', 'BREW', '']
+const methods = ['GET', 'POST', 'HEAD', 'OPTIONS', 'CONNECT', 'M-SEARCH', 'PRI', 'get', 'BREW', 'ŇET', '']
 
 describe('explain predicts what a gateway does', () => {
   const { listen } = testConfig(settings)
