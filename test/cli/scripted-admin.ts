@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
@@ -48,6 +48,23 @@ export const scriptedAdmin = async (
   })
   const { port } = server.address() as AddressInfo
   return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, received }
+}
+
+/** Opens a listener with its own handler of connections; resolves to its port. */
+export const rawServer = async (onConnection: (socket: Socket) => void): Promise<number> => {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    onConnection(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
 }
 
 /** Makes a JSON response; the gateway's clock is at five past two in the morning. */

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
 import { defaultConfigFile, type OutputFormat } from '../options.ts'
 import {
@@ -31,9 +30,7 @@ export const locateGateway = async (
 ): Promise<AdminTarget> => {
   const environmentToken = tokenFromEnvironment(environment)
   if (targetOptions.admin === undefined) {
-    // A gateway at the built-in address would not be the one that the operator means.
-    if (targetOptions.config !== defaultConfigFile && !existsSync(targetOptions.config))
-      throw cliError(`--config ${targetOptions.config}: there is no such file; --admin URL asks a gateway without one`)
+    await requireNamedFile(targetOptions.config)
     const target = await targetFromFile(targetOptions.config, environment)
     const token = environmentToken ?? target.token
     if (token !== null && target.fallbackReason !== null && !isLocalHost(target.host)) {
@@ -54,12 +51,27 @@ export const locateGateway = async (
   }
 }
 
-/** Finds the gateway for a readiness probe, which takes no token. */
+/** Finds the gateway for a readiness probe, which takes no token. Throws {@link cliError} as the other does. */
 export const locateProbeTarget = async (
   { config, admin }: TargetOptions,
   environment: Environment = process.env,
-): Promise<AdminTarget> =>
-  admin === undefined ? { ...(await targetFromFile(config, environment)), token: null } : targetFromUrl(admin)
+): Promise<AdminTarget> => {
+  if (admin !== undefined) return targetFromUrl(admin)
+  await requireNamedFile(config)
+  return { ...(await targetFromFile(config, environment)), token: null }
+}
+
+/**
+ * Throws {@link cliError} for a named file that cannot be read: a gateway at the built-in address would not be the one
+ * that is meant.
+ */
+const requireNamedFile = async (file: string): Promise<void> => {
+  if (file === defaultConfigFile) return
+  const { isReadError, readFileWithLimit } = await import('../../config/load/read-file.ts')
+  const read = readFileWithLimit(file, 0)
+  if (isReadError(read) && !read.readable)
+    throw cliError(`--config ${file} cannot be read: ${read.reason}; --admin URL asks a gateway without one`)
+}
 
 const targetFromFile = async (file: string, environment: Environment): Promise<AdminTarget> => {
   const { loadAdmin } = await import('../../config/load/load-admin.ts')

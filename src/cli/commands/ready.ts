@@ -1,8 +1,9 @@
+import { now } from '../../clock.ts'
 import { getMember } from '../../shared/decode.ts'
 import { callAdmin } from '../client/admin-client.ts'
 import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateProbeTarget, type TargetOptions } from '../client/locate.ts'
-import { printJson } from '../render/output.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
 
 /**
  * Asks whether a gateway is ready and prints the result; resolves to 0 or 1. A gateway that cannot be asked is not
@@ -32,21 +33,26 @@ const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {
   }
 }
 
+// For all tries: the health check of a container has its own time limit.
+const probeTimeoutMs = 2000
+
 /** Asks over http, then over https when the file is broken: the gateway may run with an `admin.tls` unreadable now. */
 const probe = async (target: AdminTarget): Promise<Readiness> => {
+  const startedAt = now()
   try {
-    return await callReady(target)
+    return await callReady(target, probeTimeoutMs)
   } catch (error) {
     if (target.tls || target.fallbackReason === null) throw error
-    return callReady({ ...target, tls: true }).catch(() => {
+    return callReady({ ...target, tls: true }, Math.max(0, probeTimeoutMs - (now() - startedAt))).catch(() => {
       throw error
     })
   }
 }
 
-const callReady = async (target: AdminTarget): Promise<Readiness> => {
-  const request = { method: 'GET', path: '/ready', timeoutMs: 2000, maxBytes: 1024, unauthenticated: true } as const
+const callReady = async (target: AdminTarget, timeoutMs: number): Promise<Readiness> => {
+  const request = { method: 'GET', path: '/ready', timeoutMs, maxBytes: 1024, unauthenticated: true } as const
   const { status, body } = await callAdmin(target, request)
+  warnAboutTarget(target)
   const ready = getMember(body, 'ready')
   if (status === 200 && ready === true) return { ready, reason: null }
   const reason = getMember(body, 'reason')

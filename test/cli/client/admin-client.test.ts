@@ -1,6 +1,4 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AdminRequest, callAdmin } from '../../../src/cli/client/admin-client.ts'
 import { type AdminTarget, CliError } from '../../../src/cli/client/admin-target.ts'
@@ -8,7 +6,7 @@ import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
-import { adminTarget, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
+import { adminTarget, jsonResponse, rawServer, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
 
 const getStatus: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
 
@@ -20,23 +18,6 @@ const failureOf = async (target: AdminTarget, more: Partial<AdminRequest> = {}):
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
   expect(error.message).not.toMatch(/[\0-\x1f\x7f-\x9f]/)
   return error.message
-}
-
-/** Opens a listener with its own handler of connections. */
-const rawServer = async (onConnection: (socket: Socket) => void): Promise<number> => {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    onConnection(socket)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
 }
 
 /** Counts the connections that this process opens, from now on. */

@@ -50,10 +50,14 @@ describe('the address', () => {
     })
   })
 
-  test('is none when a named file is missing: another gateway may listen at the built-in address', async () => {
-    await expect(locateGateway({ config: '/nowhere/gateway.yaml' }, {})).rejects.toThrow(
-      '--config /nowhere/gateway.yaml: there is no such file; --admin URL asks a gateway without one',
-    )
+  test.each([
+    ['/nowhere/gateway.yaml', 'no such file'],
+    [tmpdir(), 'it is a directory'],
+  ])('is none when a named file cannot be read, as another gateway may listen there: %s', async (config, reason) => {
+    const message = `--config ${config} cannot be read: ${reason}; --admin URL asks a gateway without one`
+
+    await expect(locateGateway({ config }, {})).rejects.toThrow(message)
+    await expect(locateProbeTarget({ config }, {})).rejects.toThrow(message)
   })
 
   test.each([
