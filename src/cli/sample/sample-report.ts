@@ -40,12 +40,9 @@ export const checkSampleFiles = async (
     return toReport([{ file: configFile, line: 1, column: 1, path: 'contract', ...noContract }])
   // The samples are the operator's own: their names may be told.
   const validators = createValidators(compiledContract, null)
-  const inOrder: (SampleRow | ConfigProblem)[] = []
-  let unreadable = false
-  for (const file of files) {
-    const read = readSamples(file, config)
-    unreadable ||= read.unreadable
-    const rows = read.samples.map((sample): SampleRow | ConfigProblem => {
+  const read = files.map((file) => {
+    const { samples, problems, unreadable } = readSamples(file, config)
+    const rows = samples.map((sample): SampleRow | ConfigProblem => {
       const { at, operation } = sample
       const own = compiledContract.operations[operation]
       if (own !== undefined) return { file, ...at, operation, ...checkSample(sample, own, validators, config) }
@@ -59,9 +56,12 @@ export const checkSampleFiles = async (
         hint: `add it to ${contract.file}, or remove the sample`,
       }
     })
-    inOrder.push(...[...rows, ...read.problems].toSorted((a, b) => a.line - b.line || a.column - b.column))
-  }
-  return toReport(inOrder, unreadable)
+    return { inOrder: [...rows, ...problems].toSorted((a, b) => a.line - b.line || a.column - b.column), unreadable }
+  })
+  return toReport(
+    read.flatMap(({ inOrder }) => inOrder),
+    read.some(({ unreadable }) => unreadable),
+  )
 }
 
 const toReport = (inOrder: SampleReport['inOrder'], unreadable = false): SampleReport => {
