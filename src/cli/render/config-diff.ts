@@ -39,7 +39,7 @@ export const renderChanges = (changes: ReloadResponse['changes']): string => {
 }
 
 const renderSection = (title: string, changes: readonly ReloadResponse['changes'][number][]): string => {
-  const rows = changes.map((change) => [changeLabel(change), renderChange(change)])
+  const rows = changes.map((change) => [escapeControls(changeLabel(change)), renderChange(change)])
   const widths = columnWidths(rows, maxLabelWidth)
   return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
 }

@@ -1,11 +1,12 @@
+import { escapeQuotedControls } from '../../shared/escape-controls.ts'
 import { version } from '../../version.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 
 /** Prints JSON for programs. */
 export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
 
-/** Formats JSON for programs. */
-export const formatJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+/** Formats JSON for programs, harmless to a terminal. */
+export const formatJson = (value: unknown): string => `${escapeQuotedControls(JSON.stringify(value, null, 2))}\n`
 
 /** Writes and waits until the reader has taken it, so that nothing piles up for a slow one. */
 export const writeToStdout = (content: string | Uint8Array): Promise<void> =>

@@ -1,15 +1,19 @@
 /** Any program may listen on the port: each response is shown without harm, or reported as not understood. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { reloadResponseShape } from '../../../src/admin/api/config-responses.ts'
+import * as yaml from 'yaml'
+import { configShape, reloadResponseShape } from '../../../src/admin/api/config-responses.ts'
 import { overviewShape } from '../../../src/admin/api/overview.ts'
 import { statusShape } from '../../../src/admin/api/status.ts'
 import { CliError } from '../../../src/cli/client/admin-target.ts'
 import { decodeResponse } from '../../../src/cli/client/decode-response.ts'
 import { renderStatus } from '../../../src/cli/commands/status.ts'
 import { renderChanges } from '../../../src/cli/render/config-diff.ts'
+import { formatJson } from '../../../src/cli/render/output.ts'
 import { formatTable } from '../../../src/cli/render/table.ts'
 import { renderFrame } from '../../../src/cli/top/frame.ts'
+import { diffReports } from '../../../src/config/diff/diff-reports.ts'
+import { formatYaml } from '../../../src/config/yaml/format-yaml.ts'
 import { adminTarget, jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 import { configProblem, endpointStatusWith, healthyStatus, toOverview, upstreamStatusWith } from '../status-fixtures.ts'
 
@@ -67,6 +71,16 @@ const outcome = {
   changes: [{ part: 'a', group: 'risk', path: 'b', from: ['c'], to: [{ url: 'http://a', weight: 3 }] }],
 }
 
+const running = {
+  hash: 'a',
+  config: {
+    upstreams: { risk: { endpoints: [{ url: 'http://a', weight: 3 }], balance: 'round-robin' } },
+    operations: { 'market.insights': { deadline: '5s' } },
+    listen: { tls: { key: '***' } },
+  },
+  digests: { 'listen.tls.key': 'b' },
+}
+
 /** Lists the paths to all parts of a value. */
 const pathsIn = (value: unknown): readonly (readonly string[])[] => [
   [],
@@ -85,6 +99,8 @@ const altered = (value: unknown, [key, ...path]: readonly string[], other: unkno
 }
 
 const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+const controls = /[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
 const anything = fc.oneof(
   fc.jsonValue(),
   fc.constantFrom<unknown[]>(
@@ -108,8 +124,7 @@ const expectHarmless = (sample: object, show: (body: unknown) => string): void =
         expect(error.message).not.toContain('\n')
         out = error.message
       }
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
-      expect(out).not.toMatch(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/)
+      expect(out).not.toMatch(controls)
     }),
     { numRuns: 3000 },
   )
@@ -137,6 +152,26 @@ describe('an arbitrary response', () => {
       outcome,
       (body) => `changes\n${renderChanges(decodeResponse(target, body, reloadResponseShape).changes)}`,
     )
+  })
+
+  test('of /config', () => {
+    expectHarmless(running, (body) => {
+      const report = decodeResponse(target, body, configShape)
+      return `changes\n${renderChanges(diffReports(report, { hash: 'b', config: {}, digests: {} }))}`
+    })
+  })
+
+  test.each([
+    ['JSON', formatJson, (text: string) => JSON.parse(text)],
+    ['YAML', formatYaml, (text: string) => yaml.parse(text)],
+  ])('as %s says the same, in escapes', (_format, format, parse) => {
+    const texts = [evil, '\u202e', 'a\u2066b', 'line\nwith \u202e', `${'word '.repeat(60)}\u009b`, '\x7f']
+    const body = { ...Object.fromEntries(texts.map((text) => [text, text])), list: texts }
+
+    const written = format(body)
+
+    expect(written).not.toMatch(controls)
+    expect(parse(written)).toEqual(body)
   })
 
   test('that has more rows than a call takes arguments is a table all the same', () => {
