@@ -42,6 +42,11 @@ export interface Command<Values extends object = object, Plan extends object = o
   /** Parses the query of a script's request; null: the arguments come in a JSON body. */
   readonly query: ((query: string) => RawArguments | AdminError) | null
   /**
+   * Says why arguments that are good by themselves are not together; null: they are. The command line asks before it
+   * sends anything. `name` writes an argument as the operator does: `to` in JSON, `--to` on the command line.
+   */
+  validate?(values: Values, name: (argument: string) => string): string | null
+  /**
    * Whether it is planned, run and put into effect as one: no edit and no other such command comes between, as its
    * effect may speak against this one.
    */

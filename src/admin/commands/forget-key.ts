@@ -79,6 +79,10 @@ const keyCommand = {
   page: null,
   method: 'POST',
   query: null,
+  validate: ({ client, address }, name) =>
+    (client === null) === (address === null)
+      ? `either ${name('client')} or ${name('address')} is expected: whose key it is`
+      : null,
   isAtomic: false,
   responseShape: keySummaryShape,
   links: {},
@@ -139,8 +143,6 @@ const planLookup = async (
   context: AdminContext,
   { key, operation, client, address }: ValuesOf<typeof args>,
 ): Promise<Plan | AdminError> => {
-  if ((client === null) === (address === null))
-    return badRequest('either client or address is expected: whose key it is')
   const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
   const [record] = (await context.runEverywhere('findKey', reference)).results
   if (record === undefined || typeof record === 'string') return toLookupError(record, reference)

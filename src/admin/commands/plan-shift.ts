@@ -8,7 +8,6 @@ import { describeSide } from '../../sides.ts'
 import type { AdminError } from '../admin-error.ts'
 import { isResumable, shiftStatus } from '../api/shift-status.ts'
 import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
-import { badRequest } from './argument.ts'
 
 /** An order that can be carried out. */
 export interface PlannedShift {
@@ -20,7 +19,7 @@ export interface PlannedShift {
   readonly after: ShiftState
 }
 
-/** What an operator wants, not checked yet. */
+/** What an operator wants: one order. */
 interface ShiftWishes {
   readonly group: Group
   readonly to: number | null
@@ -49,25 +48,16 @@ export const planShift = (
 ): PlannedShift | AdminError => {
   const { group, reason, force } = wishes
   const order = chooseOrder(wishes)
-  if ('detail' in order) return order
   const [before, after] = [shifts.get(group), shifts.preview(group, order)]
   if (before === null || after === null) return noCandidate(group)
   const planned = { group, order, reason, before, after }
   return rejectIdle(group, order, before) ?? (force ? null : rejectDown(planned, running)) ?? planned
 }
 
-const chooseOrder = ({ to, for: ttlMs, pause, resume, abort }: ShiftWishes): ShiftOrder | AdminError => {
-  const orders: readonly (ShiftOrder | false)[] = [
-    to !== null && { kind: 'to', share: to, ttlMs: ttlMs ?? defaultShiftMs },
-    pause && { kind: 'pause', ttlMs },
-    resume && { kind: 'resume' },
-    abort && { kind: 'abort' },
-  ]
-  const [order, ...others] = orders.filter((each) => each !== false)
-  if (order === undefined || others.length > 0) return badRequest('one of to, pause, resume and abort is expected')
-  return ttlMs !== null && (order.kind === 'resume' || order.kind === 'abort')
-    ? badRequest(`for is expected with to or pause: ${order.kind} has no end`)
-    : order
+const chooseOrder = ({ to, for: ttlMs, pause, resume }: ShiftWishes): ShiftOrder => {
+  if (to !== null) return { kind: 'to', share: to, ttlMs: ttlMs ?? defaultShiftMs }
+  if (pause) return { kind: 'pause', ttlMs }
+  return { kind: resume ? 'resume' : 'abort' }
 }
 
 const noCandidate = (group: Group): AdminError => ({

@@ -12,6 +12,7 @@ import { getPrincipal, type Principal } from '../session/principal.ts'
 import { targetQuery } from '../url.ts'
 import {
   type Arguments,
+  badRequest,
   maxReasonLength,
   parseArguments,
   parseFields,
@@ -94,7 +95,7 @@ const confirm = async (
   args: Arguments,
   raw: RawArguments | AdminError,
 ): Promise<CommandConfirmation | AdminError> => {
-  const values = readValues(args, raw)
+  const values = readValues(command, args, raw)
   if (isAdminError(values)) return values
   const plan = await command.plan(context, values)
   return isAdminError(plan) ? plan : command.confirmation(context, plan)
@@ -109,7 +110,7 @@ const runCommand = async (
   raw: RawArguments | AdminError,
   by: string,
 ): Promise<object> => {
-  const values = readValues(args, raw)
+  const values = readValues(command, args, raw)
   if (isAdminError(values)) return values
   const { reloader } = context
   const execute = async (within: AdminContext, apply: () => Promise<void>): Promise<object> => {
@@ -146,8 +147,11 @@ const eventFields = (command: Command, result: object): CommandEventFields | nul
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }
 }
 
-const readValues = (args: Arguments, raw: RawArguments | AdminError): object =>
-  isAdminError(raw) ? raw : parseArguments(args, raw)
+const readValues = (command: Command, args: Arguments, raw: RawArguments | AdminError): object => {
+  const values = isAdminError(raw) ? raw : parseArguments(args, raw)
+  const mistake = isAdminError(values) ? null : (command.validate?.(values, String) ?? null)
+  return mistake === null ? values : badRequest(mistake)
+}
 
 const minute = 60_000
 const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]

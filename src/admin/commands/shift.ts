@@ -66,6 +66,15 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
   choice: 'shift',
   page: 'shift',
   path: '/shift',
+  validate({ to, for: ttlMs, pause, resume, abort }, name) {
+    const orders = [to !== null && 'to', pause && 'pause', resume && 'resume', abort && 'abort']
+    const [order, ...others] = orders.filter((each) => each !== false)
+    if (order === undefined || others.length > 0)
+      return `one of ${name('to')}, ${name('pause')}, ${name('resume')} and ${name('abort')} is expected`
+    return ttlMs !== null && (order === 'resume' || order === 'abort')
+      ? `${name('for')} is expected with ${name('to')} or ${name('pause')}: ${name(order)} has no end`
+      : null
+  },
   // An abort is in effect wherever it can be, also beside a worker that hangs.
   isUrgent: ({ abort }) => abort,
   async plan(context, wishes) {

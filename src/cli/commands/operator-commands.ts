@@ -1,5 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import type { Argument as GatewayArgument } from '../../admin/commands/argument.ts'
+import { isAdminError } from '../../admin/admin-error.ts'
+import { type Argument as GatewayArgument, parseArguments } from '../../admin/commands/argument.ts'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
 import { shiftArguments, shiftCommands } from '../../admin/commands/shift.ts'
@@ -53,12 +54,17 @@ const createShiftReportCommand = (): Command =>
   createClientCommand('report', 'Show how the answers of a candidate compare with those of its primary.')
     .addArgument(new Argument('<GROUP>', 'whose candidate').choices(groups))
     .addHelpText('after', shiftReportHelp)
-    .action((group: string, options: ClientCommandOptions, { parent }: Command) => {
+    .action((group: string, options: ClientCommandOptions, command: Command) => {
       // What stands in front of `report` is an option of `shift`.
-      const given = Object.entries(parent?.opts<ClientCommandOptions>() ?? {}).filter(
-        ([name]) => name in options && parent?.getOptionValueSource(name) === 'cli',
+      const { parent } = command
+      const given = (parent?.options ?? []).filter(
+        (option) => parent?.getOptionValueSource(option.attributeName()) === 'cli',
       )
-      const all = { ...options, ...Object.fromEntries(given) }
+      const names = command.options.map((option) => option.attributeName())
+      const foreign = given.find((option) => !names.includes(option.attributeName()))
+      if (foreign !== undefined) command.error(`error: option '${foreign.flags}' is none of shift report`)
+      const values = given.map((option) => [option.attributeName(), parent?.getOptionValue(option.attributeName())])
+      const all: ClientCommandOptions = { ...options, ...Object.fromEntries(values) }
       return runClientCommand(async () => (await import('./shift-report.ts')).showShiftReport(group, all))
     })
 
@@ -71,6 +77,9 @@ const checkedBy =
     if (read(value) === undefined) throw new InvalidArgumentError(`Expected ${expected}.`)
     return value
   }
+
+/** Names an argument on the command line: `--to`, without its value. */
+const nameOf = (usage: string): string => usage.replace(/ .*$/, '')
 
 type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
 
@@ -106,6 +115,9 @@ const createOperatorCommand = (
       const value = isOption(usage) ? options[key] : positional.next().value
       return value === undefined ? [] : [[key, value] as const]
     })
+    const values = parseArguments(args, Object.fromEntries(commandArguments))
+    const mistake = isAdminError(values) ? null : chosen.validate?.(values, (key) => nameOf(args[key]?.usage ?? key))
+    if (mistake != null) command.error(`error: ${mistake}`)
     return runClientCommand(async () =>
       (await import('../client/send-command.ts')).sendCommand(chosen, commandArguments, options),
     )

@@ -154,10 +154,16 @@ test('as JSON it is the entry of the group, with the time', async () => {
 })
 
 test('options in front of it count, and orders are none of its', async () => {
+  const admin = await scriptedAdmin(jsonResponse(report))
+  const elsewhere = await runCommand(['shift', '--admin', admin.url, 'report', 'risk', '--format', 'json'])
+  const orderedBefore = await run(report, 'shift', '--to', '25%', 'report', 'risk')
   const before = await run(report, 'shift', '--format', 'json', 'report', 'risk')
   const ordered = await run(report, 'shift', 'report', 'risk', '--to', '5%')
 
   expect(JSON.parse(before.out)).toMatchObject({ group: 'risk' })
+  expect([elsewhere.code, admin.received.length]).toEqual([0, 1])
+  expect([orderedBefore.code, orderedBefore.received]).toEqual([2, []])
+  expect(orderedBefore.err).toBe("lender-gateway: option '--to <SHARE>' is none of shift report\n")
   expect([ordered.code, ordered.received]).toEqual([2, []])
   expect(ordered.err).toContain("unknown option '--to'")
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { call } from '../../helpers/wire.ts'
-import { runCommand } from '../scripted-admin.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
 
 test('support is shown a key, is asked before it is forgotten, and has it forgotten', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
@@ -44,4 +44,20 @@ test('support is shown a key, is asked before it is forgotten, and has it forgot
   })
   expect(again).toMatchObject({ code: 1, err: expect.stringContaining('nothing is remembered of this key') })
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('--operation') })
+})
+
+test.each([
+  ['neither', []],
+  ['both', ['--client', 'bank-a', '--address', '192.0.2.7']],
+])('a key of %s a client and an address is wrong usage, and no gateway is asked', async (_which, owner) => {
+  const admin = await scriptedAdmin(jsonResponse({}))
+  const key = ['k-1', '--operation', 'financing.pre-approval', '--admin', admin.url]
+
+  const { code, err } = await runCommand(['idempotency', 'show', ...key, ...owner])
+
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: 'lender-gateway: either --client or --address is expected: whose key it is\n',
+  })
+  expect(admin.received).toEqual([])
 })

@@ -108,7 +108,12 @@ describe('shift', () => {
       ['--to', '5%', '--for', '25h'],
       "option '--for <DURATION>' argument '25h' is invalid. Expected a duration from 1s to 24h",
     ],
-  ])('with %j is wrong usage, said of the option, and no gateway is asked', async (options, said) => {
+    [['--pause', '--abort'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--for', '2h'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--reason', 'x'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--force'], 'one of --to, --pause, --resume and --abort is expected'],
+    [['--abort', '--for', '1h'], '--for is expected with --to or --pause: --abort has no end'],
+  ])('with %j is wrong usage, in the words of the command line, and no gateway is asked', async (options, said) => {
     const admin = await scriptedAdmin(jsonResponse({}))
 
     const { code, err } = await runCommand(['shift', 'risk', ...options, '--admin', admin.url])
