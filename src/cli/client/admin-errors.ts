@@ -31,12 +31,14 @@ const describeFailure = (target: AdminTarget, code: string, message: string): st
   if (code === 'ECONNRESET' || code === 'EPIPE') return `${url} closes the connection without a whole answer`
   if (code.startsWith('HPE_')) return `${url} answers with something other than HTTP`
   if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return `${url} does not speak TLS (${code})`
+  if (isOtherName(code)) return `${url} shows a certificate for another name than ${target.host}`
   if (isCertificateError(code)) return `${url} shows a certificate that is not trusted (${code})`
   return `${url} cannot be reached (${code === '' ? message : code})`
 }
 
 const suggestRemedy = ({ tls, file }: AdminTarget, code: string): string => {
   if (code === 'CERT_HAS_EXPIRED') return 'renew it'
+  if (isOtherName(code)) return '--admin https://NAME:PORT asks by a name that the certificate has'
   if (isCertificateError(code)) return 'NODE_EXTRA_CA_CERTS names a file of further authorities'
   if (code === 'ECONNREFUSED') return `is the gateway running? ${otherTargetHint(file)}; ${logHint}`
   if (code === 'ECONNRESET' && !tls) return `does it want https? ${otherTargetHint(file)}`
@@ -49,6 +51,9 @@ const otherTargetHint = (file: string | null): string =>
 /** Tells whether OpenSSL or Node rejected a certificate with this code. */
 const isCertificateError = (code: string): boolean =>
   !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
+
+/** Tells whether the certificate is trusted, and for another name: further authorities would not help. */
+const isOtherName = (code: string): boolean => code.startsWith('ERR_TLS_CERT_ALTNAME')
 
 /** Describes a certificate that is not the one in the file, and what to do. */
 const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>

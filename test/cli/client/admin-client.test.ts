@@ -6,7 +6,15 @@ import { makeCertificates } from '../../helpers/certificates.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
-import { adminTarget, jsonResponse, rawServer, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
+import {
+  adminTarget,
+  configFileWith,
+  jsonResponse,
+  rawServer,
+  runCommand,
+  scriptedAdmin,
+  token,
+} from '../scripted-admin.ts'
 
 const getStatus: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
 
@@ -284,6 +292,20 @@ describe.skipIf(openssl.missing)('over TLS', () => {
     expect(await failureOf(adminTarget(admin.port, { ...over, file: null }))).toMatch(
       /shows a certificate that is not trusted \([A-Z_]+\): NODE_EXTRA_CA_CERTS names a file of further authorities$/,
     )
+    expect(admin.received).toEqual([])
+  })
+
+  test('a trusted one for another name is reported as that, and nothing is sent', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}), wrongName)
+    const trusted = { NODE_EXTRA_CA_CERTS: configFileWith(authority.cert) }
+
+    // Node reads the variable when a process starts.
+    const { code, err } = await runCommand(['status', '--admin', admin.url], trusted, { node: [] })
+
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `lender-gateway: ${admin.url} shows a certificate for another name than 127.0.0.1: --admin https://NAME:PORT asks by a name that the certificate has\n`,
+    })
     expect(admin.received).toEqual([])
   })
 
