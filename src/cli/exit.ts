@@ -24,5 +24,5 @@ const isBrokenPipe = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPI
 
 /** Ends the process with 0 at a signal from the operator. */
 export const exitOnSignals = (): void => {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(0))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => process.exit(0))
 }

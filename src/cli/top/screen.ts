@@ -91,8 +91,9 @@ export interface Screen {
 }
 
 /**
- * Takes over a terminal. It is restored however the process ends, except by SIGKILL: `exit` is also emitted after an
- * uncaught error. `onKey` gets each key; `onResize` is called when the window has another size.
+ * Takes over a terminal. It is restored when the process exits, also after an uncaught error; a signal that ends it
+ * without `exit`, such as SIGKILL, leaves the terminal taken over. `onKey` gets each key; `onResize` is called when the
+ * window has another size.
  */
 export const openScreen = (
   { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },

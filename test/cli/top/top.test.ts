@@ -102,6 +102,7 @@ describe.skipIf(script.missing)('top in a terminal', () => {
       ['SIGTERM', null, 'SIGTERM'],
       ['SIGINT', null, 'SIGINT'],
       ['SIGHUP', null, 'SIGHUP'],
+      ['SIGQUIT', null, 'SIGQUIT'],
     ] as const),
   )('%s restores it as well', async (_, keys, signal) => {
     const live = await bootLiveGateway()
