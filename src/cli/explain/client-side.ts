@@ -45,10 +45,19 @@ interface SideShare {
   readonly whySome: string
 }
 
+/** Throws a {@link cliError} for what is neither an address nor the name of a client. */
+export const requireClient = (client: string, { clients }: Pick<Config, 'clients'>): void => {
+  const names = clients.map(({ id }) => id)
+  if (isIP(client) !== 0 || names.includes(client)) return
+  const near = suggestNearest(client, names)
+  throw cliError(
+    `--client: ${client} is neither an address nor the name of one under clients${near === undefined ? '' : `; probably meant: ${near}`}`,
+  )
+}
+
 /**
  * Explains which side of an operation's group a client is on, by its name or by its address, as the file has it. Throws
- * a {@link cliError} for what is neither, for a name where the operation asks no client who it is, and for an address
- * where it asks.
+ * a {@link cliError} for a name where the operation asks no client who it is, and for an address where it asks.
  */
 export const explainClientSide = (
   client: string,
@@ -120,14 +129,7 @@ const findOwner = (client: string, id: Operation['id'], config: Config): Request
   if (isClient && !asksWhoItIs)
     throw cliError(`--client: ${id} asks no client who it is; its side is that of its address, so write the address`)
   if (isClient) return { client }
-  if (isIP(client) !== 0 && asksWhoItIs)
+  if (asksWhoItIs)
     throw cliError(`--client: ${id} asks clients who they are; its side is not that of an address, so write the name`)
-  if (isIP(client) !== 0) return findRequestOwner({ identity: null, client }, clientIpv6Prefix(config))
-  const near = suggestNearest(
-    client,
-    config.clients.map(({ id: name }) => name),
-  )
-  throw cliError(
-    `--client: ${client} is neither an address nor the name of one under clients${near === undefined ? '' : `; probably meant: ${near}`}`,
-  )
+  return findRequestOwner({ identity: null, client }, clientIpv6Prefix(config))
 }

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/load/load.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
 import { formatJson } from '../render/output.ts'
-import { type ClientSide, explainClientSide, explainClientSideNow } from './client-side.ts'
+import { type ClientSide, explainClientSide, explainClientSideNow, requireClient } from './client-side.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'
 import {
   collectOperationDetails,
@@ -44,7 +44,8 @@ type Refusal = NonNullable<Explanation['refused']>
 
 /**
  * Explains what a gateway with this configuration would do with a request. It looks at the method and the target, and
- * at `client`, by its name or its address; null: at no client.
+ * at `client`, by its name or its address; null: at no client. Throws a `CliError` for a client that the file does not
+ * have.
  */
 export const explainRequest = (
   method: string,
@@ -54,6 +55,7 @@ export const explainRequest = (
   client: string | null = null,
 ): Explanation => {
   const { listen } = config
+  if (client !== null) requireClient(client, config)
   const live = { notReady: null, overruled: null }
   const common = { method, target, file, hash: config.hash, basePath: listen.basePath, ...live }
   const locateKey = createKeyLocator(file, provenance)

@@ -33,6 +33,16 @@ test('explain --client says which side a client is on by the file, with the line
   )
 })
 
+test.each(['HEAD', 'GET'])('a name that the file does not have is wrong usage, for %s', async (method) => {
+  const { code, out, err } = await runCommand(['explain', method, '/market/insights', '--client', 'nobody'])
+
+  expect({ code, out, err }).toEqual({
+    code: 2,
+    out: '',
+    err: 'lender-gateway: --client: nobody is neither an address nor the name of one under clients\n',
+  })
+})
+
 test('with --live it says which side the client is on after the orders of operators', async () => {
   const { file, admin } = await boot()
   const order = (body: object) =>
