@@ -129,7 +129,7 @@ const withoutAddress = ({ hint, ...problem }: ConfigProblem): ConfigProblem => {
 const versions = async (): Promise<string> => {
   const { node, v8, openssl, uv, llhttp, undici } = process.versions
   const value = {
-    gateway: version(),
+    command: version(),
     packageLock: await digest(new URL('../../../package-lock.json', import.meta.url)),
     node: { version: node, v8, openssl, uv, llhttp, undici },
     system: { type: type(), release: release(), arch: process.arch, machine: machine() },

@@ -43,7 +43,7 @@ describe('bundle', () => {
       config: expect.objectContaining({ upstreams: expect.anything() }),
     })
     expect(JSON.parse(parts['versions.json'] ?? '')).toMatchObject({
-      gateway: '0.1.0',
+      command: '0.1.0',
       packageLock: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       node: { version: process.versions.node },
       system: { arch: process.arch },
