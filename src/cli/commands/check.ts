@@ -42,12 +42,15 @@ export const createCheckCommand = (): Command =>
 
       process.stdout.write(await (format === 'json' ? renderJson(file, result, more) : renderText(file, result, more)))
       if (online === true && !result.ok) process.stderr.write(notTried)
+      if (samples !== undefined && !result.ok) process.stderr.write(noSampleChecked)
       process.exitCode = getExitCode(result, more)
     })
 
 // An operator whose endpoint is down has been sent here: the problems alone read as if they were why.
 const notTried =
   'lender-gateway: nothing was tried, because the file has problems; how the endpoints of a running gateway do: lender-gateway status\n'
+
+const noSampleChecked = 'lender-gateway: no sample was checked, because the file has problems\n'
 
 const help = `
 A sample is a JSON object, or a list of them:

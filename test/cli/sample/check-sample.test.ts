@@ -6,6 +6,7 @@ import { sampleContract, sampleOfPage } from '../../helpers/contract.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { runInProcess } from '../golden/golden.ts'
+import { runCommand } from '../scripted-admin.ts'
 
 type Tree = Readonly<Record<string, unknown>>
 
@@ -367,9 +368,12 @@ describe('what is wrong with a file', () => {
   test('problems of the configuration come first, and alone', async () => {
     const folder = folderWith({ 'gateway.yaml': 'lisen: {}', 'sample.json': '{}' })
 
-    const { code, out } = await runCheck(folder)
+    const [config, sample] = [join(folder, 'gateway.yaml'), join(folder, 'sample.json')]
+
+    const { code, out, err } = await runCommand(['check', config, '--sample', sample])
 
     expect(code).toBe(1)
     expect(out).not.toContain('sample.json')
+    expect(err).toBe('lender-gateway: no sample was checked, because the file has problems\n')
   })
 })
