@@ -20,7 +20,12 @@ export const createServeCommand = (): Command =>
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
     .addHelpText(
       'after',
-      '\nExit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), 2 the file cannot be read.\n\nExample:\n  lender-gateway serve --config config/gateway.yaml',
+      `
+Exit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), an uncaught error, a second signal, an error while it
+stopped, 2 the file cannot be read, or wrong usage.
+
+Example:
+  lender-gateway serve --config config/gateway.yaml`,
     )
     .action(async ({ config: file }: { config: string }) => {
       const signals = { hangups: listenForSighup(), stops: listenForStop() }
