@@ -70,12 +70,9 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const sessions = new SessionStore(jwts)
   const access: AdminAccess = { sessions, jwts, refusals }
   const app = createAdminApp(context, log, access)
-  registerAdminRoutes(app, context, log, access)
-  const streams = registerPageRoutes(
-    app,
-    context,
-    (request) => recheckAdmin(request, access, context.reloader.config.admin) === null,
-  )
+  const recheck = (request: FastifyRequest) => recheckAdmin(request, access, context.reloader.config.admin)
+  registerAdminRoutes(app, context, log, access, recheck)
+  const streams = registerPageRoutes(app, context, (request) => recheck(request) === null)
   await app.ready()
   await listenAt(app.server, target ?? admin)
   resolver = createCommandResolver(context.reloader, admin, app.server.address() as AddressInfo)
@@ -161,7 +158,13 @@ const describeCaller = ({ operator, session }: Principal) => ({
 
 type Caller = ReturnType<typeof describeCaller>
 
-const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: Log, access: AdminAccess): void => {
+const registerAdminRoutes = (
+  app: FastifyInstance,
+  context: AdminContext,
+  log: Log,
+  access: AdminAccess,
+  recheck: (request: FastifyRequest) => AdminError | null,
+): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
@@ -190,7 +193,7 @@ const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: L
     const { config } = context.reloader
     return createOpenApiDocument(config, config.compiledContract?.document ?? null)
   })
-  registerCommands(app, context, log)
+  registerCommands(app, context, log, recheck)
   registerMetricsRoute(app, context)
   registerLogin(app, context, log, access)
 

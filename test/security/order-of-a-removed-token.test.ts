@@ -2,9 +2,11 @@ import { expect, test } from 'vitest'
 import { adminTokens, bearerOf, tokenEntry, tokenOf } from '../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, visitPage } from '../helpers/form-browser.ts'
 import type { Settings } from '../helpers/gateway.ts'
-import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { adminJwt, groupOf, operatorJwt } from '../helpers/operator-jwts.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { audience, issuer as issuerName, jwks, signingKey } from '../helpers/tokens.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: an operator who is about to leave begins an order, and holds its body back. The head was let in; when the
 // token is gone, the body follows.
@@ -78,4 +80,40 @@ test.each([
 
   expect(status).toBe(expected)
   expect(live.lines.filter(({ msg }) => msg === 'operation override')).toHaveLength(expected === 303 ? 1 : 0)
+})
+
+// The same while the edit that takes the token away is tried: the order waits for its turn, which comes after the edit.
+test.each([
+  ['/reload', 'is removed', others, 401],
+  ['/reload', 'may only read', lowered, 403],
+  ['/reload', 'goes on', adminTokens, 200],
+  ['/rollback?force', 'is removed', others, 401],
+  ['/rollback?force', 'goes on', adminTokens, 200],
+])('POST %s by a token that %s by the edit before it', async (path, _, tokens, expected) => {
+  const asked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const issuer = await httpUpstream(async (_, response) => {
+    asked.resolve()
+    await released.promise
+    response.end(jwks(signingKey('ES256', 'one')))
+  })
+  const reload = { watch: false, preflight: 'connect' }
+  const live = await bootLiveGateway({ admin: { tokens: adminTokens }, reload })
+  live.edit({
+    admin: { tokens },
+    auth: { methods: ['jwt'], jwt: { issuer: issuerName, audience: [audience], jwks: issuer.url } },
+    clients: [{ id: 'bank-a', operations: 'all', claims: { client_id: 'bank-a' } }],
+  })
+  const edited = live.gateway.reload('signal')
+  await asked.promise
+  const ordered = fetchAdmin(live.admin + path, 'POST', { headers: bearerOf('operate') })
+  await fetchAdmin(`${live.admin}/live`) // which is served after the order was read
+
+  released.resolve()
+  await edited
+
+  expect((await ordered).status).toBe(expected)
+  expect(live.lines.filter(({ trigger }) => trigger !== undefined && trigger !== 'signal')).toHaveLength(
+    expected === 200 ? 1 : 0,
+  )
 })

@@ -62,9 +62,16 @@ export interface Command<Values extends object = object, Plan extends object = o
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
   /**
    * Runs it. The result is the JSON response. `by`: the operator's name, or else the address. `apply` puts what it has
-   * changed into effect, where it is atomic.
+   * changed into effect, where it is atomic. `recheck` tells, once it is its turn, whether the operator may no longer
+   * give it: for a command that waits for its turn in `run`.
    */
-  run(context: AdminContext, plan: Plan, by: string, apply: () => Promise<void>): Promise<Result | AdminError>
+  run(
+    context: AdminContext,
+    plan: Plan,
+    by: string,
+    apply: () => Promise<void>,
+    recheck: () => AdminError | null,
+  ): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
   /** The fields of the event, where they are not those of the result. */

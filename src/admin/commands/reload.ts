@@ -3,7 +3,7 @@ import type { ConfigChange } from '../../config/diff/diff-reports.ts'
 import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
 import type { ReloadOutcome, UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
-import type { AdminError } from '../admin-error.ts'
+import { type AdminError, isAdminError } from '../admin-error.ts'
 import { formatOptionalTime, formatTime, formatTimeOfDay } from '../format-time.ts'
 import { type HtmlValue, html } from '../page/html.ts'
 import { badRequest, flagArgument, type ValuesOf } from './argument.ts'
@@ -71,7 +71,10 @@ const reloadCommand: ReloadCommand = {
       button: force ? 'Reload by force' : 'Reload',
     }
   },
-  run: async ({ reloader }, { force }, by) => toReloadResult(await reloader.reload('request', force, by)),
+  async run({ reloader }, { force }, by, _, recheck) {
+    const outcome = await reloader.reload('request', force, by, recheck)
+    return isAdminError(outcome) ? outcome : toReloadResult(outcome)
+  },
   cliText: (_, { from, to }) =>
     from === to ? `unchanged: ${to} runs, and is what the file says` : `applied: ${from} → ${to}`,
   links: { summary: () => ({ query: {}, words: 'Reload the file' }) },
@@ -126,10 +129,11 @@ const rollbackCommand: ReloadCommand = {
         : { button: 'Roll back' }),
     }
   },
-  async run({ reloader }, { force }, by) {
+  async run({ reloader }, { force }, by, _, recheck) {
     const wasHeldBack = reloader.state.nextTryAt !== null
-    const outcome = await reloader.rollback(force, by)
+    const outcome = await reloader.rollback(force, by, recheck)
     if (outcome === null) return nothingToRollBack(reloader, wasHeldBack)
+    if (isAdminError(outcome)) return outcome
     return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
   },
   cliText: (_, { from, to, neverRan }) =>

@@ -24,11 +24,14 @@ import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
 import { toAdminError } from './workers-not-answering.ts'
 
+/** Checks a request again, when it is its turn; null: its operator may still give the order. */
+type Recheck = (request: FastifyRequest) => AdminError | null
+
 /**
  * Registers the commands: for scripts a method, a path and JSON; for people a page that says what would happen, whose
  * form runs the command.
  */
-export const registerCommands = (app: FastifyInstance, context: AdminContext, log: Log): void => {
+export const registerCommands = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
   const all = commandGroups.flatMap(({ args, commands }) => commands.map((command) => ({ args, command })))
   for (const { args, command } of all) {
     const { method, path: url } = command
@@ -37,12 +40,13 @@ export const registerCommands = (app: FastifyInstance, context: AdminContext, lo
       url,
       handler: async (request, reply) => {
         const raw = command.query === null ? parseJsonBody(args, request.body) : command.query(targetQuery(request.url))
-        const result = await runCommand(context, log, command, args, raw, getCaller(request))
+        const result = await runCommand(context, log, command, args, raw, toCaller(request, recheck))
         return isAdminError(result) ? sendProblem(reply, result) : reply.send(result)
       },
     })
   }
-  for (const { args, command } of all) if (hasPage(command)) registerCommandPage(app, context, log, command, args)
+  for (const { args, command } of all)
+    if (hasPage(command)) registerCommandPage(app, context, log, command, args, recheck)
 }
 
 const hasPage = (command: Command): command is CommandWithPage =>
@@ -54,6 +58,7 @@ const registerCommandPage = (
   log: Log,
   command: CommandWithPage,
   args: Arguments,
+  recheck: Recheck,
 ): void => {
   const target = `/actions/${command.page}`
   const names = Object.keys(args).filter((name) => args[name]?.isOffPage !== true)
@@ -81,7 +86,7 @@ const registerCommandPage = (
   app.post(target, async (request, reply) => {
     const form = parseForm(request)
     const raw = isAdminError(form) ? form : parse(form)
-    const result = await runCommand(context, log, command, args, raw, getCaller(request))
+    const result = await runCommand(context, log, command, args, raw, toCaller(request, recheck))
     if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
     getPrincipal(request).setFlash(command.successText(result))
     return reply.redirect('/', 303)
@@ -108,17 +113,21 @@ const runCommand = async (
   command: Command,
   args: Arguments,
   raw: RawArguments | AdminError,
-  by: string,
+  { by, recheck }: Caller,
 ): Promise<object> => {
   const values = readValues(command, args, raw)
   if (isAdminError(values)) return values
   const { reloader } = context
   const execute = async (within: AdminContext, apply: () => Promise<void>): Promise<object> => {
     const plan = await command.plan(within, values)
-    return isAdminError(plan) ? plan : command.run(within, plan, by, apply).catch(toAdminError)
+    return isAdminError(plan) ? plan : command.run(within, plan, by, apply, recheck).catch(toAdminError)
   }
+  // An edit may have come first, and taken the operator's token away.
   const result = await (command.isAtomic
-    ? reloader.change((apply, urgent) => execute(hurried(context, urgent), apply), command.isUrgent?.(values))
+    ? reloader.change(
+        async (apply, urgent) => recheck() ?? execute(hurried(context, urgent), apply),
+        command.isUrgent?.(values),
+      )
     : execute(context, () => reloader.reapply()))
   const done = eventFields(command, result)
   // A key is what a client wrote: it stands on no page.
@@ -138,8 +147,17 @@ const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => 
   runEverywhere: (name, params) => context.runEverywhere(name, params, urgent),
 })
 
-/** Names the operator in logs and records: by the name in the file, else by the address. */
-const getCaller = (request: FastifyRequest): string => getPrincipal(request).operator?.name ?? request.ip
+/** The operator who gives an order. */
+interface Caller {
+  /** The name in logs and records: that of the file, else the address. */
+  readonly by: string
+  recheck(): AdminError | null
+}
+
+const toCaller = (request: FastifyRequest, recheck: Recheck): Caller => ({
+  by: getPrincipal(request).operator?.name ?? request.ip,
+  recheck: () => recheck(request),
+})
 
 /** Collects the fields of the event of a command that was run; null: nothing was done. */
 const eventFields = (command: Command, result: object): CommandEventFields | null => {

@@ -64,8 +64,6 @@ const maxEntries = 20
 export class ReloadHistory {
   #last: readonly ReloadEntry[] = []
   readonly #counts = new Map<string, ReloadCount>()
-  /** Who has asked for the next reload. */
-  readonly #requesters = new Set<string>()
   #requestedBy: string | null = null
 
   /** The newest first. */
@@ -82,18 +80,7 @@ export class ReloadHistory {
     return [...this.#counts.values()]
   }
 
-  /** Notes an operator who asks for the next reload, perhaps with others. Null: the file or a signal does. */
-  addRequester(by: string | null): void {
-    if (by !== null) this.#requesters.add(by)
-  }
-
-  /** Begins the reload that all of them have asked for. */
-  beginReload(): void {
-    this.begin(this.#requesters.size === 0 ? null : [...this.#requesters].join(', '))
-    this.#requesters.clear()
-  }
-
-  /** Begins what one operator has asked for; null: none has. */
+  /** Begins what these operators have asked for; null: none has. */
   begin(by: string | null): void {
     this.#requestedBy = by
   }

@@ -15,6 +15,7 @@ import { LastRejection } from './last-rejection.ts'
 import { findLostProtections } from './lost-protections.ts'
 import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
+import { ReloadRequests } from './reload-requests.ts'
 import { RollbackTarget } from './rollback-target.ts'
 
 /** How a configuration is put into effect. */
@@ -60,9 +61,7 @@ export class Reloader {
   readonly #rollbackTarget = new RollbackTarget()
   #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
   readonly #lastRejection = new LastRejection()
-  #nextReload: Promise<ReloadOutcome> | null = null
-  /** Whether one of the requests that share the next reload asked for it without a preflight. */
-  #forced = false
+  readonly #requests = new ReloadRequests()
 
   constructor(options: ReloaderOptions) {
     this.#options = options
@@ -118,27 +117,32 @@ export class Reloader {
     }
   }
 
-  /** Reads the file again and puts it into effect; with `force`, without a preflight. `by`: the operator who asks. */
-  reload(trigger: ReloadTrigger, force = false, by: string | null = null): Promise<ReloadOutcome> {
-    this.#forced ||= force
-    this.history.addRequester(by)
-    this.#nextReload ??= this.#queue.run(() => {
-      this.history.beginReload()
-      const forced = this.#forced
-      this.#nextReload = null
-      this.#forced = false
-      this.#deferred.cancel()
-      return this.#reload(trigger, forced)
-    })
-    return this.#nextReload
+  /**
+   * Reads the file again and puts it into effect; with `force`, without a preflight. `by`: the operator who asks.
+   * `reject` is called when it is its turn: what it returns, unless null, is the result, and nothing is done for it.
+   */
+  reload<Rejection = never>(
+    trigger: ReloadTrigger,
+    force = false,
+    by: string | null = null,
+    reject: () => Rejection | null = () => null,
+  ): Promise<ReloadOutcome | Rejection> {
+    if (this.#requests.isEmpty) void this.#queue.run(() => this.#reloadAsRequested())
+    return this.#requests.add({ trigger, force, by }, reject)
   }
 
   /**
    * Puts the previous configuration back into effect; one that would switch a protection off, with `force` alone. Null:
-   * there is none. The file is not read until it changes, or on request.
+   * there is none. The file is not read until it changes, or on request. `reject` as for a reload.
    */
-  rollback(force = false, by: string | null = null): Promise<ReloadOutcome | UnforcedRollback | null> {
+  rollback<Rejection = never>(
+    force = false,
+    by: string | null = null,
+    reject: () => Rejection | null = () => null,
+  ): Promise<ReloadOutcome | UnforcedRollback | Rejection | null> {
     return this.#queue.run(async () => {
+      const rejection = reject()
+      if (rejection !== null) return rejection
       this.history.begin(by)
       this.#deferred.cancel()
       const { previous } = this
@@ -179,6 +183,16 @@ export class Reloader {
       this.history.begin(null)
       return this.#deferred.isDue ? this.#reload('preflight') : null
     })
+  }
+
+  async #reloadAsRequested(): Promise<void> {
+    const request = this.#requests.take()
+    if (request === null) return
+    this.history.begin(request.by)
+    this.#deferred.cancel()
+    const outcome = this.#reload(request.trigger, request.force)
+    request.settle(outcome)
+    await outcome
   }
 
   async #reload(trigger: ReloadTrigger, forced = false): Promise<ReloadOutcome> {

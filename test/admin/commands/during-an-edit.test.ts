@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AdminContext } from '../../../src/admin/admin-context.ts'
+import type { AdminError } from '../../../src/admin/admin-error.ts'
 import { OrderHistory } from '../../../src/admin/commands/order-history.ts'
 import { registerCommands } from '../../../src/admin/commands/routes.ts'
 import { Principal, setPrincipal } from '../../../src/admin/session/principal.ts'
@@ -42,6 +43,7 @@ interface InEffect {
  * says before that.
  */
 const open = (before: Settings, edited: Settings = before) => {
+  let rejection: AdminError | null = null
   const overrides = new Overrides()
   onTestFinished(() => overrides.clear())
   const waiting: PromiseWithResolvers<void>[] = []
@@ -101,7 +103,7 @@ const open = (before: Settings, edited: Settings = before) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
   app.addHook('onRequest', async ({ raw }) => setPrincipal(raw, new Principal(null, null, 60_000)))
-  registerCommands(app, context, logInMemory().log)
+  registerCommands(app, context, logInMemory().log, () => rejection)
   const post = async (url: string, body: object) => {
     const response = await app.inject({ method: 'POST', url, body: JSON.stringify(body) })
     return { status: response.statusCode, body: response.json() }
@@ -114,6 +116,10 @@ const open = (before: Settings, edited: Settings = before) => {
     inEffect: () => inEffect,
     asked,
     settle,
+    /** Has the operator of each command given no more orders from now on. */
+    removeOperator(because: AdminError) {
+      rejection = because
+    },
     /** Lets the processes take up the oldest of what they have been told, or fail to. */
     async takeUp(failure: Error | null = null) {
       await settle()
@@ -188,6 +194,21 @@ test('an operation that an edit takes out of service serves for a while, when th
 
   expect([status, body.until]).toEqual([200, expect.stringMatching(/Z$/)])
   expect(inEffect?.operations).toEqual(['market.insights serve'])
+})
+
+test('a command whose operator an edit removes is rejected once the edit is in effect', async () => {
+  const gateway = open(market('5%'), market('50%'))
+  const reloading = gateway.reloader.reload('file')
+  await gateway.settle()
+  const commanded = gateway.post('/operations/refuse', { operation: 'market.insights' })
+  await gateway.settle()
+
+  gateway.removeOperator({ status: 401, code: 'unauthenticated', detail: 'planted' })
+  gateway.release()
+  await reloading
+
+  expect(await commanded).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
+  expect(gateway.overrides.operations.all).toEqual([])
 })
 
 test('a command that is rejected is in effect nowhere, although something else was put into effect before it', async () => {

@@ -7,7 +7,13 @@ import type { PurgeResult } from '../../../src/runtime/resources/cache-registry.
 /** Runs the command where so many workers did not reply, and the others replied with these results. */
 const purge = async (results: readonly PurgeResult[], unanswered: number) => {
   const context = { runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
-  return await cacheCommands.commands[0]?.run(context, { operation: null, client: null }, 'an operator', async () => {})
+  return await cacheCommands.commands[0]?.run(
+    context,
+    { operation: null, client: null },
+    'an operator',
+    async () => {},
+    () => null,
+  )
 }
 
 test('of several workers, what all have removed is added up', async () => {
