@@ -13,8 +13,8 @@ export interface Argument<Value = unknown> {
   readonly default?: string
   /** A value in the example of a JSON body, shown to a script whose body cannot be parsed. */
   readonly example?: string
-  /** Whether the pages have no field for it. */
-  readonly isOffPage?: true
+  /** Where alone it is given: by scripts and the command line, or by the form of a page. By default everywhere. */
+  readonly only?: 'script' | 'form'
   /** Whether an option has to be there. */
   readonly isRequired?: true
   /** Parses it; undefined: it is something else than expected. */
@@ -35,7 +35,7 @@ export const maxReasonLength = 200
 /** The arguments as given, not checked yet. */
 export type RawArguments = Readonly<Record<string, unknown>>
 
-type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage' | 'isRequired'>
+type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'only' | 'isRequired'>
 
 /** Creates an argument that is one of several words. */
 export const choiceArgument = <Choice extends string>(

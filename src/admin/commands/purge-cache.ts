@@ -20,7 +20,7 @@ const args = {
     textArgument({
       usage: '--client <ID>',
       help: 'only what is stored for this client; empty: for those whose id was not asked',
-      isOffPage: true,
+      only: 'script',
     }),
   ),
 }

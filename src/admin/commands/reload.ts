@@ -3,10 +3,11 @@ import type { ConfigChange } from '../../config/diff/diff-reports.ts'
 import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
 import type { ReloadOutcome, UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
+import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { formatOptionalTime, formatTime, formatTimeOfDay } from '../format-time.ts'
 import { type HtmlValue, html } from '../page/html.ts'
-import { badRequest, flagArgument, type ValuesOf } from './argument.ts'
+import { type Arguments, badRequest, flagArgument, optionalArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { actionHref, paragraphs, pluralize } from './phrases.ts'
 import { workersNotAnswering } from './workers-not-answering.ts'
@@ -16,9 +17,17 @@ const forceArgument = (help: string) => ({
 })
 
 const args = forceArgument('take it although no endpoint that it brings to a group can be reached')
-const rollbackArgs = forceArgument(
-  'go back although this switches off a protection, such as authentication or an enforced contract',
+
+// Only the form sends it: what its page showed may be no longer so.
+const shownArgument = optionalArgument(
+  textArgument({ usage: '--shown <HASH>', help: 'a configuration as the page showed it', only: 'form' }),
 )
+
+const rollbackArgs = {
+  ...forceArgument('go back although this switches off a protection, such as authentication or an enforced contract'),
+  from: shownArgument,
+  to: shownArgument,
+}
 
 interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'refused' }>, 'neverRan'> {
   readonly groups: readonly string[]
@@ -31,7 +40,7 @@ const maxShownChanges = 20
 // Skipping a safeguard takes these very words: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
-type ReloadCommand = Command<ValuesOf<typeof args>, ValuesOf<typeof args>, ReloadCommandResult>
+type ReloadCommand<Args extends Arguments = typeof args> = Command<ValuesOf<Args>, ValuesOf<Args>, ReloadCommandResult>
 
 /** Creates what both commands have in common: `force` is all that they take. */
 const reloadDefaults = (name: 'reload' | 'rollback') =>
@@ -47,7 +56,7 @@ const reloadDefaults = (name: 'reload' | 'rollback') =>
         : badRequest(`/${name} takes ?force or ?force=true and nothing else; nothing was done`)
     },
     isAtomic: false,
-    plan: (_, values) => values,
+    plan: <Values>(_: AdminContext, values: Values) => values,
     event: null,
     successText: appliedText,
     responseShape: 'outcome',
@@ -94,7 +103,7 @@ export const reloadCommands: CommandGroup = {
 }
 
 /** Returns to the configuration before this one. */
-const rollbackCommand: ReloadCommand = {
+const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   ...reloadDefaults('rollback'),
   async confirmation({ reloader }) {
     const { running, previous, file, state } = reloader
@@ -121,17 +130,16 @@ const rollbackCommand: ReloadCommand = {
         ),
       ],
       ttlMs: null,
-      ...(lost.length > 0
-        ? {
-            args: { force: 'true' },
-            button: `Roll back and switch off ${lost.length > 1 ? `these ${lost.length}` : lost[0]}`,
-          }
-        : { button: 'Roll back' }),
+      args: { from: running.config.hash, to: previous.config.hash, ...(lost.length > 0 ? { force: 'true' } : {}) },
+      button:
+        lost.length > 0
+          ? `Roll back and switch off ${lost.length > 1 ? `these ${lost.length}` : lost[0]}`
+          : 'Roll back',
     }
   },
-  async run({ reloader }, { force }, by, _, recheck) {
+  async run({ reloader }, { force, ...shown }, by, _, recheck) {
     const wasHeldBack = reloader.state.nextTryAt !== null
-    const outcome = await reloader.rollback(force, by, recheck)
+    const outcome = await reloader.rollback(force, by, () => recheck() ?? rejectOutdatedPage(reloader, shown))
     if (outcome === null) return nothingToRollBack(reloader, wasHeldBack)
     if (isAdminError(outcome)) return outcome
     return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
@@ -217,6 +225,18 @@ const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTr
       ? ''
       : `; the edit that was refused at ${formatTime(refusal.at)} never ran, so nothing of it is to be undone`
   return { status: 409, code: 'nothing-to-roll-back', detail: `nothing to roll back: ${why}${note}` }
+}
+
+/** Rejects what a form asks whose page showed another rollback than there is now; null: the same, or no form asks. */
+const rejectOutdatedPage = (
+  { config: { hash }, previous }: Reloader,
+  { from, to }: Pick<ValuesOf<typeof rollbackArgs>, 'from' | 'to'>,
+): AdminError | null => {
+  const next = previous?.config.hash ?? null
+  if ((from ?? hash) === hash && (to ?? next) === next) return null
+  const now = `now ${hash} runs, and ${next === null ? 'there is nothing to roll back' : `a rollback brings back ${next}`}`
+  const shown = `the page showed a rollback from ${from ?? 'what runs'} to ${to ?? 'what ran before'}`
+  return { status: 409, code: 'outdated-page', detail: `${shown}, but ${now}: nothing was done; open the page again` }
 }
 
 const switchesOffError = ({ switchesOff }: UnforcedRollback): AdminError => ({

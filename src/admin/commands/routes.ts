@@ -61,13 +61,14 @@ const registerCommandPage = (
   recheck: Recheck,
 ): void => {
   const target = `/actions/${command.page}`
-  const names = Object.keys(args).filter((name) => args[name]?.isOffPage !== true)
+  const names = Object.keys(args).filter((name) => args[name]?.only === undefined)
+  const formNames = Object.keys(args).filter((name) => args[name]?.only !== 'script')
   const takes = names.length === 0 ? 'takes nothing' : `takes ${names.join(', ')}, each once at most`
-  const parse = (fields: URLSearchParams) => parseFields(names, fields, `: ${command.page} ${takes}`)
+  const expected = `: ${command.page} ${takes}`
 
   app.get(target, async (request, reply) => {
     const fields = new URLSearchParams(targetQuery(request.url))
-    const confirmation = await confirm(context, command, args, parse(fields))
+    const confirmation = await confirm(context, command, args, parseFields(names, fields, expected))
     if (isAdminError(confirmation))
       return sendAdminError(request, reply, confirmation, context.reloader.config.instance)
     return sendPage(
@@ -85,7 +86,7 @@ const registerCommandPage = (
 
   app.post(target, async (request, reply) => {
     const form = parseForm(request)
-    const raw = isAdminError(form) ? form : parse(form)
+    const raw = isAdminError(form) ? form : parseFields(formNames, form, expected)
     const result = await runCommand(context, log, command, args, raw, toCaller(request, recheck))
     if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
     getPrincipal(request).setFlash(command.successText(result))

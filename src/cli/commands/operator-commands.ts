@@ -90,7 +90,8 @@ const createOperatorCommand = (
   group: CommandGroup,
   instead: (words: readonly (string | undefined)[], options: OperatorOptions) => CommandRun | null = () => null,
 ): Command => {
-  const { name, description, choice, args, help, exitCodes, examples, commands } = group
+  const { name, description, choice, help, exitCodes, examples, commands } = group
+  const args = Object.fromEntries(Object.entries(group.args).filter(([, { only }]) => only !== 'form'))
   const command = createClientCommand(name, description)
   if (choice !== null)
     command.addArgument(new Argument(choice.usage, choice.help).choices(commands.map((each) => each.choice)))

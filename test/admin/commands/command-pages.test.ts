@@ -200,6 +200,40 @@ describe('what is confirmed is done, as a script’s command is', () => {
     expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
   })
 
+  test('the form of a rollback that is sent twice does not undo what it did', async () => {
+    const upstream = await httpUpstream()
+    const live = await bootLiveGateway()
+    const first = live.gateway.config.hash
+    live.edit({ upstreams: { market: upstream.url } })
+    await live.gateway.reload('request')
+    const second = live.gateway.config.hash
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/rollback`))
+
+    const twice = await Promise.all([1, 2].map(() => submitForm(`${live.admin}/actions/rollback`, form)))
+
+    expect(twice.map(({ status }) => status).toSorted()).toEqual([303, 409])
+    expect(twice.map(words).join()).toContain(
+      `The page showed a rollback from ${second} to ${first}, but now ${first} runs, and a rollback brings back ${second}: nothing was done`,
+    )
+    expect(live.gateway.config.hash).toBe(first)
+  })
+
+  test('the form of a rollback undoes no edit that its page did not show, also not by force', async () => {
+    const live = await bootLiveGateway()
+    live.edit({ operations: { 'leads.pipeline': { state: 'refuse' } } })
+    await live.gateway.reload('request')
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/rollback`))
+    live.edit({ operations: { 'market.insights': { state: 'refuse' } } })
+    await live.gateway.reload('request')
+    const { hash } = live.gateway.config
+
+    const response = await submitForm(`${live.admin}/actions/rollback`, { ...form, force: 'true' }, { accept: '*/*' })
+
+    expect(response.status).toBe(409)
+    expect(JSON.parse(response.text)).toMatchObject({ code: 'outdated-page' })
+    expect(live.gateway.config.hash).toBe(hash)
+  })
+
   test('a file with faults is rejected with each of them and where it is', async () => {
     const live = await bootLiveGateway()
     live.edit('version: 1\nupstreams:\n  risc: sandbox\n')
