@@ -1,0 +1,35 @@
+/** What is asked of the files of a configuration by each status, page and scrape. */
+import { resolve } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { findDriftedFiles } from '../../../src/runtime/reload/config-drift.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const reloader = () => ({ file: 'gateway.yaml', lastReading: { sources: [] } })
+
+test('a file that hangs is compared once, however many ask, and each of them waits for a second', async () => {
+  const compare = vi.fn(() => new Promise<readonly string[]>(() => {}))
+  const hung = reloader()
+  const asked: Promise<readonly string[]>[] = []
+
+  for (let n = 0; n < 10; n++) {
+    asked.push(findDriftedFiles(hung, compare))
+    await vi.advanceTimersByTimeAsync(100)
+  }
+  await vi.advanceTimersByTimeAsync(900)
+
+  expect(await Promise.all(asked)).toEqual(Array(10).fill([resolve('gateway.yaml')]))
+  expect(compare).toHaveBeenCalledTimes(1)
+})
+
+test('each that asks when none is under way has the files compared again', async () => {
+  const found = [[], ['/etc/gateway.yaml']]
+  const compare = vi.fn(async (): Promise<readonly string[]> => found.shift() ?? [])
+  const edited = reloader()
+
+  const before = await findDriftedFiles(edited, compare)
+  const after = await findDriftedFiles(edited, compare)
+
+  expect([before, after]).toEqual([[], ['/etc/gateway.yaml']])
+})
