@@ -120,9 +120,12 @@ ${body}
 export const formatTitle = (title: string, instance: ShownInstance | null): string =>
   [title, formatInstance(instance)].filter((each) => each !== null).join(' · ')
 
+/** The `id` of the element that says which gateway it is. */
+export const instanceId = 'which-gateway'
+
 /** Renders which gateway it is, in the colour that the file sets. */
 export const instanceHtml = (instance: ShownInstance | null): Html =>
-  html`<span id="which-gateway" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
+  html`<span id="${instanceId}" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
 
 /** Renders which gateway a question is about. */
 export const instanceParagraph = (instance: ShownInstance | null): Html | null => {

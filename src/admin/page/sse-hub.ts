@@ -3,7 +3,7 @@ import type { Overview } from '../api/overview.ts'
 import { assetsVersion } from './assets.ts'
 import { chartsData } from './charts-data.ts'
 import { pageTitle, renderSections, type SectionName } from './overview-page.ts'
-import { instanceHtml } from './page-response.ts'
+import { instanceHtml, instanceId } from './page-response.ts'
 
 const tickMs = 1000
 /** The most pages that are kept up to date: operators are few, and each page costs. */
@@ -160,8 +160,11 @@ interface PageState {
   readonly parts: ReadonlyMap<PartName, string>
 }
 
-/** A part that is sent by itself: a section or which gateway it is, as HTML, or the data of the charts, as JSON. */
-type PartName = SectionName | 'instance' | 'charts'
+/**
+ * A part that is sent by itself: as HTML, a section or which gateway it is, by the `id` of its element; or the data of
+ * the charts, as JSON.
+ */
+type PartName = SectionName | typeof instanceId | 'charts'
 
 /** Renders all parts of the page. */
 const renderPageState = (overview: Overview): PageState => ({
@@ -169,7 +172,7 @@ const renderPageState = (overview: Overview): PageState => ({
   title: pageTitle(overview),
   parts: new Map<PartName, string>([
     ...renderSections(overview).map(([name, section]) => [name, section.toString()] as const),
-    ['instance', instanceHtml(overview.status.instance).toString()],
+    [instanceId, instanceHtml(overview.status.instance).toString()],
     ['charts', JSON.stringify(chartsData(overview))],
   ]),
 })

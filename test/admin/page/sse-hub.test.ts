@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Overview } from '../../../src/admin/api/overview.ts'
 import { assetsVersion } from '../../../src/admin/page/assets.ts'
-import { pageSections } from '../../../src/admin/page/overview-page.ts'
+import { pageSections, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
 import { maxStreams, SseHub, type SseSink } from '../../../src/admin/page/sse-hub.ts'
+import { Principal } from '../../../src/admin/session/principal.ts'
 import { fixture } from './fixture.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -59,7 +60,7 @@ test('a new page gets everything, and then each second what has changed', async 
   await vi.advanceTimersByTimeAsync(1000)
 
   const [first, second, third] = ticks()
-  expect(Object.keys(first?.sections ?? {})).toEqual([...Object.keys(pageSections), 'instance'])
+  expect(Object.keys(first?.sections ?? {})).toEqual([...Object.keys(pageSections), 'which-gateway'])
   expect(first?.charts).toBeDefined()
   expect(second).toEqual({
     at: fixture.at,
@@ -70,6 +71,19 @@ test('a new page gets everything, and then each second what has changed', async 
   expect(Object.keys(third?.sections ?? {})).toEqual(['summary'])
   expect(third?.sections.summary).toContain('draining')
   expect(ticks()).toHaveLength(3)
+})
+
+test('each part that is sent has the place of its name in the page, and keeps that name', async () => {
+  const page = renderOverviewPage(fixture, new Principal(null, null, 60_000)).toString()
+  const { streams } = opened()
+  const { sink, ticks } = reader()
+
+  streams.open(sink)
+  await vi.advanceTimersByTimeAsync(0)
+
+  const sections = Object.entries(ticks()[0]?.sections ?? {})
+  expect(sections.filter(([name]) => page.split(` id="${name}"`).length !== 2)).toEqual([])
+  expect(sections.filter(([name, markup]) => !/^<[^>]*>/.exec(markup)?.[0].includes(` id="${name}"`))).toEqual([])
 })
 
 test('the overview is collected once for all pages, and not at all when there is none', async () => {
@@ -97,7 +111,7 @@ test('a new page gets everything while others are open as well', async () => {
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(late.ticks()).toHaveLength(1)
-  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toEqual([...Object.keys(pageSections), 'instance'])
+  expect(Object.keys(late.ticks()[0]?.sections ?? {})).toEqual([...Object.keys(pageSections), 'which-gateway'])
 })
 
 test('a slow reader is left out until it has read, and then gets all that has changed meanwhile, once', async () => {
@@ -201,7 +215,7 @@ test('what cannot be collected is sent when it can be again', async () => {
   await vi.advanceTimersByTimeAsync(1000)
 
   expect(meanwhile).toBe(0)
-  expect(Object.keys(ticks()[0]?.sections ?? {})).toEqual([...Object.keys(pageSections), 'instance'])
+  expect(Object.keys(ticks()[0]?.sections ?? {})).toEqual([...Object.keys(pageSections), 'which-gateway'])
 })
 
 test('when the gateway stops all end, and no page is taken any more', async () => {
