@@ -157,7 +157,7 @@ export const isDrained = (overrides: OverridesView['endpoints'], key: EndpointKe
   (overrides.get(key)?.state ?? (byFile ? 'drain' : 'ready')) === 'drain'
 
 /** Splits a key into its group and endpoint, as the log names them. */
-export const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
+const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
   const [group = '', endpoint = ''] = key.split(' ', 2)
   return { group, endpoint }
 }

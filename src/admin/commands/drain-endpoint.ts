@@ -30,7 +30,7 @@ const args = {
 interface Plan {
   readonly group: Group
   readonly url: string
-  /** The endpoint that was named, once for each side that it stands on. */
+  /** The endpoint, once for each side that it stands on. None: an edit took it out, and an order for it is held. */
   readonly targets: readonly EndpointState[]
   /** All endpoints of the group, these included. */
   readonly endpoints: readonly EndpointState[]
@@ -59,10 +59,10 @@ const stateCommand = (state: EndpointOverrideState) =>
       const report = await context.report() // first, so that all that follows is decided at once
       const endpoints = listEndpointStates(context, group, report.upstreams[group])
       const targets = endpoints.filter((each) => each.url === url)
-      if (targets.length === 0)
+      const isHeld = context.overrides.endpoints.get(toEndpointKey(group, url)) !== null
+      if (targets.length === 0 && !(state === 'ready' && isHeld))
         return badRequest(`url is expected to be one of ${listUrls(endpoints)}, as /status shows them`)
       if (context.draining()) return stoppingError
-      const isHeld = context.overrides.endpoints.get(toEndpointKey(group, url)) !== null
       if (state === 'ready' && !isHeld && !targets.some(({ hasWeight }) => hasWeight)) return withoutWeight(url)
       const isReset = state === 'ready' && !targets.some(({ drainedByFile }) => drainedByFile)
       if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
@@ -114,9 +114,11 @@ const readyCommand: EndpointCommand = {
   confirmation: (_, { group, url, targets, ttlMs }) => ({
     title: `Make ${url} ready?`,
     what: paragraphs(
-      ttlMs === null
-        ? html`${url} of ${group} gets new requests again, from now on, as the file says.`
-        : html`The file drains ${url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
+      targets.length === 0
+        ? html`${group} has no endpoint ${url} now. The order for it ends, so that it gets requests when an edit brings it back.`
+        : ttlMs === null
+          ? html`${url} of ${group} gets new requests again, from now on, as the file says.`
+          : html`The file drains ${url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
       targets.some(({ outage }) => outage === 'ejected')
         ? 'Its requests have failed, which took it out. It is believed that this is over, and let in at once.'
         : null,
@@ -127,7 +129,7 @@ const readyCommand: EndpointCommand = {
     ttlMs,
     button: 'Make it ready',
   }),
-  successText: ({ group, url, until }) => `${url} of ${group} gets new requests again${untilPhrase(until)}.`,
+  successText: ({ group, url, until }) => `${url} of ${group} gets new requests ${untilOrAsFile(until)}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes requests ${untilOrAsFile(until)}`,
   links: {
     endpoint: ({ group, url, state }) =>

@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { failureText } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { groupByKey } from '../../observe/row-counts.ts'
-import { allOperations, type Group } from '../../operations.ts'
-import { parseEndpointKey } from '../../runtime/overrides.ts'
+import { allOperations, type Group, groups } from '../../operations.ts'
+import { toEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
@@ -41,16 +41,22 @@ const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonl
   })
 
 /** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
-const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
-  overrides.endpoints.all.flatMap(([key, { state, by, until }]): readonly Finding[] => {
-    if (state !== 'drain') return []
-    const { group, endpoint: url } = parseEndpointKey(key)
-    const cause = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}: it gets no new requests`
-    return [
-      createFinding('notice', `upstreams.${group}`, cause, {
-        command: `lender-gateway endpoint ready ${group} ${shellQuote(url)}`,
-      }),
-    ]
+const drainedFindings = ({ overrides, report }: FindingInputs): readonly Finding[] =>
+  groups.flatMap((group) => {
+    const { endpoints, candidate } = report.upstreams[group]
+    // One that an edit has taken out gets nothing anyway.
+    const urls = new Set([...endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url))
+    return [...urls].flatMap((url): readonly Finding[] => {
+      const override = overrides.endpoints.get(toEndpointKey(group, url))
+      if (override?.state !== 'drain') return []
+      const { by, until } = override
+      const cause = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}: it gets no new requests`
+      return [
+        createFinding('notice', `upstreams.${group}`, cause, {
+          command: `lender-gateway endpoint ready ${group} ${shellQuote(url)}`,
+        }),
+      ]
+    })
   })
 
 /** Names who has ordered something: by the name, and else by the address. */

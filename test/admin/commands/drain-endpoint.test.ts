@@ -180,6 +180,23 @@ describe('an endpoint', () => {
     expect((await sendRequests(20))[1]).toBeGreaterThan(0)
   })
 
+  test('that an edit has taken out is drained no more when it is made ready, and comes back so', async () => {
+    const { live, one, two, settings } = await boot()
+    await command(live, 'drain', { group: 'market', url: one.url })
+    live.edit({ upstreams: { market: two.url } })
+    await live.gateway.reload('request')
+
+    const drain = await command(live, 'drain', { group: 'market', url: one.url })
+    const ready = await command(live, 'ready', { group: 'market', url: one.url })
+    const again = await command(live, 'ready', { group: 'market', url: one.url })
+    live.edit(settings)
+    await live.gateway.reload('request')
+
+    expect([drain.status, ready.status, again.status]).toEqual([400, 200, 400])
+    expect(ready.body).toMatchObject({ state: 'ready', until: null })
+    expect(await states(live)).toEqual(['up', 'up'])
+  })
+
   test('stays drained across a reload', async () => {
     const { live, one, settings, sendRequests } = await boot()
     await command(live, 'drain', { group: 'market', url: one.url })

@@ -991,9 +991,10 @@ describe('the audit log', () => {
 
 const noOverride = { get: () => null, all: [] }
 
-test('an endpoint that an operator drains is a notice, with what ends that', () => {
+test('an endpoint that an operator drains is a notice, with what ends that, unless an edit has taken it out', () => {
   const override = { state: 'drain', by: 'anna', since: at, until: at + 60_000 } as const
-  const endpoints = { get: () => null, all: [[`risk ${risk}`, override] as const] }
+  const drained = new Map([`risk ${risk}`, 'risk http://taken-out:8080'].map((key) => [key, override]))
+  const endpoints = { get: (key: string) => drained.get(key) ?? null, all: [] }
 
   expect(
     found({ overrides: { operations: noOverride, endpoints, learning: noOverride, shifts: noOverride } }),
