@@ -68,13 +68,8 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
     return results.every(({ isSharedPurged }) => isSharedPurged) ? done : { ...redisUnavailable(removed), done }
   },
   event: 'cache cleared',
-  successText: ({ operation, removed }) =>
-    `The cache${operation === null ? '' : ` of ${operation}`} is cleared: ${pluralize(removed, 'answer')} removed.`,
-  cliText({ operation, client }, { removed }) {
-    const of = operation === undefined ? '' : ` of ${operation}`
-    const whose = client === undefined ? '' : client === '' ? ' for requests without a client' : ` for ${client}`
-    return `the cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`
-  },
+  successText: ({ removed, ...scope }) => `The ${clearedText(scope, removed)}.`,
+  cliText: ({ operation = null, client = null }, { removed }) => `the ${clearedText({ operation, client }, removed)}`,
   responseShape: asObject({ removed: asNumber }),
   rejectedText: 'has not removed all of it',
   links: {
@@ -94,6 +89,15 @@ gateways keeps what it has.`,
   exitCodes: '0 done, 1 the gateway could not do all of it, or knows no such client, 2 it could not be asked',
   examples: ['cache clear market.insights', 'cache clear --client bank-a'],
   commands: [purgeCommand],
+}
+
+const clearedText = (
+  { operation, client }: Pick<PurgeCommandResult, 'operation' | 'client'>,
+  removed: number,
+): string => {
+  const of = operation === null ? '' : ` of ${operation}`
+  const whose = client === null ? '' : client === '' ? ' for requests without a client' : ` for ${client}`
+  return `cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`
 }
 
 const workersUnavailable = (removed: number, unanswered: number): AdminError =>

@@ -41,3 +41,12 @@ test('where one worker did not reply, the others have removed what they had', as
 
   expect(result).toMatchObject({ status: 503, code: 'workers-not-answering', done: { removed: 3 } })
 })
+
+test.each([
+  [{ operation: null, client: null }, 'The cache is cleared: 1 answer removed.'],
+  [{ operation: 'market.insights', client: null }, 'The cache of market.insights is cleared: 1 answer removed.'],
+  [{ operation: null, client: 'bank-a' }, 'The cache is cleared for bank-a: 1 answer removed.'],
+  [{ operation: null, client: '' }, 'The cache is cleared for requests without a client: 1 answer removed.'],
+])('the page says of %j what was cleared, and for which client', (scope, expected) => {
+  expect(cacheCommands.commands[0]?.successText({ ...scope, removed: 1 })).toBe(expected)
+})
