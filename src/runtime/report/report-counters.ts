@@ -40,7 +40,7 @@ export const withCounters = (report: StatusReport, counts: ReportCounters): Stat
 
 /** Walks over all counters: the one place that lists them. */
 const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport => {
-  const { upstreams, limits, recentErrors, cache, runtimes } = report
+  const { upstreams, limits, recentErrors, cache, idempotency, runtimes } = report
   const { rate } = limits
   return {
     ...report,
@@ -48,6 +48,11 @@ const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport 
     limits: { ...limits, rate: rate && { ...rate, evictions: change('rate evictions', rate.evictions) } },
     recentErrors: { ...recentErrors, total: change('refusals', recentErrors.total) },
     cache: cache && mapCache(cache, change),
+    idempotency: idempotency && {
+      ...idempotency,
+      dropped: change('idempotency dropped', idempotency.dropped),
+      refused: change('idempotency refused', idempotency.refused),
+    },
     runtimes: runtimes.map((each) => mapProcess(each, change)),
   }
 }

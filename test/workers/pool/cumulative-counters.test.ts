@@ -17,7 +17,7 @@ const config = testConfig({
   upstream: 'http://127.0.0.1:1',
   upstreams: { market: { endpoints: ['http://127.0.0.1:1'], candidate: 'http://127.0.0.1:1' } },
   limits: { address: { rate: '1/s' } },
-  operations: { 'market.insights': { cache: {} } },
+  operations: { 'market.insights': { cache: {} }, 'valuation.score': { idempotency: true } },
 })
 const plane = new DataPlane({ config, overrides: new Overrides(), sandboxOrigin: null }, { logEvent: () => {} })
 const idleReport: StatusReport = collectReport(plane.currentSnapshot)
@@ -40,6 +40,7 @@ test('all counters are found, and put back where they were', () => {
   expect(names).toContain('market candidate http://127.0.0.1:1 ejections')
   expect(names).toContain('cache market.insights hit')
   expect(names).toContain('rate evictions')
+  expect(names).toContain('idempotency refused')
   expect(names).toContain('gateway user')
   expect(withCounters(idleReport, collectCounters(idleReport))).toEqual(idleReport)
 
