@@ -38,7 +38,8 @@ export const mergeReports = (primary: StatusReport, workers: readonly StatusRepo
     rejectedConnections: mergeRejectedConnections(
       [primary, ...workers].flatMap(({ rejectedConnections }) => rejectedConnections),
     ),
-    retiring: sum(pluck(workers, 'retiring')),
+    // An edit leaves the same snapshot behind in each of them.
+    retiring: Math.max(...pluck(workers, 'retiring')),
   }
 }
 

@@ -242,9 +242,14 @@ test('what is counted is counted over all workers, and never the primary', () =>
         const read = (endpoint: EndpointReport): number => endpoint.counts[count]
         expect(total([merged], read)).toBe(total(workers, read))
       }
-      expect(merged.retiring).toBe(workers.reduce((sum, { retiring }) => sum + retiring, 0))
     }),
   )
+})
+
+test('an earlier configuration that several workers finish is one', () => {
+  const finishing = [2, 0, 1].map((retiring) => report(upstream({}), retiring))
+
+  expect(mergeReports(primary, finishing).retiring).toBe(2)
 })
 
 test('without a worker that replies, what the primary knows is all there is', () => {

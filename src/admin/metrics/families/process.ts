@@ -97,7 +97,10 @@ export const processMetrics: MetricDefinitions = {
   ),
   worker_serving: worker.gauge('Whether a worker serves (1).', ({ state }) => state === 'serving'),
   worker_restarts_total: worker.counter('How often a worker ended and was replaced.', 'restarts'),
-  configurations_retiring: gauge('Earlier configurations that still finish requests.', ({ report }) => report.retiring),
+  configurations_retiring: gauge(
+    'Earlier configurations that still finish requests; of several workers, the most that one of them finishes.',
+    ({ report }) => report.retiring,
+  ),
 }
 
 const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
