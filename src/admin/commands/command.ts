@@ -4,6 +4,7 @@ import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import type { ShiftStatus } from '../api/shift-status.ts'
 import type { Status } from '../api/status.ts'
+import type { EndpointStatus } from '../api/upstream-status.ts'
 import type { HtmlValue } from '../page/html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
 
@@ -129,7 +130,7 @@ export interface CommandLink {
 export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
-  readonly endpoint: { readonly group: Group; readonly url: string; readonly state: string }
+  readonly endpoint: { readonly group: Group } & Pick<EndpointStatus, 'url' | 'state' | 'weight' | 'orderedBy'>
   readonly cache: NonNullable<Status['cache']>
   readonly contract: Status['learning']
   /** The id of a cached operation. */

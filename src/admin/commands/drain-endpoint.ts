@@ -132,8 +132,9 @@ const readyCommand: EndpointCommand = {
   successText: ({ group, url, until }) => `${url} of ${group} gets new requests ${untilOrAsFile(until)}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes requests ${untilOrAsFile(until)}`,
   links: {
-    endpoint: ({ group, url, state }) =>
-      state === 'draining' || state === 'ejected'
+    // No order gives a share to one that has none in the file.
+    endpoint: ({ group, url, state, weight, orderedBy }) =>
+      (state === 'draining' || state === 'ejected') && (weight > 0 || orderedBy !== null)
         ? { query: { group, url }, words: 'Ready', about: `${url} of ${group}` }
         : null,
   },

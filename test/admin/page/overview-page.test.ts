@@ -322,6 +322,24 @@ test('what counts in memory as configured, and what was not asked yet, is neithe
   expect(part('clients', { tokens: { ...tokens, introspection } })).toContain('Introspection ○ not asked yet')
 })
 
+test('an endpoint of weight 0 says so, and is made ready by no link, unless that ends an order', () => {
+  const { valuation } = fixture.status.upstreams
+  const [first] = valuation?.endpoints ?? []
+  const rendered = (more: object): string => {
+    const endpoints = [{ ...(first as NonNullable<typeof first>), weight: 0, state: 'draining' as const, ...more }]
+    const upstreams = { valuation: { ...(valuation as NonNullable<typeof valuation>), endpoints } }
+    return pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+  }
+
+  const byFile = rendered({})
+  const byOrder = rendered({ drainUntil: fixture.at, orderedBy: 'anna' })
+
+  expect(visibleText(byFile)).toContain('○ draining weight 0 in the file')
+  expect(visibleText(byFile)).not.toContain('Ready')
+  expect(visibleText(byOrder)).toContain('by anna until')
+  expect(visibleText(byOrder)).toContain('Ready')
+})
+
 test('an endpoint has its weight, share, pace, queue, last probe and the days of its certificate', () => {
   const { valuation } = fixture.status.upstreams
   const [first, second] = valuation?.endpoints ?? []

@@ -212,7 +212,7 @@ const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView[
 
 /** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
-  const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, orderedBy, ejections, state } = endpoint
+  const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, orderedBy, ejections, state, weight } = endpoint
   const by = orderedBy ?? 'order'
-  return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by ${by} until ${timeHtml(at, drainUntil)}`}${state === 'draining' && drainUntil === null && 'the file drains it'}${readyUntil !== null && html` ready by ${by} until ${timeHtml(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`}`
+  return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by ${by} until ${timeHtml(at, drainUntil)}`}${state === 'draining' && drainUntil === null && (weight === 0 ? 'weight 0 in the file' : 'the file drains it')}${readyUntil !== null && html` ready by ${by} until ${timeHtml(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`}`
 }
