@@ -51,16 +51,19 @@ export class RecentErrors implements ExchangeObserver {
 }
 
 /** Merges the reports of several processes. */
-export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentErrorsReport => {
+export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentErrorsReport => ({
+  last: mergeLastErrors(each.map(({ last }) => last)),
+  total: sum(each.map(({ total }) => total)),
+  causes: mergeErrorCounts(each.flatMap(({ causes }) => causes)),
+})
+
+/** Merges the last errors of several processes, and keeps as many as one process does. */
+export const mergeLastErrors = (each: readonly RecentErrorsReport['last'][]): RecentErrorsReport['last'] => {
   const matched = createFairList()
   const unmatched = createFairList()
-  const oldestFirst = newestFirst(each.flatMap(({ last }) => last)).toReversed()
+  const oldestFirst = newestFirst(each.flat()).toReversed()
   for (const entry of oldestFirst) (entry.operation === null ? unmatched : matched).add(entry)
-  return {
-    last: newestFirst([...matched.all, ...unmatched.all]),
-    total: sum(each.map(({ total }) => total)),
-    causes: mergeErrorCounts(each.flatMap(({ causes }) => causes)),
-  }
+  return newestFirst([...matched.all, ...unmatched.all])
 }
 
 /** Creates a list that keeps some errors of each reason. */

@@ -5,6 +5,7 @@ import {
 } from '../../observe/candidate/comparison-report.ts'
 import { type DriftReport, mergeDriftReports, withoutRecentDrift } from '../../observe/contract/drift-report.ts'
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../observe/metrics/request-metrics.ts'
+import { mergeLastErrors, type RecentErrorsReport } from '../../observe/recent-errors/recent-errors.ts'
 import { mergeBy } from '../../observe/row-counts.ts'
 import { pluck } from '../../observe/sum-reports.ts'
 import { byGroup, type Group } from '../../operations.ts'
@@ -27,6 +28,8 @@ interface CounterTotals {
   /** How candidates answer beside their primaries; in several ways while one follows another. */
   readonly comparisons: Readonly<Record<Group, readonly ComparisonReport[]>>
   readonly counts: ReportCounters
+  /** The last errors, which their total counts. */
+  readonly lastErrors: RecentErrorsReport['last']
   readonly droppedLines: number
 }
 
@@ -38,6 +41,7 @@ export class CumulativeCounters<Worker extends object> {
     drift: [],
     comparisons: byGroup(() => []),
     counts: new Map(),
+    lastErrors: [],
     droppedLines: 0,
   }
   /** The counters of the last report. An endpoint that no report has any more is not kept for ever. */
@@ -49,7 +53,9 @@ export class CumulativeCounters<Worker extends object> {
     const requestMetrics = report.requestMetrics ?? this.#latest.get(worker)?.requestMetrics ?? null
     const drift = pluck([report], 'drift')
     const comparisons = byGroup((group) => comparisonOf(report, group))
-    this.#latest.set(worker, { requestMetrics, drift, comparisons, counts: collectCounters(report), droppedLines })
+    const counts = collectCounters(report)
+    const lastErrors = report.recentErrors.last
+    this.#latest.set(worker, { requestMetrics, drift, comparisons, counts, lastErrors, droppedLines })
   }
 
   /** Keeps the counters of a worker that has ended. */
@@ -75,6 +81,7 @@ export class CumulativeCounters<Worker extends object> {
         ),
       ),
       counts: new Map(counts),
+      lastErrors: mergeLastErrors([this.#retired.lastErrors, last.lastErrors]),
       droppedLines: this.#retired.droppedLines + last.droppedLines,
     }
   }
@@ -100,6 +107,7 @@ export class CumulativeCounters<Worker extends object> {
       }),
       requestMetrics: merged.requestMetrics && (mergeRequestMetrics(metrics) ?? merged.requestMetrics),
       drift: merged.drift && mergeDriftReports(merged.drift.digest, drifts),
+      recentErrors: { ...withCounts.recentErrors, last: mergeLastErrors(pluck(each, 'lastErrors')) },
     }
   }
 

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { ComparisonCounts } from '../../../src/observe/candidate/comparison-counts.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
+import { RecentErrors } from '../../../src/observe/recent-errors/recent-errors.ts'
 import { Overrides } from '../../../src/runtime/overrides.ts'
 import { mergeReports } from '../../../src/runtime/report/merge-reports.ts'
 import { collectCounters, type ReportCounters, withCounters } from '../../../src/runtime/report/report-counters.ts'
@@ -103,6 +105,24 @@ test('the request metrics of a worker that has ended stay, but its requests in f
 
   const withTotals = counters.mergeInto(reportWith(new Map()), none).requestMetrics?.operations['market.insights']
   expect([withTotals?.bytesOut, withTotals?.inFlight]).toEqual([14, 3])
+})
+
+test('the last errors of a worker that has ended, or does not reply, stay beside their total', () => {
+  const counters = new CumulativeCounters<object>()
+  const [ended, hung, serving] = [{}, {}, {}]
+  const failing = (requestId: string): StatusReport => {
+    const errors = new RecentErrors()
+    errors.record(exchangeRecord({ requestId, failure: new GatewayError('internal') }))
+    return { ...none, recentErrors: errors.report }
+  }
+  counters.update(ended, { report: failing('of-ended'), droppedLines: 0 })
+  counters.update(hung, { report: failing('of-hung'), droppedLines: 0 })
+  counters.update(serving, { report: failing('of-serving'), droppedLines: 0 })
+
+  counters.retire(ended)
+
+  const { last, total } = counters.mergeInto(mergeReports(none, [failing('of-serving')]), none).recentErrors
+  expect([last.map(({ requestId }) => requestId).toSorted(), total]).toEqual([['of-ended', 'of-hung', 'of-serving'], 3])
 })
 
 test('metrics from before they were turned off are there when they are on again, whether the worker has ended or not', () => {
