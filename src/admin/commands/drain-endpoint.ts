@@ -15,7 +15,7 @@ import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argum
 import type { Command, CommandGroup } from './command.ts'
 import { type EndpointState, listEndpointStates, otherTakers, rejectLastEndpoint } from './endpoint-states.ts'
 import { joinFirst, paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
-import { workersNotAnswering } from './workers-not-answering.ts'
+import { toAdminError, workersNotAnswering } from './workers-not-answering.ts'
 
 const args = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),
@@ -72,13 +72,14 @@ const stateCommand = (state: EndpointOverrideState) =>
     async run(context, { group, url, ttlMs }, by, apply) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
       // which is rejected leaves every drain as it was. Where no worker serves, none has it ejected.
+      const partly = state === 'ready' ? { done: { group, endpoint: url, state } } : {}
       if (state === 'ready') {
         const { unanswered } = await context.runEverywhere('uneject', { group, url })
-        if (unanswered > 0) return stillEjected(unanswered)
+        if (unanswered > 0) return { ...stillEjected(unanswered), ...partly }
       }
       const order = { key: toEndpointKey(group, url), state, ttlMs, by }
-      const applied = await applyOverride(context, context.overrides.endpoints, order, apply)
-      return isAdminError(applied) ? applied : { group, url, state, until: applied.until }
+      const applied = await applyOverride(context, context.overrides.endpoints, order, apply).catch(toAdminError)
+      return isAdminError(applied) ? { ...applied, ...partly } : { group, url, state, until: applied.until }
     },
     event: 'endpoint order',
     fields: ({ url: endpoint, ...rest }) => ({ endpoint, ...rest }),

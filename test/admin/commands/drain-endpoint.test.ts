@@ -1,5 +1,9 @@
 /** Commands for endpoints: an operator drains one for a while, or makes it ready again. */
 import { describe, expect, test } from 'vitest'
+import type { AdminContext } from '../../../src/admin/admin-context.ts'
+import { endpointCommands } from '../../../src/admin/commands/drain-endpoint.ts'
+import { Overrides } from '../../../src/runtime/overrides.ts'
+import { WorkersNotAnsweringError } from '../../../src/runtime/workers-not-answering-error.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
@@ -387,4 +391,24 @@ test('a command while the gateway stops is rejected', async () => {
 
   expect([status, body.code]).toEqual([503, 'stopping'])
   await closing
+})
+
+test.each([
+  ['in which it may be ejected still', 1, async () => {}],
+  ['which has not taken up the end of the order', 0, () => Promise.reject(new WorkersNotAnsweringError('planted'))],
+])('an endpoint is made ready in part beside a worker that does not answer, %s', async (_, unanswered, apply) => {
+  const context = {
+    runEverywhere: async () => ({ results: [undefined], unanswered }),
+    overrides: new Overrides(),
+    draining: () => false,
+  } as unknown as AdminContext
+  const plan = { group: 'market', url: 'http://a', targets: [], endpoints: [], ttlMs: null }
+  const ready = endpointCommands.commands.find(({ choice }) => choice === 'ready')
+
+  const result = await ready?.run(context, plan, 'an operator', apply, () => null)
+
+  expect(result).toMatchObject({
+    code: 'workers-not-answering',
+    done: { group: 'market', endpoint: 'http://a', state: 'ready' },
+  })
 })
