@@ -284,11 +284,12 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
 
     await first.gateway.close()
     await page.waitForSelector('#live[data-state=stale]')
-    const stale = await page.textContent('#live')
+    const [stale, said] = [await page.textContent('#live'), await page.textContent('#announced')]
     await bootLiveGateway({ admin })
     await isLive(page)
 
     expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
+    expect(said).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
   })
 
   test('a page that is one too many says so in the words of the gateway, and goes on when there is room', async () => {
@@ -366,6 +367,7 @@ describe.skipIf(program.missing)('in a browser', { timeout: 60_000 }, () => {
 
     expect(note).toMatch(/gets no new requests/)
     expect(await page.textContent('#live')).toContain('your session is over')
+    expect(await page.textContent('#announced')).toContain('your session is over')
     expect(complaints).toEqual([])
   })
 })

@@ -25,12 +25,17 @@ let at = live?.dataset.at ?? ''
 /** Why the stream is stale, as last shown; null: it is not. @type {string | null} */
 let stale = null
 
-/** Announces new findings, and those that are gone, to screen readers. @param {ReadonlyMap<string, string>} before */
+/** Announces something to screen readers. @param {string} words */
+const say = (words) => {
+  if (announced !== null) announced.textContent = words
+}
+
+/** Announces new findings, and those that are gone. @param {ReadonlyMap<string, string>} before */
 const announce = (before) => {
   const now = findings()
   const added = [...now].flatMap(([key, words]) => (before.has(key) ? [] : [words]))
   const ended = [...before].flatMap(([key, words]) => (now.has(key) ? [] : [`No longer: ${words}`]))
-  if (announced !== null && added.length + ended.length > 0) announced.textContent = [...added, ...ended].join('. ')
+  if (added.length + ended.length > 0) say([...added, ...ended].join('. '))
 }
 
 startControls()
@@ -41,6 +46,7 @@ listen({
     for (const [name, markup] of Object.entries(tick.sections)) show(name, markup)
     if (tick.charts !== undefined) draw(tick.charts)
     at = tick.at
+    if (stale !== null) say('live again')
     stale = null
     document.title = `${tick.title} · lender gateway`
     if (import.meta.url.includes(`/${tick.assets}/`)) showState('on', `live, ${clock(at)}`)
@@ -50,9 +56,13 @@ listen({
   onStale(why) {
     if (stale === why) return
     stale = why
-    showState('stale', `stale since ${clock(at)}: ${why}`)
+    const words = `stale since ${clock(at)}: ${why}`
+    showState('stale', words)
+    say(words)
   },
   onSessionOver() {
-    showState('over', `stale since ${clock(at)}: your session is over, `, link('/login', 'log in again'))
+    const words = `stale since ${clock(at)}: your session is over, `
+    showState('over', words, link('/login', 'log in again'))
+    say(`${words}log in again`)
   },
 })
