@@ -47,7 +47,7 @@ export class EndpointRates {
     const rates = listEndpoints(upstreams).flatMap(({ key, group, side, url, counts }) => {
       const before = from.counts.get(key)
       if (before === undefined) return []
-      // An endpoint that was closed and opened again counts from 0, and so does a worker that was replaced.
+      // An endpoint that was closed and opened again counts from 0.
       const rate = (name: 'requests' | 'failures') => Math.max(0, counts[name] - before[name]) / seconds
       return [{ group, side, url, perSecond: rate('requests'), errorsPerSecond: rate('failures') }]
     })

@@ -11,7 +11,7 @@ import { isContractFailure } from '../findings/contract-findings.ts'
 import { lastFailurePhrase, maxBodyPhrase } from '../findings/finding.ts'
 import { formatTime } from '../format-time.ts'
 
-/** Decodes a recent error. Nothing in it is what the client wrote, but for the request's id. */
+/** Decodes a recent error. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
 export const recentErrorShape = asObject({
   at: asText,
   requestId: asText,
