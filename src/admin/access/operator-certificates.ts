@@ -17,11 +17,24 @@ type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCert
  */
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
   if (tls === null || tls.clientCertificate === null || !isTls(socket)) return null
-  const certificate = socket.getPeerX509Certificate()
+  const certificate = shownCertificate(socket)
   // `authorized` alone says nothing of a resumed session.
   if (certificate === undefined || !socket.authorized || !isValidNow(certificate)) return null
   const isGood = readAuthorities(tls.clientCertificate).some((authority) => hasIssued(authority, certificate))
   return isGood && isForClients(certificate) ? findByName(certificate, tls.clientCertificate) : null
+}
+
+const shownBefore = new WeakMap<TLSSocket, X509Certificate>()
+
+/**
+ * Gets the certificate that a connection shows. One that has closed shows none: an order that waits is judged by what it
+ * showed, since a client that leaves before has given the order all the same.
+ */
+const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
+  const certificate = socket.getPeerX509Certificate()
+  if (certificate === undefined) return shownBefore.get(socket)
+  shownBefore.set(socket, certificate)
+  return certificate
 }
 
 const isTls = (socket: Socket): socket is TLSSocket => 'getPeerX509Certificate' in socket

@@ -1,13 +1,18 @@
 /** Operators who show a certificate, over real connections. */
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { createServer, type TLSSocket } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { findOperatorByCertificate } from '../../../src/admin/access/operator-certificates.ts'
 import { routeScopes } from '../../../src/admin/access/route-scopes.ts'
 import { includesScope, type OperatorScope } from '../../../src/shared/operator-scopes.ts'
 import { adminTokens, bearerOf } from '../../helpers/admin-tokens.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
 import { hiddenFields } from '../../helpers/form-browser.ts'
+import { testConfig } from '../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { tlsHandshake } from '../../helpers/tls-client.ts'
@@ -138,6 +143,25 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
 
     expect(resumed).toBe(false)
     expect(text).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
+  test('is known by the certificate that a connection has shown, also when it has closed', async () => {
+    const { right, authority, bankA } = made
+    const shown = Promise.withResolvers<TLSSocket>()
+    const server = createServer({ ...right, ca: authority.cert, requestCert: true }, (socket) => shown.resolve(socket))
+    onTestFinished(() => void server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { socket: client } = await tlsHandshake((server.address() as AddressInfo).port, bankA)
+    const socket = await shown.promise
+    const admin = testConfig(settings()).admin
+
+    const before = findOperatorByCertificate(socket, admin)
+    client.destroy()
+    socket.resume()
+    await once(socket, 'close')
+
+    expect(before).toMatchObject({ name: 'oncall-anna' })
+    expect(findOperatorByCertificate(socket, admin)).toEqual(before)
   })
 
   test('may show a token instead, which decides by itself', async () => {
