@@ -1,6 +1,7 @@
 /** What is asked of the files of a configuration by each status, page and scrape. */
 import { resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { SourceFile } from '../../../src/config/load/source-files.ts'
 import { findDriftedFiles } from '../../../src/runtime/reload/config-drift.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -32,4 +33,23 @@ test('each that asks when none is under way has the files compared again', async
   const after = await findDriftedFiles(edited, compare)
 
   expect([before, after]).toEqual([[], ['/etc/gateway.yaml']])
+})
+
+test('a reading that follows is compared once the comparison of the one before, which hangs, has ended', async () => {
+  const hangs = Promise.withResolvers<readonly string[]>()
+  const compare = vi.fn((sources: readonly unknown[]) => (sources.length === 0 ? hangs.promise : Promise.resolve([])))
+  const lastReading: { sources: SourceFile[] } = { sources: [] }
+  const edited = { file: 'gateway.yaml', lastReading }
+  const before = findDriftedFiles(edited, compare)
+
+  lastReading.sources = [{ file: '/etc/gateway.yaml', digest: null, limit: 0 }]
+  const after = findDriftedFiles(edited, compare)
+  await vi.advanceTimersByTimeAsync(1000)
+  const begun = compare.mock.calls.length
+  hangs.resolve([])
+  await vi.advanceTimersByTimeAsync(1000)
+
+  expect([await before, await after]).toEqual([[], [resolve('gateway.yaml')]])
+  expect([begun, compare.mock.calls.length]).toEqual([1, 2])
+  expect(await findDriftedFiles(edited, compare)).toEqual([])
 })
