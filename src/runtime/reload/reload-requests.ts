@@ -9,14 +9,14 @@ interface ReloadRequest {
   readonly by: string | null
 }
 
-/** Several requests that are served as one. */
-interface SharedRequest extends ReloadRequest {
+/** One request, or several that are served as one. */
+interface PendingRequest extends ReloadRequest {
   settle(outcome: Promise<ReloadOutcome>): void
 }
 
-interface WaitingRequest extends SharedRequest {
-  /** Checks it again once it is its turn; settles it when it is rejected. */
-  isRejected(): boolean
+interface WaitingRequest extends PendingRequest {
+  /** Checks it again, now that it is its turn. Settles it when it is rejected, and returns whether it was. */
+  settleIfRejected(): boolean
 }
 
 /** The requests that share the next reload. Each is checked again when it is its turn. */
@@ -29,19 +29,24 @@ export class ReloadRequests {
 
   /** Adds a request. Resolves to what comes of it: what `reject` returns when it is its turn, unless that is null. */
   add<Rejection>(request: ReloadRequest, reject: () => Rejection | null): Promise<ReloadOutcome | Rejection> {
-    const { promise, resolve: settle } = Promise.withResolvers<ReloadOutcome | Rejection>()
-    const isRejected = (): boolean => {
-      const rejection = reject()
-      if (rejection !== null) settle(rejection)
-      return rejection !== null
+    const { promise, resolve: settle, reject: fail } = Promise.withResolvers<ReloadOutcome | Rejection>()
+    const settleIfRejected = (): boolean => {
+      try {
+        const rejection = reject()
+        if (rejection === null) return false
+        settle(rejection)
+      } catch (error) {
+        fail(error)
+      }
+      return true
     }
-    this.#waiting = [...this.#waiting, { ...request, isRejected, settle }]
+    this.#waiting = [...this.#waiting, { ...request, settleIfRejected, settle }]
     return promise
   }
 
   /** Takes all of them as one, without those that are rejected. Null: all are. */
-  take(): SharedRequest | null {
-    const taken = this.#waiting.filter((each) => !each.isRejected())
+  take(): PendingRequest | null {
+    const taken = this.#waiting.filter((each) => !each.settleIfRejected())
     this.#waiting = []
     const [first] = taken
     if (first === undefined) return null
