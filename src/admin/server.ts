@@ -17,7 +17,7 @@ import { getRecentErrors } from './api/recent-errors.ts'
 import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
 import { OrderHistory } from './commands/order-history.ts'
-import { registerCommands } from './commands/routes.ts'
+import { type Recheck, registerCommands } from './commands/routes.ts'
 import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandResolver, type ResolveCommand } from './findings/finding-commands.ts'
 import { createAdminListener, reloadAdminTls } from './listener.ts'
@@ -163,7 +163,7 @@ const registerAdminRoutes = (
   context: AdminContext,
   log: Log,
   access: AdminAccess,
-  recheck: (request: FastifyRequest) => AdminError | null,
+  recheck: Recheck,
 ): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.

@@ -29,6 +29,19 @@ export interface CommandGroup {
   readonly commands: readonly Command[]
 }
 
+/** One run of a command. */
+export interface Order {
+  /** The operator's name, or else the address. */
+  readonly by: string
+  /** Puts what an atomic command has changed into effect. */
+  apply(): Promise<void>
+  /**
+   * Tells why the operator may give it no longer; null: that is not so. For a command that waits for its turn in `run`:
+   * an edit may have come first.
+   */
+  recheck(): AdminError | null
+}
+
 /**
  * A command that an operator can run, from a script, the command line or a page. Its methods are declared as methods,
  * which TypeScript compares both ways: the walks over all commands know no command's arguments.
@@ -61,18 +74,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   /** Describes what its page asks before it is run. */
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /**
-   * Runs it. The result is the JSON response. `by`: the operator's name, or else the address. `apply` puts what it has
-   * changed into effect, where it is atomic. `recheck` tells, once it is its turn, whether the operator may no longer
-   * give it: for a command that waits for its turn in `run`.
-   */
-  run(
-    context: AdminContext,
-    plan: Plan,
-    by: string,
-    apply: () => Promise<void>,
-    recheck: () => AdminError | null,
-  ): Promise<Result | AdminError>
+  /** Runs it. The result is the JSON response. */
+  run(context: AdminContext, plan: Plan, order: Order): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
   /** The fields of the event, where they are not those of the result. */

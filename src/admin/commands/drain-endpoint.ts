@@ -69,12 +69,14 @@ const stateCommand = (state: EndpointOverrideState) =>
       const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints) : null
       return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
     },
-    async run(context, { group, url, ttlMs }, by, apply) {
+    async run(context, { group, url, targets, ttlMs }, { by, apply }) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
       // which is rejected leaves every drain as it was. Where no worker serves, none has it ejected.
-      const partly = state === 'ready' ? { done: { group, endpoint: url, state } } : {}
+      let partly = {}
       if (state === 'ready') {
-        const { unanswered } = await context.runEverywhere('uneject', { group, url })
+        const { results, unanswered } = await context.runEverywhere('uneject', { group, url })
+        if (results.length > 0 && targets.some(({ outage }) => outage === 'ejected'))
+          partly = { done: { group, endpoint: url, state } }
         if (unanswered > 0) return { ...stillEjected(unanswered), ...partly }
       }
       const order = { key: toEndpointKey(group, url), state, ttlMs, by }

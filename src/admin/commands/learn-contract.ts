@@ -69,7 +69,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
           ttlName: 'for',
           button: 'Learn it',
         },
-  async run(context, { ttlMs, enums }, by, apply) {
+  async run(context, { ttlMs, enums }, { by, apply }) {
     const state: OrderedLearning = { enums, orderedAt: epochMs() }
     const order = { key: 'contract', state, ttlMs, by } as const
     const applied = await applyOverride(context, context.overrides.learning, order, apply)

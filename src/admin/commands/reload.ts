@@ -80,7 +80,7 @@ const reloadCommand: ReloadCommand = {
       button: force ? 'Reload by force' : 'Reload',
     }
   },
-  async run({ reloader }, { force }, by, _, recheck) {
+  async run({ reloader }, { force }, { by, recheck }) {
     const outcome = await reloader.reload('request', force, by, recheck)
     return isAdminError(outcome) ? outcome : toReloadResult(outcome)
   },
@@ -137,7 +137,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
           : 'Roll back',
     }
   },
-  async run({ reloader }, { force, ...shown }, by, _, recheck) {
+  async run({ reloader }, { force, ...shown }, { by, recheck }) {
     const wasHeldBack = reloader.state.nextTryAt !== null
     const outcome = await reloader.rollback(force, by, () => recheck() ?? rejectOutdatedPage(reloader, shown))
     if (outcome === null) return nothingToRollBack(reloader, wasHeldBack)

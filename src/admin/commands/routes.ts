@@ -19,13 +19,13 @@ import {
   parseJsonBody,
   type RawArguments,
 } from './argument.ts'
-import type { Command, CommandConfirmation, CommandEventFields, CommandWithPage } from './command.ts'
+import type { Command, CommandConfirmation, CommandEventFields, CommandWithPage, Order } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { actionHref, spellDuration } from './phrases.ts'
 import { toAdminError } from './workers-not-answering.ts'
 
 /** Checks a request again, when it is its turn; null: its operator may still give the order. */
-type Recheck = (request: FastifyRequest) => AdminError | null
+export type Recheck = (request: FastifyRequest) => AdminError | null
 
 /**
  * Registers the commands: for scripts a method, a path and JSON; for people a page that says what would happen, whose
@@ -40,7 +40,7 @@ export const registerCommands = (app: FastifyInstance, context: AdminContext, lo
       url,
       handler: async (request, reply) => {
         const raw = command.query === null ? parseJsonBody(args, request.body) : command.query(targetQuery(request.url))
-        const result = await runCommand(context, log, command, args, raw, toCaller(request, recheck))
+        const result = await runCommand(context, log, command, args, raw, toOrderGiver(request, recheck))
         return isAdminError(result) ? sendProblem(reply, result) : reply.send(result)
       },
     })
@@ -87,7 +87,7 @@ const registerCommandPage = (
   app.post(target, async (request, reply) => {
     const form = parseForm(request)
     const raw = isAdminError(form) ? form : parseFields(formNames, form, expected)
-    const result = await runCommand(context, log, command, args, raw, toCaller(request, recheck))
+    const result = await runCommand(context, log, command, args, raw, toOrderGiver(request, recheck))
     if (isAdminError(result)) return sendAdminError(request, reply, result, context.reloader.config.instance)
     getPrincipal(request).setFlash(command.successText(result))
     return reply.redirect('/', 303)
@@ -114,14 +114,14 @@ const runCommand = async (
   command: Command,
   args: Arguments,
   raw: RawArguments | AdminError,
-  { by, recheck }: Caller,
+  { by, recheck }: OrderGiver,
 ): Promise<object> => {
   const values = readValues(command, args, raw)
   if (isAdminError(values)) return values
   const { reloader } = context
   const execute = async (within: AdminContext, apply: () => Promise<void>): Promise<object> => {
     const plan = await command.plan(within, values)
-    return isAdminError(plan) ? plan : command.run(within, plan, by, apply, recheck).catch(toAdminError)
+    return isAdminError(plan) ? plan : command.run(within, plan, { by, apply, recheck }).catch(toAdminError)
   }
   // An edit may have come first, and taken the operator's token away.
   const result = await (command.isAtomic
@@ -149,13 +149,9 @@ const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => 
 })
 
 /** The operator who gives an order. */
-interface Caller {
-  /** The name in logs and records: that of the file, else the address. */
-  readonly by: string
-  recheck(): AdminError | null
-}
+type OrderGiver = Pick<Order, 'by' | 'recheck'>
 
-const toCaller = (request: FastifyRequest, recheck: Recheck): Caller => ({
+const toOrderGiver = (request: FastifyRequest, recheck: Recheck): OrderGiver => ({
   by: getPrincipal(request).operator?.name ?? request.ip,
   recheck: () => recheck(request),
 })

@@ -56,7 +56,7 @@ const stateCommand = (state: OperationCommandResult['state']) =>
       const refusedByFile = context.reloader.config.operations[operation.id].state === 'refuse'
       return { operation, refusedByFile, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
     },
-    async run(context, { operation: { id: operation }, ttlMs }, by, apply) {
+    async run(context, { operation: { id: operation }, ttlMs }, { by, apply }) {
       const order = { key: operation, state, ttlMs, by }
       const applied = await applyOverride(context, context.overrides.operations, order, apply)
       return isAdminError(applied) ? applied : { operation, state, until: applied.until }

@@ -84,7 +84,7 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
     return planShift(context.overrides.shifts, { config, report }, wishes)
   },
   confirmation: (_, planned) => confirmShift(planned),
-  async run(context, { group, order, reason }, by, apply) {
+  async run(context, { group, order, reason }, { by, apply }) {
     const change = context.overrides.shifts.order(group, order, { by, reason })
     const failure = await applyOrUndo(context, apply, change.undo)
     if (failure !== null) return failure

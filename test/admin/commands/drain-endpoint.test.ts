@@ -402,13 +402,18 @@ test.each([
     overrides: new Overrides(),
     draining: () => false,
   } as unknown as AdminContext
-  const plan = { group: 'market', url: 'http://a', targets: [], endpoints: [], ttlMs: null }
   const ready = endpointCommands.commands.find(({ choice }) => choice === 'ready')
+  const run = (outage: 'ejected' | null) => {
+    const plan = { group: 'market', url: 'http://a', targets: [{ outage }], endpoints: [], ttlMs: null }
+    return ready?.run(context, plan, { by: 'an operator', apply, recheck: () => null })
+  }
 
-  const result = await ready?.run(context, plan, 'an operator', apply, () => null)
+  const [ejected, drained] = [await run('ejected'), await run(null)]
 
-  expect(result).toMatchObject({
+  expect(ejected).toMatchObject({
     code: 'workers-not-answering',
     done: { group: 'market', endpoint: 'http://a', state: 'ready' },
   })
+  expect(drained).toMatchObject({ code: 'workers-not-answering' })
+  expect(drained).not.toHaveProperty('done') // no worker had it ejected: nothing was done
 })

@@ -10,9 +10,7 @@ const purge = async (results: readonly PurgeResult[], unanswered: number) => {
   return await cacheCommands.commands[0]?.run(
     context,
     { operation: null, client: null },
-    'an operator',
-    async () => {},
-    () => null,
+    { by: 'an operator', apply: async () => {}, recheck: () => null },
   )
 }
 
