@@ -50,8 +50,8 @@ const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport 
     cache: cache && mapCache(cache, change),
     idempotency: idempotency && {
       ...idempotency,
-      dropped: change('idempotency dropped', idempotency.dropped),
-      refused: change('idempotency refused', idempotency.refused),
+      dropped: change(`${idempotency.store} idempotency dropped`, idempotency.dropped),
+      refused: change(`${idempotency.store} idempotency refused`, idempotency.refused),
     },
     runtimes: runtimes.map((each) => mapProcess(each, change)),
   }

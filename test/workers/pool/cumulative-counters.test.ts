@@ -42,7 +42,7 @@ test('all counters are found, and put back where they were', () => {
   expect(names).toContain('market candidate http://127.0.0.1:1 ejections')
   expect(names).toContain('cache market.insights hit')
   expect(names).toContain('rate evictions')
-  expect(names).toContain('idempotency refused')
+  expect(names).toContain('memory idempotency refused')
   expect(names).toContain('gateway user')
   expect(withCounters(idleReport, collectCounters(idleReport))).toEqual(idleReport)
 
