@@ -30,8 +30,7 @@ export const locateGateway = async (
 ): Promise<AdminTarget> => {
   const environmentToken = tokenFromEnvironment(environment)
   if (targetOptions.admin === undefined) {
-    await requireNamedFile(targetOptions.config)
-    const target = await targetFromFile(targetOptions.config, environment)
+    const target = await targetOfNamedFile(targetOptions.config, environment)
     const token = environmentToken ?? target.token
     if (token !== null && target.fallbackReason !== null && !isLocalHost(target.host)) {
       // admin.tls may be the broken part: the token would then cross the network in the clear.
@@ -56,27 +55,28 @@ export const locateProbeTarget = async (
   { config, admin }: TargetOptions,
   environment: Environment = process.env,
 ): Promise<AdminTarget> => {
-  if (admin !== undefined) return targetFromUrl(admin)
-  await requireNamedFile(config)
-  return { ...(await targetFromFile(config, environment)), token: null }
+  return admin === undefined ? { ...(await targetOfNamedFile(config, environment)), token: null } : targetFromUrl(admin)
 }
 
 /**
- * Throws {@link cliError} for a named file that cannot be read: a gateway at the built-in address would not be the one
- * that is meant.
+ * Takes the address of a file. Throws {@link cliError} for a named one that cannot be read: a gateway at the built-in
+ * address would not be the one that is meant.
  */
-const requireNamedFile = async (file: string): Promise<void> => {
-  if (file === defaultConfigFile) return
-  const { isReadError, readFileWithLimit } = await import('../../config/load/read-file.ts')
-  const read = readFileWithLimit(file, 0)
-  if (isReadError(read) && !read.readable)
-    throw cliError(`--config ${file} cannot be read: ${read.reason}; --admin URL asks a gateway without one`)
+const targetOfNamedFile = async (file: string, environment: Environment): Promise<AdminTarget> => {
+  const { isUnreadable, ...target } = await targetFromFile(file, environment)
+  if (isUnreadable && file !== defaultConfigFile)
+    throw cliError(`--config ${target.fallbackReason}; --admin URL asks a gateway without one`)
+  return target
 }
 
-const targetFromFile = async (file: string, environment: Environment): Promise<AdminTarget> => {
+const targetFromFile = async (
+  file: string,
+  environment: Environment,
+): Promise<AdminTarget & { readonly isUnreadable: boolean }> => {
   const { loadAdmin } = await import('../../config/load/load-admin.ts')
-  const { admin, reason, isGuessed } = loadAdmin(file, environment)
+  const { admin, reason, isGuessed, isUnreadable } = loadAdmin(file, environment)
   return {
+    isUnreadable,
     tls: admin.tls !== null,
     host: reachableHost(admin.host),
     port: admin.port,

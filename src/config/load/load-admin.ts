@@ -20,6 +20,8 @@ export interface AdminLoadResult {
   readonly reason: string | null
   /** Whether its address is built in, because the file could not be read that far. */
   readonly isGuessed: boolean
+  /** Whether there is no such file, or none that can be read. */
+  readonly isUnreadable: boolean
 }
 
 /**
@@ -29,7 +31,7 @@ export interface AdminLoadResult {
 export function loadAdmin(file: string, environment: Environment = process.env): AdminLoadResult {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   return isReadError(bytes)
-    ? builtInAdmin(`${file} cannot be read: ${bytes.reason}`)
+    ? { ...builtInAdmin(`${file} cannot be read: ${bytes.reason}`), isUnreadable: !bytes.readable }
     : parseAdmin(bytes, file, environment)
 }
 
@@ -81,11 +83,12 @@ function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: 
   // The reason never quotes a value: a token may be in it.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
-  return { admin, reason, isGuessed }
+  return { admin, reason, isGuessed, isUnreadable: false }
 }
 
 const builtInAdmin = (reason: string | null): AdminLoadResult => ({
   admin: defaults,
   reason,
   isGuessed: reason !== null,
+  isUnreadable: false,
 })

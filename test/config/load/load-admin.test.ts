@@ -36,11 +36,16 @@ test('a valid file gives what a gateway takes from it', () => {
   const file = join(folder, 'gateway.yaml')
   const loaded = loadConfig(file, {})
 
-  expect(loadAdmin(file, {})).toEqual({ admin: loaded.ok && loaded.config.admin, reason: null, isGuessed: false })
+  expect(loadAdmin(file, {})).toEqual({
+    admin: loaded.ok && loaded.config.admin,
+    reason: null,
+    isGuessed: false,
+    isUnreadable: false,
+  })
 })
 
 test('a file without the section gives the built-in values', () => {
-  expect(readAdmin(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false })
+  expect(readAdmin(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false, isUnreadable: false })
 })
 
 describe('a broken part elsewhere does not matter', () => {
@@ -69,6 +74,7 @@ describe('a broken part elsewhere does not matter', () => {
       admin: { ...builtIn, host: '0.0.0.0' },
       reason: null,
       isGuessed: false,
+      isUnreadable: false,
     })
   })
 })
@@ -84,7 +90,12 @@ describe('a part that cannot be read has its built-in value, with the reason', (
     ['a list', '- admin: { port: 9000 }', 'is empty, or no map'],
     ['other bytes', Buffer.from('# caf\xe9', 'latin1'), 'not UTF-8'],
   ])('%s', (_what, text, reason) => {
-    expect(readAdmin(text)).toEqual({ admin: builtIn, reason: expect.stringContaining(reason), isGuessed: true })
+    expect(readAdmin(text)).toEqual({
+      admin: builtIn,
+      reason: expect.stringContaining(reason),
+      isGuessed: true,
+      isUnreadable: false,
+    })
   })
 
   test('a file that is not there', () => {
@@ -94,6 +105,7 @@ describe('a part that cannot be read has its built-in value, with the reason', (
       admin: builtIn,
       reason: `${file} cannot be read: no such file`,
       isGuessed: true,
+      isUnreadable: true,
     })
   })
 
