@@ -30,12 +30,16 @@ const say = (words) => {
   if (announced !== null) announced.textContent = words
 }
 
-/** Announces new findings, and those that are gone. @param {ReadonlyMap<string, string>} before */
-const announce = (before) => {
+/**
+ * Announces new findings, and those that are gone, behind other words. @param {ReadonlyMap<string, string>} before
+ * @param {readonly string[]} first
+ */
+const announce = (before, first) => {
   const now = findings()
   const added = [...now].flatMap(([key, words]) => (before.has(key) ? [] : [words]))
   const ended = [...before].flatMap(([key, words]) => (now.has(key) ? [] : [`No longer: ${words}`]))
-  if (added.length + ended.length > 0) say([...added, ...ended].join('. '))
+  const words = [...first, ...added, ...ended]
+  if (words.length > 0) say(words.join('. '))
 }
 
 startControls()
@@ -46,12 +50,12 @@ listen({
     for (const [name, markup] of Object.entries(tick.sections)) show(name, markup)
     if (tick.charts !== undefined) draw(tick.charts)
     at = tick.at
-    if (stale !== null) say('live again')
+    const first = stale === null ? [] : ['Live again']
     stale = null
     document.title = `${tick.title} · lender gateway`
     if (import.meta.url.includes(`/${tick.assets}/`)) showState('on', `live, ${clock(at)}`)
     else showState('on', `live, ${clock(at)}, of another version now: `, link('/', 'load it again'))
-    announce(before)
+    announce(before, first)
   },
   onStale(why) {
     if (stale === why) return
