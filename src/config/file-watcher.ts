@@ -50,8 +50,8 @@ export class FileWatcher {
 
   /** Stops for good, whatever is configured later. */
   close(): void {
-    this.configure({ watch: false, poll: null })
     this.#isClosed = true
+    this.configure({ watch: false, poll: null })
   }
 
   #scheduleCheck(ms: number): void {

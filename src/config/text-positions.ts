@@ -13,6 +13,7 @@ export const createPositionFinder = (text: string): ((offset: number) => FilePos
 
 const countLines = (text: string): LineCounter => {
   const lines = new LineCounter()
-  for (let line = 0; line !== -1; line = text.indexOf('\n', line) + 1 || -1) lines.addNewLine(line)
+  lines.addNewLine(0)
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) lines.addNewLine(end + 1)
   return lines
 }
