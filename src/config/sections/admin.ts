@@ -91,7 +91,7 @@ const tls = annotate(
     .strictObject({
       certificate: certificate('The certificate, with its chain'),
       key: privateKey('The private key of the certificate'),
-      clientCertificate: annotate(optionalKey(clientCertificate), { restart: true }),
+      clientCertificate: annotate(optionalKey(clientCertificate), { restart: true, sensitive: true }),
     })
     .meta({ description: 'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart' }),
   { sensitive: true },
@@ -143,16 +143,21 @@ const jwt = z
   .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
 
 /** The schema of `admin`, the operator's listener. */
-export const adminSchema = z
-  .strictObject({
-    host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
-    port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
-    hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault([]),
-    token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
-    metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
-    tokens: tokens.prefault([]),
-    jwt: optionalKey(jwt),
-    tls: annotate(optionalKey(tls), { restart: true }),
-    insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
-  })
-  .meta({ description: "The operator's listener: health, status, reload. Never public" })
+export const adminSchema = annotate(
+  z
+    .strictObject({
+      host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
+      port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
+      hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault(
+        [],
+      ),
+      token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
+      metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
+      tokens: tokens.prefault([]),
+      jwt: optionalKey(jwt),
+      tls: annotate(optionalKey(tls), { restart: true }),
+      insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
+    })
+    .meta({ description: "The operator's listener: health, status, reload. Never public" }),
+  { sensitive: true },
+)

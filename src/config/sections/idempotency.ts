@@ -87,9 +87,10 @@ export const idempotencySchema = z
         { min: 0, max: 5 },
       ),
     ),
-    encryptionKeys: list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, {
-      max: 2,
-    }).prefault([]),
+    encryptionKeys: annotate(
+      list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, { max: 2 }),
+      { sensitive: true },
+    ).prefault([]),
   })
   .meta({ description: 'How a POST with a key happens once, in operations that have idempotency on' })
 

@@ -121,15 +121,18 @@ const password = (description: string) =>
     { secret: true, file: 'line' },
   )
 
-const tls = z
-  .strictObject({
-    ca: optionalKey(certificate('Whom to trust instead of the public authorities; file:PATH for a file')),
-    certificate: optionalKey(certificate('What the gateway shows for itself, with its chain')),
-    key: optionalKey(privateKey('The private key of the certificate')),
-  })
-  .meta({
-    description: 'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
-  })
+const tls = annotate(
+  z
+    .strictObject({
+      ca: optionalKey(certificate('Whom to trust instead of the public authorities; file:PATH for a file')),
+      certificate: optionalKey(certificate('What the gateway shows for itself, with its chain')),
+      key: optionalKey(privateKey('The private key of the certificate')),
+    })
+    .meta({
+      description: 'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
+    }),
+  { sensitive: true },
+)
 
 const prefix = scalar(
   patternKind('1 to 64 letters, digits and -_.:', '^[0-9A-Za-z_.:-]{1,64}$', 'not a prefix'),

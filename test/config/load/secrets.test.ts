@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { formatProblems } from '../../../src/config/problem.ts'
+import { holdsSecrets, schemaKeys } from '../../../src/config/schema/schema-keys.ts'
 import { folderWith, parse, sandbox, validConfig, withRisk } from '../helper.ts'
 
 const secret = 'hunter2-s3cret'
@@ -155,6 +156,25 @@ describe('a secret is in no problem', () => {
   test('from the environment, for all upstreams', () => {
     expect(printProblems('upstreams: "${SECRET}"')).not.toContain(secret)
   })
+})
+
+test.each([
+  ['a key of idempotency, in hex', 'idempotency: { encryptionKeys: ? }', '0123456789abcdef'.repeat(4)],
+  ['a key of idempotency, in base64', 'idempotency: { encryptionKeys: ? }', `${'hunter2hunter'.repeat(3)}abcd=`],
+  ['TLS to Redis', 'limits: { redis: { url: "rediss://redis", tls: ? } }', secret],
+  ['the whole of admin', 'admin: ?', secret],
+])('a secret that stands for a list or a map is in no problem: %s', (_where, line, value) => {
+  expect(printProblems(`${line.replace('?', value)}\n${sandbox}`)).not.toContain(value)
+})
+
+test('what holds a secret is itself never shown', () => {
+  // A certificate beside no secret key may be shown.
+  const secrets = schemaKeys.filter((key) => key.secret && key.sensitive !== false)
+  const parents = secrets.map(({ path }) => path.slice(0, -1))
+
+  const shown = parents.filter((path) => !holdsSecrets(path.map((key) => (key === '#' ? 0 : key))))
+
+  expect(shown.map((path) => path.join('.'))).toEqual([])
 })
 
 test.each([
