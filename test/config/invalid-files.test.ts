@@ -481,6 +481,8 @@ const fields: readonly Case[] = [
     'X-Forwarded-For',
     'X-Forwarded-Proto',
     'X-Forwarded-Host',
+    'X_Forwarded_For',
+    'Content_Length',
   ].map(
     (name): Case => [
       riskRequest('set:', `  ▸${name}: x`),
@@ -508,6 +510,21 @@ const fields: readonly Case[] = [
     'requestId.header',
   ],
   [riskKeys('response:', '  remove: [▸x-request-id]'), 'upstreams.risk.response.remove[0]', 'carries the request id'],
+  [riskRequest('remove: [▸X_Forwarded_For]'), 'upstreams.risk.request.remove[0]', 'set by the gateway'],
+  [riskRequest('remove: [▸X_Request_Id]'), 'upstreams.risk.request.remove[0]', 'carries the request id'],
+  [
+    `${riskKeys('candidate:', '  endpoints: [http://a]', '  request: { set: { ▸x_request_id: a } }')}`,
+    'upstreams.risk.candidate.request.set.x_request_id',
+    'carries the request id',
+  ],
+  ...['set: { ▸X_Client_Id: a }', 'remove: [▸x-client-id]'].map(
+    (edit): Case => [
+      `auth: { methods: [apiKey], identityField: X-Client-Id }\nclients: [{ id: a, operations: all }]\n${riskRequest(edit)}`,
+      edit.startsWith('set') ? 'upstreams.risk.request.set.X_Client_Id' : 'upstreams.risk.request.remove[0]',
+      'tells upstreams the client',
+      'auth.identityField',
+    ],
+  ),
   [
     `requestId: { header: X-Id }\n${riskRequest('set:', '  ▸x-id: x')}`,
     'upstreams.risk.request.set.x-id',

@@ -1,12 +1,14 @@
+import { foldUnderscores } from '../../header-fields.ts'
 import { groups } from '../../operations.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
-import type { KeyPath } from '../problem.ts'
+import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { endpointSchema } from '../sections/upstream-target.ts'
 import { configuredListeners } from './admin-rules.ts'
+import { listOwnFields } from './own-field.ts'
 import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
 
-const { allowSandbox, requestId } = configSchema.shape
+const { allowSandbox } = configSchema.shape
 
 interface StatedEndpoint {
   readonly path: KeyPath
@@ -73,27 +75,35 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
 /** The rules of the addresses of endpoints. */
 export const endpointRules: readonly ConfigRule[] = [loopToGateway, sandboxOnOpenAddress]
 
-/** Rejects edits of the field that carries the request id. */
-export const headerMutationRule: ConfigRule = (tree) => {
-  const header = parseAt(tree, requestId.unwrap().shape.header, ['requestId', 'header'])
-  if (typeof header !== 'string') return null
-  const isHeader = (name: unknown): boolean => typeof name === 'string' && name.toLowerCase() === header.toLowerCase()
-  const details = {
-    message: 'this field carries the request id and is set by the gateway',
-    expected: 'another field',
-    found: 'the field of requestId.header',
-    hint: 'remove this line, or rename requestId.header',
-  }
-  return upstreamPaths(tree).flatMap((upstream) =>
-    ['request', 'response'].map((direction) => {
-      const path: KeyPath = [...upstream, direction]
-      const set = Object.keys(Object(valueAt(tree, [...path, 'set']) ?? {}))
-      return [
-        set.map((name) => isHeader(name) && { path: [...path, 'set', name], atKey: true, ...details }),
-        listAt(tree, [...path, 'remove']).map(
-          (name, index) => isHeader(name) && { path: [...path, 'remove', index], ...details },
-        ),
-      ]
-    }),
-  )
-}
+const ownMeanings = [
+  { key: 'requestId.header', says: 'carries the request id', directions: ['request', 'response'] },
+  { key: 'auth.identityField', says: 'tells upstreams the client', directions: ['request'] },
+]
+
+/** Rejects edits of the fields that carry the request id and the client's id. */
+export const headerMutationRule: ConfigRule = (tree) =>
+  listOwnFields(tree).map(({ path: ownPath, name: own }) => {
+    const meaning = ownMeanings.find(({ key }) => key === formatKeyPath(ownPath))
+    if (meaning === undefined) return null
+    const details = {
+      message: `this field ${meaning.says} and is set by the gateway`,
+      expected: 'another field',
+      found: `the field of ${meaning.key}`,
+      hint: `remove this line, or rename ${meaning.key}`,
+    }
+    return meaning.directions.map((direction) => {
+      // An edit of a request edits the twins with underscores too.
+      const fold = direction === 'request' ? foldUnderscores : (name: string): string => name.toLowerCase()
+      const isOwn = (name: unknown): boolean => typeof name === 'string' && fold(name) === fold(own)
+      return upstreamPaths(tree).map((upstream) => {
+        const path: KeyPath = [...upstream, direction]
+        const set = Object.keys(Object(valueAt(tree, [...path, 'set']) ?? {}))
+        return [
+          set.map((name) => isOwn(name) && { path: [...path, 'set', name], atKey: true, ...details }),
+          listAt(tree, [...path, 'remove']).map(
+            (name, index) => isOwn(name) && { path: [...path, 'remove', index], ...details },
+          ),
+        ]
+      })
+    })
+  })

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isHopByHop, namesCredential } from '../../header-fields.ts'
+import { foldUnderscores, isHopByHop, namesCredential } from '../../header-fields.ts'
 import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
 import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
@@ -14,8 +14,9 @@ const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
 /** Rejects fields that an operator may not edit in a direction, with what to do instead. */
 function rejectField(name: string, direction: 'request' | 'response'): InvalidScalar | undefined {
-  const field = name.toLowerCase()
-  if (!isHttpToken(name) || field === '__proto__')
+  // A CGI-like back end reads X_Forwarded_For as the gateway's own, and an edit of a request edits both.
+  const field = direction === 'request' ? foldUnderscores(name) : name.toLowerCase()
+  if (!isHttpToken(name) || name === '__proto__')
     return new InvalidScalar('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
   if (field === 'host' && direction === 'request')
     return new InvalidScalar('Host is set by the gateway', 'use the host key of this group: endpoint, client or a name')
