@@ -11,7 +11,7 @@ import { workerCount } from './config/worker-count.ts'
 import { createPseudonym } from './downstream/listener/downstream-server.ts'
 import { AuditLog } from './observe/audit/audit-log.ts'
 import type { GuardReport } from './observe/candidate/guard/guard-counts.ts'
-import { getRawLogDestination, type Log } from './observe/log.ts'
+import { applyLogConfig, getRawLogDestination, type Log } from './observe/log.ts'
 import type { LogEvent } from './observe/log-event.ts'
 import { CandidateGuard } from './runtime/candidate-guard.ts'
 import { createOverrides, type Overrides } from './runtime/overrides.ts'
@@ -273,9 +273,9 @@ class GatewayRuntime {
     return { config, overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
-  /** Applies the log level and the watch of the configuration files. */
-  #applyLogAndWatch({ log: { level }, reload }: Config): void {
-    this.#options.log.level = level
-    this.#configWatcher.configure(reload)
+  /** Applies the settings of the log and the watch of the configuration files. */
+  #applyLogAndWatch(config: Config): void {
+    applyLogConfig(this.#options.log, config)
+    this.#configWatcher.configure(config.reload)
   }
 }

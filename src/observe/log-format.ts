@@ -12,7 +12,7 @@ export type LoggingConfig = Pick<Config, 'log' | 'tracing' | 'instance'>
 type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 
 /** Rewrites a line that pino has rendered. */
-type RewriteLine = (line: string) => string
+export type RewriteLine = (line: string) => string
 
 // The release whose field list the names were checked against.
 const ecsVersion = '8.11.0'

@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { settlesWithin } from '../clock.ts'
-import { createLineRewriter, type LoggingConfig } from './log-format.ts'
+import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
 /** The log: events with their fields. */
@@ -45,16 +45,25 @@ export const openLog = async (config: LoggingConfig) => {
 /** Rewrites lines to another format than pino's on their way out. */
 class RewritingDestination {
   readonly output: DestinationStream
-  readonly #rewrite: (line: string) => string
+  rewrite: RewriteLine
 
-  constructor(output: DestinationStream, rewrite: (line: string) => string) {
+  constructor(output: DestinationStream, rewrite: RewriteLine) {
     this.output = output
-    this.#rewrite = rewrite
+    this.rewrite = rewrite
   }
 
   write(line: string): void {
-    this.output.write(this.#rewrite(line))
+    this.output.write(this.rewrite(line))
   }
+}
+
+/** Applies what a reload can change of a log: its level, and what each line says of the gateway. */
+export const applyLogConfig = (log: Log, config: LoggingConfig): void => {
+  log.level = config.log.level
+  const destination = getLogDestination(log)
+  // log.format needs a restart: what rewrites lines goes on to.
+  if (destination instanceof RewritingDestination)
+    destination.rewrite = createLineRewriter(config) ?? destination.rewrite
 }
 
 /** Gets the stream that a log writes its lines to, as pino renders them. */

@@ -7,10 +7,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { createAuditLog } from '../helpers/audit-log.ts'
+import { fileReplacedByRename } from '../helpers/editable-file.ts'
 import { configText } from '../helpers/gateway.ts'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { serve } from '../helpers/serve-process.ts'
 import { drill, test } from '../helpers/speed.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -136,6 +138,23 @@ test('in another format every line is in it, those of workers as well, and none 
   expect(formatted.filter((line) => 'level' in line || 'msg' in line)).toEqual([])
   expect(others.length).toBeGreaterThan(answered)
   expect(others.filter((line) => !('seq' in line))).toEqual([])
+})
+
+test('after a reload each line says the new name of the gateway, those of workers as well', async () => {
+  const { file, write } = fileReplacedByRename(onTestFinished)
+  const named = (name: string): string =>
+    configText({ workers: 2, log: { format: 'ecs' }, instance: { name }, shutdown: { wait: '0s' } })
+  write(named('blue'))
+  const gateway = serve(file)
+  const listening = await gateway.line(({ message }) => message === 'listening')
+
+  write(named('green'))
+  gateway.signal('SIGHUP')
+  const reloaded = await gateway.line(({ message }) => message === 'configuration applied')
+  await exchanges(Number(listening['lender_gateway.port']), 1)
+  const exchange = await gateway.line(({ message }) => message === 'exchange')
+
+  expect([listening, reloaded, exchange].map((line) => line['service.node.name'])).toEqual(['blue', 'green', 'green'])
 })
 
 const script = await needProgram('script')

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { now, settlesWithin } from '../../clock.ts'
-import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
+import { applyLogConfig, exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
 import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
@@ -101,7 +101,7 @@ export const startWorkerRuntime = async (
       case 'commit': {
         const committed = changes.run(async () => {
           await (await takePrepared(call.prepared)).commit()
-          log.level = dataPlane.currentSnapshot.value.config.log.level
+          applyLogConfig(log, dataPlane.currentSnapshot.value.config)
           syncVerdicts(dataPlane, call.verdicts)
         })
         lastCommit = committed
