@@ -4,3 +4,6 @@ import type { Config } from './config.ts'
 /** Returns the number of processes that serve clients. `cores` are those of this machine by default. */
 export const workerCount = ({ workers }: Pick<Config, 'workers'>, cores = availableParallelism()): number =>
   workers === 'auto' ? cores : workers
+
+/** Returns what each worker has of a limit for the whole gateway: rounded up, so that each has at least one. */
+export const workerShare = (limit: number, workers: number): number => Math.ceil(limit / workers)

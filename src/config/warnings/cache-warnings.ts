@@ -1,5 +1,8 @@
 import { allOperations } from '../../operations.ts'
+import { maxOutsideShare } from '../../shared/bodies/cache-room.ts'
+import { formatSize } from '../../units.ts'
 import type { WarningRule } from '../rules/rule.ts'
+import { workerCount, workerShare } from '../worker-count.ts'
 
 const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
   cache.redis !== null &&
@@ -30,5 +33,24 @@ const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
     )
   })
 
+/** Warns of entries that a worker has no room for while they are on their way. */
+const entryWithoutRoom: WarningRule = ({ config, cores }) => {
+  const share = workerShare(config.cache.maxBytes, workerCount(config, cores))
+  const room = Math.floor(share * maxOutsideShare)
+  return allOperations.map(({ id }) => {
+    const { cache } = config.operations[id]
+    return (
+      cache !== null &&
+      cache.maxEntry > room && {
+        path: ['operations', id, 'cache', 'maxEntry'],
+        message: 'the longest answers are never stored: a worker has no room for one on its way',
+        expected: `at most ${formatSize(room)}, half of what each worker has of cache.maxBytes`,
+        found: formatSize(cache.maxEntry),
+        hint: 'write less, or more for cache.maxBytes',
+      }
+    )
+  })
+}
+
 /** The warnings of caching: settings without an effect. */
-export const cacheWarnings: readonly WarningRule[] = [unusedCacheRedis, bypassedCache]
+export const cacheWarnings: readonly WarningRule[] = [unusedCacheRedis, bypassedCache, entryWithoutRoom]

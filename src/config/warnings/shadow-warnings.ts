@@ -1,5 +1,7 @@
 import { allOperations, type Group, groups } from '../../operations.ts'
+import { formatSize } from '../../units.ts'
 import type { WarningRule } from '../rules/rule.ts'
+import { workerCount, workerShare } from '../worker-count.ts'
 
 const hasOperation = (group: Group, method: 'GET' | 'POST'): boolean =>
   allOperations.some((each) => each.group === group && each.method === method)
@@ -75,5 +77,28 @@ const nothingCopied: WarningRule = ({ config: { upstreams } }) =>
     )
   })
 
+/** Warns of bodies that a worker has no room for. */
+const bodyWithoutRoom: WarningRule = ({ config, cores }) =>
+  groups.map((group) => {
+    const shadow = config.upstreams[group].candidate?.shadow ?? null
+    if (shadow === null) return null
+    const room = workerShare(shadow.maxBytes, workerCount(config, cores))
+    return (
+      shadow.maxBody > room && {
+        path: ['upstreams', group, 'candidate', 'shadow', 'maxBody'],
+        message: 'the longest bodies are never copied: a worker has no room for one',
+        expected: `at most ${formatSize(room)}, what each worker has of shadow.maxBytes`,
+        found: formatSize(shadow.maxBody),
+        hint: 'write less, or more for maxBytes',
+      }
+    )
+  })
+
 /** The warnings of shadows. */
-export const shadowWarnings: readonly WarningRule[] = [unusedPostWords, nothingCopied, noiseOfPosts, shownValues]
+export const shadowWarnings: readonly WarningRule[] = [
+  unusedPostWords,
+  nothingCopied,
+  noiseOfPosts,
+  shownValues,
+  bodyWithoutRoom,
+]

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
+import { maxOutsideShare } from '../../shared/bodies/cache-room.ts'
 import { type CacheOutcomeCounts, CachePartition } from './partition.ts'
-import { maxOutsideShare, PinnedBytes } from './pinned-bytes.ts'
+import { PinnedBytes } from './pinned-bytes.ts'
 import type { StoredResponse } from './stored-response.ts'
 
 /** The identity of a stored response within an operation. */

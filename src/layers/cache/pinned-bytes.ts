@@ -1,11 +1,5 @@
 import type { StoredBody } from './stored-response.ts'
 
-/**
- * The share of the limit that responses on their way and pinned bodies may take. The rest stays for what is stored: a
- * client with many responses on their way, or that reads none of them, does not push out all the others.
- */
-export const maxOutsideShare = 0.5
-
 // A client that does not read holds about that much of any response.
 const minPinnedBytes = 64 * 1024
 

@@ -1,4 +1,5 @@
 import type { Config, UpstreamConfig } from '../../config/config.ts'
+import { workerShare } from '../../config/worker-count.ts'
 import { byGroup, byOperation } from '../../operations.ts'
 
 /**
@@ -7,7 +8,7 @@ import { byGroup, byOperation } from '../../operations.ts'
  * divides the limits of clients itself, since there may be thousands. The hash stays: it names what the file says.
  */
 export const perWorkerConfig = (config: Config, workers: number): Config => {
-  const divide = (limit: number): number => Math.ceil(limit / workers)
+  const divide = (limit: number): number => workerShare(limit, workers)
   const divideOptional = (limit: number | null): number | null => (limit === null ? null : divide(limit))
   const { listen, limits, cache, log, upstreams, operations } = config
   const divideUpstream = ({ candidate, ...upstream }: UpstreamConfig): UpstreamConfig => ({

@@ -5,6 +5,8 @@ import { formatKeyPath } from '../../../src/config/problem.ts'
 import { collectWarnings } from '../../../src/config/warnings/warnings.ts'
 import { groups } from '../../../src/operations.ts'
 
+const candidate = { endpoints: ['sandbox'] }
+
 /** Lists the warnings on a machine with four cores: key path, and what was found there. */
 const warned = ({ risk = {}, ...settings }: { readonly risk?: object; readonly [key: string]: unknown }) => {
   const upstreams = {
@@ -60,6 +62,49 @@ describe('of workers', () => {
       'both',
       { workers: 'auto', defaults: { maxConnections: 3 }, risk: { maxConnections: 1 } },
       ['defaults.maxConnections: 3', 'upstreams.risk.maxConnections: 1'],
+    ],
+    ...[1, 4].map((workers): [string, Parameters<typeof warned>[0], readonly string[]] => [
+      `an entry that just fits on its way to the cache of each of ${workers}`,
+      {
+        workers,
+        cache: { maxBytes: '64MiB' },
+        operations: { 'market.insights': { cache: { maxEntry: `${32 / workers}MiB` } } },
+      },
+      [],
+    ]),
+    [
+      'an entry for which the one has no room on its way',
+      {
+        workers: 1,
+        cache: { maxBytes: '2MiB' },
+        operations: { 'market.insights': { cache: { maxEntry: '1025KiB' } } },
+      },
+      ['operations.market.insights.cache.maxEntry: 1025KiB'],
+    ],
+    [
+      'an entry for which each of several has no room on its way',
+      { workers: 'auto', cache: { maxBytes: '7MiB' }, operations: { 'market.insights': { cache: true } } },
+      ['operations.market.insights.cache.maxEntry: 1MiB'],
+    ],
+    [
+      'a body for which each has room',
+      {
+        workers: 4,
+        risk: {
+          candidate: { ...candidate, shadow: { maxBody: '1MiB', maxBytes: '4MiB', posts: true, sideEffects: 'none' } },
+        },
+      },
+      [],
+    ],
+    [
+      'a body for which none has room',
+      {
+        workers: 'auto',
+        risk: {
+          candidate: { ...candidate, shadow: { maxBody: '2MiB', maxBytes: '4MiB', posts: true, sideEffects: 'none' } },
+        },
+      },
+      ['upstreams.risk.candidate.shadow.maxBody: 2MiB'],
     ],
     [
       'a group whose own bound can be divided is not meant',
