@@ -150,7 +150,7 @@ const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
 
 /** Warns of limits that cannot be divided: each worker takes one at least, so that together they exceed the file. */
 const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
-  const { listen, limits, operations } = config
+  const { listen, limits, operations, clients } = config
   const workers = workerCount(config, cores)
   const limitBelowWorkers = (path: KeyPath, limit: number | null | undefined): RuleResult =>
     limit != null &&
@@ -167,6 +167,8 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
       limitBelowWorkers(['defaults', key], parsed.defaults[key]),
     groups.map((group) => limitBelowWorkers(['upstreams', group, key], parsed.upstreams[group][key])),
   ]
+  // Of thousands of clients it names the first.
+  const client = clients.findIndex(({ concurrency }) => concurrency !== null && concurrency < workers)
   return [
     limitBelowWorkers(['listen', 'maxConnections'], listen.maxConnections),
     limitBelowWorkers(['limits', 'concurrency'], limits.concurrency),
@@ -183,6 +185,7 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
     }),
     ofUpstreams('concurrency'),
     allOperations.map(({ id }) => limitBelowWorkers(['operations', id, 'concurrency'], operations[id].concurrency)),
+    limitBelowWorkers(['clients', client, 'concurrency'], clients[client]?.concurrency),
   ]
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { configSchema } from '../../../src/config/config-schema.ts'
+import { validateClients } from '../../../src/config/load/client-list.ts'
 import { resolveConfig } from '../../../src/config/load/resolve-levels.ts'
 import { formatKeyPath } from '../../../src/config/problem.ts'
 import { collectWarnings } from '../../../src/config/warnings/warnings.ts'
@@ -7,14 +8,23 @@ import { groups } from '../../../src/operations.ts'
 
 const candidate = { endpoints: ['sandbox'] }
 
+interface Settings {
+  readonly risk?: object
+  readonly clients?: readonly unknown[]
+  readonly [key: string]: unknown
+}
+
 /** Lists the warnings on a machine with four cores: key path, and what was found there. */
-const warned = ({ risk = {}, ...settings }: { readonly risk?: object; readonly [key: string]: unknown }) => {
+const warned = ({ risk = {}, clients = [], ...settings }: Settings) => {
   const upstreams = {
     ...Object.fromEntries(groups.map((group) => [group, 'http://a'])),
     ...{ risk: { endpoints: ['http://a'], ...risk } },
   }
   const parsed = configSchema.parse({ ...settings, upstreams })
-  return collectWarnings(parsed, resolveConfig(parsed), 4).map(({ path, found }) => `${formatKeyPath(path)}: ${found}`)
+  const listed = validateClients(clients).clients
+  return collectWarnings(parsed, resolveConfig(parsed, { clients: listed, parts: [] }), 4).map(
+    ({ path, found }) => `${formatKeyPath(path)}: ${found}`,
+  )
 }
 
 describe('of workers', () => {
@@ -57,6 +67,18 @@ describe('of workers', () => {
         'upstreams.risk.concurrency: 2',
         'operations.market.insights.concurrency: 2',
       ],
+    ],
+    [
+      'exchanges of clients in flight, at the first of those with too few',
+      {
+        workers: 3,
+        auth: { methods: ['apiKey'] },
+        clients: [
+          { id: 'a', operations: 'all' },
+          ...[3, 2, 1].map((concurrency) => ({ id: `b${concurrency}`, operations: 'all', concurrency })),
+        ],
+      },
+      ['clients[2].concurrency: 2'],
     ],
     [
       'both',
