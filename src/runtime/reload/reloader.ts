@@ -248,7 +248,9 @@ export class Reloader {
     }
     this.#deferred.cancel()
     const neverRan = this.#lastRejection.settle(trigger)
-    this.#running = { ...(same ? previous : { config, report }), warnings, sources, provenance }
+    // Clients that move to a file of their own change no hash, and where they stand is in the report.
+    const running = same ? { ...previous.config, clientsSource: config.clientsSource } : config
+    this.#running = { config: running, report, warnings, sources, provenance }
     if (!same) {
       this.#rollbackTarget.record(previous, this.#running)
       this.#loaded = this.history.toCause(trigger)

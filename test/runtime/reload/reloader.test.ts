@@ -1,9 +1,10 @@
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Config } from '../../../src/config/config.ts'
 import type { LoadedConfig, LoadResult } from '../../../src/config/load/load.ts'
 import type { ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
 import { Reloader } from '../../../src/runtime/reload/reloader.ts'
-import { parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
+import { folderWith, parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
 
 const loaded = (text: string): LoadedConfig => {
   const result = parse(text)
@@ -216,6 +217,27 @@ describe('all or nothing', () => {
     expect(await reloader.reload('signal')).toMatchObject({ result: 'unchanged', changes: [] })
     expect([applied, reloader.previous]).toEqual([[], null])
     expect(reloader.state.loadedBy).toBe('start')
+  })
+
+  test('clients that move to a file of their own are shown there, and no later edit is said to move them', async () => {
+    const client = { id: 'bank-a', operations: 'all' }
+    const file = join(folderWith({ 'clients.json': JSON.stringify([client]) }), 'gateway.yaml')
+    const withClients = (clients: unknown, more = ''): LoadResult =>
+      parse(`auth: { methods: [apiKey] }\nclients: ${JSON.stringify(clients)}\n${more}${sandbox}`, {}, file)
+    const { reloader } = createReloader(
+      withClients([client]),
+      withClients('file:clients.json'),
+      withClients('file:clients.json', 'log: { level: warn }\n'),
+    )
+    await reloader.reload('file')
+
+    const moved = await reloader.reload('file')
+    const shown = reloader.running.report.config
+    const edited = await reloader.reload('file')
+
+    expect(moved.result).toBe('unchanged')
+    expect(shown).toMatchObject({ clients: 'file:clients.json' })
+    expect(edited).toMatchObject({ result: 'applied', changes: [{ path: 'log.level' }] })
   })
 })
 
