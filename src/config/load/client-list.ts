@@ -13,7 +13,7 @@ const maxFiles = 16
 
 /** The value of `clients`, with each reference to a file replaced by the clients of that file. */
 export interface ClientList {
-  /** All entries, valid or not. */
+  /** All entries, valid or not. A reference to a file that cannot be read stands there itself. */
   readonly list: readonly unknown[]
   readonly parts: ClientsSource['parts']
   readonly files: readonly ClientFile[]
@@ -47,20 +47,24 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
   const issues: LocatableIssue[] = []
   const files: ClientFile[] = []
   const sources: SourceFile[] = []
+  /** Adds an entry of the configuration file, and returns its path. */
+  const addOwnEntry = (entry: unknown, index: number): KeyPath => {
+    if (parts.at(-1)?.file !== null)
+      parts.push({ file: null, shown: null, start: list.length, startInFile: index, count: 0 })
+    for (const part of parts.slice(-1)) part.count++
+    return ['clients', list.push(entry) - 1]
+  }
   for (const [index, entry] of entries.entries()) {
     const reference = parseReference(entry)
     if (reference === null) {
-      if (parts.at(-1)?.file !== null)
-        parts.push({ file: null, shown: null, start: list.length, startInFile: index, count: 0 })
-      for (const part of parts.slice(-1)) part.count++
-      list.push(entry)
+      addOwnEntry(entry, index)
       continue
     }
     const read = sources.length < maxFiles ? readClientFile(folder, reference.name, environment) : null
     if (read !== null) sources.push(read.source)
     if (read === null || 'reason' in read) {
       issues.push({
-        path: ['clients'],
+        path: addOwnEntry(entry, index),
         message: `the file cannot be used: ${read?.reason ?? 'there are too many'}`,
         expected: `at most ${maxFiles} readable lists of clients`,
         found: reference.shown,
@@ -86,7 +90,9 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
       if (section !== 'clients' || typeof index !== 'number') return { file: null, path }
       const { file, start, startInFile } = parts.findLast((part) => part.start <= index && part.count > 0) ?? emptyRun
       const inFile = [index - start + startInFile, ...below]
-      return { file, path: file === null ? ['clients', ...inFile] : inFile }
+      if (file !== null) return { file, path: inFile }
+      // One reference alone is the value itself, and no entry of it.
+      return { file, path: ['clients', ...(soleReference === null ? inFile : below)] }
     },
   }
 }

@@ -117,6 +117,15 @@ describe('a mistake is reported where it stands', () => {
     expect(found).toContainEqual(expect.objectContaining({ where: 'gateway.yaml:6:24', path: 'clients[2].operations' }))
   })
 
+  test('a file that is not there, between clients of which a later one is broken', () => {
+    const found = loadProblems('\n- { id: a, operations: all }\n- file:none\n- { id: "b b", operations: all }', {})
+
+    expect(found).toEqual([
+      expect.objectContaining({ where: 'gateway.yaml:5:3', path: 'clients[1]' }),
+      { where: 'gateway.yaml:6:9', path: 'clients[2].id', message: 'not a name' },
+    ])
+  })
+
   test.each([
     ['that is not there', 'file:none', 'gateway.yaml:3:10', 'clients', 'the file cannot be used: no such file'],
     ['that is no list', 'file:map', 'map:1:1', '', 'no list'],
