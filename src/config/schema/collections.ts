@@ -11,8 +11,10 @@ export const list = <S extends z.ZodType>(description: string, entry: S, { min, 
 }
 
 /** The schema of the keys of a map of which any may be stated: texts of one kind. */
-export const keySchema = ({ expected, parse }: ScalarKind<string>) =>
+export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expected' | 'parse'>) =>
   z.string().check((context) => {
+    if (context.value.includes('${'))
+      return reject(context, 'a placeholder in a key', expected, 'placeholders stand in values, never in keys')
     const parsed = parse(context.value, false)
     if (parsed instanceof InvalidScalar) reject(context, parsed.message, expected, parsed.hint)
   })

@@ -3,7 +3,7 @@ import { isBearerToken } from '../../header-fields.ts'
 import { operatorScopes } from '../../shared/operator-scopes.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { list, reject } from '../schema/collections.ts'
+import { keySchema, list, reject } from '../schema/collections.ts'
 import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
@@ -98,14 +98,14 @@ const tls = annotate(
 )
 
 // Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
-const claimValue = z
-  .string()
-  .check((context) => {
-    const { value } = context
-    if (/^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__') return
-    reject(context, 'not the value of a claim', '1 to 256 visible characters')
-  })
-  .meta({ minLength: 1, maxLength: 256 })
+const claimValue = keySchema({
+  expected: '1 to 256 visible characters',
+  parse: textParser((value) =>
+    /^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__'
+      ? value
+      : new InvalidScalar('not the value of a claim'),
+  ),
+}).meta({ minLength: 1, maxLength: 256 })
 
 const maxScopes = 100
 

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { describe, expect, test } from 'vitest'
 import { adminAudience, adminJwt } from '../../helpers/operator-jwts.ts'
 import { audience, issuer, jwks, signingKey } from '../../helpers/tokens.ts'
@@ -41,6 +42,11 @@ describe('admin.jwt', () => {
     ['empty scopes', { scopes: {} }, 'admin.jwt.scopes: nothing opens anything'],
     ['a scope that there is not', { scopes: { a: 'admin' } }, 'admin.jwt.scopes.a: unknown value'],
     ['a value with a blank behind it', { scopes: { 'a ': 'read' } }, 'admin.jwt.scopes."a ": not the value of a claim'],
+    [
+      'a placeholder for a value',
+      { scopes: { '${TEAM}': 'read' } },
+      'admin.jwt.scopes."${TEAM}": a placeholder in a key',
+    ],
     ['a claim that is none', { nameClaim: 'a b' }, 'admin.jwt.nameClaim: not the name of a claim'],
     ['a claim that every object has', { scopeClaim: '__proto__' }, 'admin.jwt.scopeClaim: not the name of a claim'],
     ['HMAC', { algorithms: ['HS256'] }, 'admin.jwt.algorithms[0]: unknown value'],

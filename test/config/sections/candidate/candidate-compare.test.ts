@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 /** How answers are compared: what the file says, what it must not say, and what it says for nothing. */
 import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../../../src/config/diff/report.ts'
@@ -53,6 +54,7 @@ describe('what is no rule is an error, with what was probably meant', () => {
     ['{ numbers: -1 }', 'numbers', undefined],
     ['{ arrays: { items: id } }', 'arrays.items', 'write /items'],
     ['{ arrays: { /items: "" } }', 'arrays."/items"', undefined],
+    ['{ arrays: { "/${NAME}": id } }', 'arrays."/${NAME}"', 'placeholders stand in values, never in keys'],
     ['{ fields: [a b] }', 'fields[0]', 'RFC 9110 §5.6.2: letters, digits, -'],
     ['{ minEqual: 101% }', 'minEqual', 'write at most 100%'],
     ['{ ignored: [/a] }', 'ignored', undefined],
