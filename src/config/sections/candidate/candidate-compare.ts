@@ -37,9 +37,10 @@ const suggestPointer = (text: string): string => {
 const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(
   {
     expected: 'a percentage of the number such as 1%, an amount such as 0.005, or none',
-    parse: (value) => {
-      if (value === 'none' || value === false) return null
-      const amount = typeof value === 'number' ? value : Number.NaN
+    parse: (value, fromVariable) => {
+      if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
+      const isDecimal = fromVariable && /^\d+(\.\d+)?$/.test(String(value))
+      const amount = typeof value === 'number' || isDecimal ? Number(value) : Number.NaN
       if (amount >= 0 && Number.isFinite(amount)) return { absolute: amount }
       const relative = typeof value === 'string' ? parsePercent(value) : undefined
       if (relative !== undefined && relative <= 1) return { relative }

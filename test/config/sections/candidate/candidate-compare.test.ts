@@ -42,6 +42,17 @@ test('numbers may be an amount apart', () => {
   expect(compareOf('{ numbers: none }')).toMatchObject({ numbers: null })
 })
 
+test.each([
+  ['0.005', { absolute: 0.005 }],
+  ['2', { absolute: 2 }],
+  ['1%', { relative: 0.01 }],
+  ['false', null],
+])('a variable may say how far numbers are apart: %s', (value, numbers) => {
+  const config = validConfig(text('{ numbers: "${TOLERANCE}" }'), { TOLERANCE: value })
+
+  expect(config.upstreams.market.candidate?.shadow?.compare).toMatchObject({ numbers })
+})
+
 describe('what is no rule is an error, with what was probably meant', () => {
   test.each([
     ['{ ignore: [generatedAt] }', 'ignore[0]', 'write /generatedAt'],
