@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import type { CompiledContract, ContractMode, UncheckedMode } from '../contract/compiled-contract.ts'
+import type { CompiledContract, OperationContractModes } from '../contract/compiled-contract.ts'
 import type { Group, OperationId } from '../operations.ts'
 import type { ParsedConfig } from './config-schema.ts'
 import type { idempotencyPolicyKeys } from './sections/idempotency.ts'
@@ -80,11 +80,7 @@ export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concur
   /** How a request with a key happens once; null: the gateway does not see to it. */
   readonly idempotency: OperationIdempotencyConfig | null
   /** How requests and responses are held to the contract; `off` without one. */
-  readonly contract: {
-    readonly request: ContractMode
-    readonly response: ContractMode
-    readonly unchecked: UncheckedMode
-  }
+  readonly contract: OperationContractModes
 }
 
 /** The authentication that one operation requires. */

@@ -10,6 +10,16 @@ export const uncheckedModes = ['pass', 'refuse'] as const
 
 export type UncheckedMode = (typeof uncheckedModes)[number]
 
+/** How the messages of an operation are held to a contract. */
+export interface OperationContractModes {
+  readonly request: ContractMode
+  readonly response: ContractMode
+  readonly unchecked: UncheckedMode
+}
+
+/** The modes of every operation where there is no contract. */
+export const modesWithoutContract: OperationContractModes = { request: 'off', response: 'off', unchecked: 'pass' }
+
 /** The largest body that is checked beyond its type, in bytes, where the file does not say: 1 MiB. */
 export const defaultMaxCheckedBytes = 1024 ** 2
 

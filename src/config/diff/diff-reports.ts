@@ -1,3 +1,4 @@
+import { modesWithoutContract } from '../../contract/compiled-contract.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import type { Config } from '../config.ts'
 import { type Digests, diffValues, toComparedValue, type ValueChange } from './diff-values.ts'
@@ -56,11 +57,11 @@ const comparedParts = ({ config, digests }: ConfigReport) =>
 
 /** Tells whether the mode of an operation has only followed the contract's own, whose change is listed once. */
 const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [ReportTree, ReportTree]): boolean => {
-  const direction = /^operations\..+\.contract\.(request|response)$/.exec(path)?.[1]
-  if (direction === undefined) return false
+  const key = /^operations\..+\.contract\.(.+)$/.exec(path)?.[1]
+  if (key === undefined) return false
   const [before, after] = trees.map(({ contract }) => {
     const own = Object(contract)
-    return own.file === undefined ? 'off' : own[direction]
+    return Object(own.file === undefined ? modesWithoutContract : own)[key]
   })
   return from === before && to === after
 }

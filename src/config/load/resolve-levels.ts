@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
-import type { CompiledContract } from '../../contract/compiled-contract.ts'
+import { type CompiledContract, modesWithoutContract } from '../../contract/compiled-contract.ts'
 import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
 import { isPlainObject } from '../../plain-object.ts'
 import type {
@@ -62,7 +62,7 @@ const resolveOperation = (
   idempotency: resolveIdempotency(given?.idempotency ?? false, idempotency),
   contract:
     contract === null || contract.file === null
-      ? { request: 'off', response: 'off', unchecked: 'pass' }
+      ? modesWithoutContract
       : {
           request: given?.contract?.request ?? contract.request,
           response: given?.contract?.response ?? contract.response,

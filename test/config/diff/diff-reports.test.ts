@@ -252,6 +252,18 @@ describeTests('the contract', () => {
 
   test.each([
     ['another mode', named, enforced, [['contract.request', 'report', 'enforce']]],
+    [
+      'what becomes of messages that cannot be checked',
+      named,
+      'contract: { file: contract.json, unchecked: refuse }',
+      [['contract.unchecked', 'pass', 'refuse']],
+    ],
+    [
+      'a contract that is new and refuses what cannot be checked',
+      '',
+      'contract: { file: contract.json, unchecked: refuse }',
+      [['contract', 'none', expect.objectContaining({ unchecked: 'refuse' })]],
+    ],
     ['a contract that is new', '', named, [['contract', 'none', expect.objectContaining({ file: 'contract.json' })]]],
     [
       'a mode of an operation of its own',
