@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../../src/exchange.ts'
-import type { GatewayError } from '../../../src/failures/errors.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { clientConcurrencyLimitLayer } from '../../../src/layers/admission/limits.ts'
 import { clientRateLimitLayer } from '../../../src/layers/admission/rate-limit.ts'
 import { MemoryRateLimiter } from '../../../src/shared/rate-limiter/memory-rate-limiter.ts'
@@ -71,4 +71,17 @@ test('a client with nothing in flight has no entry', async () => {
   exchange.finish()
 
   expect(inFlight.size).toBe(0)
+})
+
+test('a request of a client that was rejected gives its place back at once, and only once', async () => {
+  const inFlight = new Map<string, number>()
+  const handle = clientConcurrencyLimitLayer(() => 2, inFlight)
+  await handle(fakeNext())(createExchange('a'))
+  const exchange = createExchange('a')
+
+  await handle(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))(exchange).catch(() => {})
+  const whileItsErrorIsSent = inFlight.get('a')
+  exchange.finish()
+
+  expect([whileItsErrorIsSent, inFlight.get('a')]).toEqual([1, 1])
 })

@@ -44,20 +44,18 @@ test('a response whose end has not been taken still counts; when it has, there i
   expect([before.length, after.length]).toEqual([0, 1])
 })
 
-test('a failed exchange counts until its client has the error', async () => {
+test('a failed exchange gives its place back at once, and only once', async () => {
   const count = { inFlight: 0 }
-  const failing = concurrencyLimitLayer(
-    1,
-    count,
-    'limits-concurrency',
-  )(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))
+  const handle = concurrencyLimitLayer(2, count, 'limits-concurrency')
+  await handle(fakeNext())(fakeExchange())
   const exchange = fakeExchange()
 
-  await expect(failing(exchange)).rejects.toMatchObject({ kind: 'connect-failed' })
-  const whileFailing = count.inFlight
+  const failed = handle(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))(exchange)
+  await expect(failed).rejects.toMatchObject({ kind: 'connect-failed' })
+  const whileItsErrorIsSent = count.inFlight
   exchange.finish()
 
-  expect([whileFailing, count.inFlight]).toEqual([1, 0])
+  expect([whileItsErrorIsSent, count.inFlight]).toEqual([1, 1])
 })
 
 test('an exchange whose client left before it came this far does not count', async () => {
