@@ -140,7 +140,7 @@ test('a 304 that forbids storing is only for the exchange that sent the request'
 
 // The attack: a client that provokes a rejection by the upstream every few seconds, for example by a field that is too
 // long, would keep a key out of the cache.
-test.each([400, 429, 431])(
+test.each([400, 401, 403, 407, 429, 431])(
   'a %i that any client can cause says nothing of what is stored, nor of the key',
   async (status) => {
     const stage = openCache()
@@ -155,6 +155,23 @@ test.each([400, 429, 431])(
     expect((await rejected).status).toBe(status)
     expect((await Promise.all(pending)).map(readText)).toEqual(['body', 'body'])
     expect(stage.sent).toHaveLength(3)
+  },
+)
+
+test.each([401, 403, 407])(
+  'a %i to a client that asked past what is fresh leaves it to the next one',
+  async (status) => {
+    const stage = openCache()
+    await storing(stage, ['Cache-Control', 'max-age=60'])
+    const rejected = stage.handle(createExchange(['Cache-Control', 'no-cache', 'X-Bait', '../../etc/passwd']))
+    await stage.sent[1]?.respond(createResponse([], 'rejected', status))
+    const next = createExchange()
+
+    const pending = stage.handle(next)
+    await stage.sent[2]?.respond(createResponse([], 'fetched anew'))
+
+    expect((await rejected).status).toBe(status)
+    expect([readText(await pending), next.cache]).toEqual(['body', 'hit'])
   },
 )
 
