@@ -111,6 +111,12 @@ const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
  */
 export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')
 
+/** Tells whether a back end may read a name as `lower`, a name in lower case, though it is another one. */
+export const isTwin = (name: string, lower: string): boolean =>
+  name.length === lower.length &&
+  (name.includes('_') || lower.includes('_')) &&
+  foldUnderscores(name) === foldUnderscores(lower)
+
 // Assertion, JWT, OIDC and principal: how proxies that sign users in hand on who it is (Amazon ALB, Google IAP,
 // Cloudflare Access, Azure). Cert: RFC 9440, and what proxies called it before.
 const credentialWords =

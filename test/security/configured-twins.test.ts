@@ -36,6 +36,20 @@ test.each(['X_Internal_User', 'x-internal_user'])('%s stops where X-Internal-Use
   expect(receivedNames(arrived[0]).filter((name) => name.includes('internal'))).toEqual([])
 })
 
+test.each([
+  ['X-Request-Id', 'X_Request_Id'],
+  ['X-Request-Id', 'x-request_id'],
+  ['X_Correlation', 'X-Correlation'],
+])('of %s, which carries the id of the request, %s does not arrive', async (header, twin) => {
+  const upstream = await httpUpstream()
+  const { port } = await bootGateway({ upstream: upstream.url, requestId: { header } })
+
+  const { arrived } = await roundTrip(port, upstream, get(`${header}: own\r\n${twin}: forged\r\n`))
+
+  expect(receivedValues(arrived[0], header.toLowerCase())).toEqual(['own'])
+  expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
+})
+
 test('a field with underscores arrives as it is where nothing is configured of it', async () => {
   const { upstream, port } = await boot({ set: { 'X-Api-Key': 'guard' } })
 

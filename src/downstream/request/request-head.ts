@@ -1,4 +1,4 @@
-import { dropConnectionNominated, fieldNameEquals, isHopByHop, joinValues } from '../../header-fields.ts'
+import { dropConnectionNominated, fieldNameEquals, isHopByHop, isTwin, joinValues } from '../../header-fields.ts'
 import { applyForwarded, emptyForwarded, isAcceptedFromPeer, isForwardedName } from './forwarding-headers.ts'
 import { isValidRequestId } from './request-id.ts'
 
@@ -24,8 +24,9 @@ export class RequestHead {
 
 /**
  * Parses the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or
- * null. `trusted` says that the peer is a proxy whose forwarding fields are believed; those of any other peer are
- * dropped. `readsForwarded` says that `Forwarded` is among them, and not handed on as it came.
+ * null. A twin of it is dropped: an upstream could take it for the id. `trusted` says that the peer is a proxy whose
+ * forwarding fields are believed; those of any other peer are dropped. `readsForwarded` says that `Forwarded` is among
+ * them, and not handed on as it came.
  */
 export const parseRequestHead = (
   raw: readonly string[],
@@ -80,10 +81,13 @@ export const parseRequestHead = (
         break
     }
     if (isHopByHop(name)) continue
-    if (requestIdField !== null && fieldNameEquals(name, requestIdField)) {
-      requestIdCount++
-      head.requestId = value
-      continue
+    if (requestIdField !== null) {
+      if (fieldNameEquals(name, requestIdField)) {
+        requestIdCount++
+        head.requestId = value
+        continue
+      }
+      if (isTwin(name, requestIdField)) continue
     }
     if (isForwardedName(name)) {
       if (trusted && !name.includes('_'))
