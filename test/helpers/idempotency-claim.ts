@@ -8,8 +8,10 @@ let nth = 0
 /** Makes a claim of a key that no other test has, unless it says so. */
 export const createClaim = (more: Partial<Claim> = {}): Claim => {
   nth++
+  const { client = digest(`client ${nth}`) } = more
   return {
-    client: digest(`client ${nth}`),
+    client,
+    share: client,
     name: digest(`name ${nth}`),
     token: `token-${nth}`,
     fingerprint: 'f-1',
@@ -26,6 +28,7 @@ export const createClaim = (more: Partial<Claim> = {}): Claim => {
 export const repeatClaim = (claim: Claim, more: Partial<Claim> = {}): Claim => ({
   ...createClaim(),
   client: claim.client,
+  share: claim.share,
   name: claim.name,
   ttlMs: claim.ttlMs,
   leaseMs: claim.leaseMs,

@@ -12,7 +12,7 @@ import { type AbandonedAttempts, forwardAndSettle, forwardDetachable } from './f
 import { claimLeaseMs, HeldClaim } from './held-claim.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { decodeKeptResponse } from './kept-response.ts'
-import { findKeyOwner, toKeyDigest } from './key-digest.ts'
+import { findKeyOwner, toKeyDigest, toShareDigest } from './key-digest.ts'
 import { type DigestedBody, digestRequest, drainRequestBody } from './request-digest.ts'
 
 /** What the layer needs beside the rules of its operation. */
@@ -44,6 +44,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     const claim: Claim = {
       client,
       name,
+      share: toShareDigest(exchange),
       token: createToken(),
       fingerprint: body.digest(),
       requestId: exchange.requestId,

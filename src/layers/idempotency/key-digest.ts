@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ClientIdentity } from '../../exchange.ts'
+import type { ClientIdentity, Exchange } from '../../exchange.ts'
 import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
 import type { KeyDigest } from '../../shared/idempotency/idempotency-store.ts'
@@ -33,6 +33,10 @@ export const toKeyDigest = (owner: KeyOwner, operation: OperationId, key: string
   const client = 'credentials' in owner ? digest(owner) : digestNamedOwner(owner)
   return { client, name: digest([client, operation, key]) }
 }
+
+/** Digests whose share of the room a request takes: that of a client of the file, or of its address. */
+export const toShareDigest = (exchange: Pick<Exchange, 'identity' | 'client'>): string =>
+  digestNamedOwner(findRequestOwner(exchange))
 
 // Digests of owners whose names are no secrets, until there are so many: nearly every request is of one of them.
 const digestsByOwner = new Map<string, string>()

@@ -2,7 +2,7 @@
  * The name of what a client wants to happen once. Both parts are digests: no store knows clients, credentials or keys.
  */
 export interface KeyDigest {
-  /** The SHA-256 of the client, in base64url: what a client may have at most is counted by it. */
+  /** The SHA-256 of the client, in base64url: `maxKeys` are counted by it. */
   readonly client: string
   /** The SHA-256 of the client, the operation and the idempotency key, in base64url. */
   readonly name: string
@@ -10,6 +10,11 @@ export interface KeyDigest {
 
 /** An attempt to be the one request that is forwarded for a key. */
 export interface Claim extends KeyDigest {
+  /**
+   * The SHA-256 of whose share of a store in memory the record takes, in base64url: that of the client, or of an
+   * address where the gateway knows no client. A stranger has as many credentials as it makes up, and one address.
+   */
+  readonly share: string
   /** Names this attempt. A gateway that was paused cannot settle the attempt of another one. */
   readonly token: string
   /** The digest of query and body; null: it is not known before the body has been forwarded. */

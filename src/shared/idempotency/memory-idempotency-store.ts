@@ -35,8 +35,9 @@ const lapsePauseMs = 15_000
 export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
   readonly #attempts = new AttemptTable()
-  readonly #settled = new SettledRecords((client) => this.#countDown(client))
+  readonly #settled = new SettledRecords((record) => this.#count(record, -1))
   readonly #countByClient = new Map<string, number>()
+  readonly #countByShare = new Map<string, number>()
   #nextLapseAt = 0
   #refused = 0
 
@@ -112,10 +113,12 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   #insert(claim: Claim, at: number): ClaimResult {
     if (at >= this.#nextLapseAt) this.#lapseAll(at)
     this.#settled.removeExpired(at)
-    const owned = this.#countByClient.get(claim.client) ?? 0
     const free = this.#bounds.maxEntries - this.#entries
-    // A client takes no more than it leaves, so n clients who take all that they can leave an (n+1)th of it free.
-    if (owned < claim.maxKeys && owned < free) {
+    // A share is no more than it leaves, so n of them that take all that they can leave an (n+1)th of it free.
+    if (
+      (this.#countByClient.get(claim.client) ?? 0) < claim.maxKeys &&
+      (this.#countByShare.get(claim.share) ?? 0) < free
+    ) {
       this.#add(claim, at, false)
       return { state: 'claimed' }
     }
@@ -125,7 +128,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #add(claim: Claim, at: number, wasUnknown: boolean): void {
     this.#attempts.add({ claim, claimedAt: at, wasUnknown, leaseUntil: at + claim.leaseMs })
-    this.#countByClient.set(claim.client, (this.#countByClient.get(claim.client) ?? 0) + 1)
+    this.#count(claim, 1)
   }
 
   #settle({ name, token }: Claim, settlement: Settlement): boolean {
@@ -143,7 +146,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     else if (attempt.wasUnknown) this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
     else {
       this.#attempts.delete(name)
-      this.#countDown(attempt.claim.client)
+      this.#count(attempt.claim, -1)
     }
     return true
   }
@@ -156,9 +159,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     at: number,
     response: Buffer | null = null,
   ): void {
-    const { name, client, requestId, ttlMs } = claim
+    const { name, client, share, requestId, ttlMs } = claim
     this.#attempts.delete(name)
-    const record = { name, client, requestId, fingerprint, state, claimedAt, since: at, ttlMs }
+    const record = { name, client, share, requestId, fingerprint, state, claimedAt, since: at, ttlMs }
     this.#settled.add(record, response, this.#bounds.maxBytes)
   }
 
@@ -191,7 +194,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const attempt = this.#findAttempt(name, at)
     if (attempt !== null) {
       this.#attempts.delete(name)
-      this.#countDown(attempt.claim.client)
+      this.#count(attempt.claim, -1)
       return true
     }
     const place = this.#settled.find(name, at)
@@ -223,11 +226,17 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     for (const attempt of this.#attempts.list()) this.#lapse(attempt, at)
   }
 
-  #countDown(client: string): void {
-    const left = (this.#countByClient.get(client) ?? 0) - 1
-    if (left > 0) this.#countByClient.set(client, left)
-    else this.#countByClient.delete(client)
+  /** Counts a record that has come, or one that has gone. */
+  #count({ client, share }: Pick<Claim, 'client' | 'share'>, by: 1 | -1): void {
+    addTo(this.#countByClient, client, by)
+    addTo(this.#countByShare, share, by)
   }
+}
+
+const addTo = (counts: Map<string, number>, name: string, by: 1 | -1): void => {
+  const count = (counts.get(name) ?? 0) + by
+  if (count > 0) counts.set(name, count)
+  else counts.delete(name)
 }
 
 const toEpoch = (at: number, present: number): number => Math.round(epochMs() - (present - at))

@@ -9,7 +9,7 @@ beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:00:00Z') }))
 afterEach(() => vi.useRealTimers())
 
 const claim = (name: string): Claim => ({
-  ...{ client: 'a', name, token: name, fingerprint: 'f', requestId: 'r', takesOver: false },
+  ...{ client: 'a', share: 'a', name, token: name, fingerprint: 'f', requestId: 'r', takesOver: false },
   ...{ ttlMs: 60_000, leaseMs: 15_000, maxKeys: 100 },
 })
 

@@ -23,6 +23,7 @@ test('a client that makes up a million keys has no more than its share, and othe
     type: 'claim' as const,
     claim: {
       client,
+      share: client,
       name: `${client} ${nth}`,
       token: 't',
       fingerprint: null,
@@ -39,6 +40,29 @@ test('a client that makes up a million keys has no more than its share, and othe
   expect(store.state()).toMatchObject({ entries: 100_000, refused: 900_000 })
   expect(store.reply(claimOf('hoarder', 1_000_000))).toEqual({ state: 'full', of: 'client' })
   expect(store.reply(claimOf('another', 0))).toEqual({ state: 'claimed' })
+})
+
+test('a stranger that makes up a credential for each key has the share of its address, and others find room', async () => {
+  const upstream = await httpUpstream()
+  const { port } = await bootGateway({
+    upstream: upstream.url,
+    operations,
+    idempotency: { maxEntries: 100 },
+    listen: { trustedProxies: ['127.0.0.1'] },
+  })
+  const ask = async (address: string, key: string, credential: string): Promise<number> => {
+    const fields = ['Idempotency-Key', key, 'Authorization', `Bearer ${credential}`, 'X-Forwarded-For', address]
+    return (await call(port, { ...request(key), fields })).status
+  }
+
+  const statuses: number[] = []
+  for (let nth = 0; nth < 110; nth++) statuses.push(await ask('192.0.2.1', `k${nth}`, `c${nth}`))
+  const ofAnother = await ask('192.0.2.2', 'k', 'c')
+  const repeated = await ask('192.0.2.1', 'k0', 'c0')
+
+  expect([200, 429, 503].map((status) => statuses.filter((each) => each === status).length)).toEqual([50, 60, 0])
+  expect([ofAnother, repeated]).toEqual([200, 200])
+  expect(upstream.requests).toHaveLength(51)
 })
 
 test('a client that has used up its keys is told so, and another is served', async () => {

@@ -181,3 +181,25 @@ test('an attempt whose lease has run out is unknown, and then expires, though no
 
   expect(store.state()).toMatchObject({ entries: 2, inProgress: 2, unknown: 0 })
 })
+
+test('clients of one share have no more than it leaves free, until their records have gone', () => {
+  const store = new MemoryIdempotencyStore({ maxEntries: 100, maxBytes: 1000 })
+  const claimOf = (share: string): Claim | null => {
+    const claim = createClaim({ share, ttlMs: 1000 })
+    return (store.reply({ type: 'claim', claim }) as ClaimResult).state === 'claimed' ? claim : null
+  }
+  const claimMany = (): readonly Claim[] =>
+    Array.from({ length: 200 }, () => claimOf('s-1')).filter((each) => each !== null)
+
+  const taken = claimMany()
+  const another = claimOf('s-2')
+  for (const claim of taken) {
+    const settlement = { state: 'done', fingerprint: 'f', response: null } as const
+    store.reply({ type: 'settle', claim, settlement })
+  }
+  const whileRemembered = claimMany()
+  vi.advanceTimersByTime(1000)
+
+  expect([taken.length, another === null, whileRemembered.length]).toEqual([50, false, 0])
+  expect(claimMany()).toHaveLength(50)
+})

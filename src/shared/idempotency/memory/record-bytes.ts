@@ -2,6 +2,7 @@
 export interface SettledRecord {
   readonly name: string
   readonly client: string
+  readonly share: string
   readonly requestId: string
   /** The digest of query and body; null: it is not known. */
   readonly fingerprint: string | null
@@ -21,6 +22,7 @@ const at = {
   clientLength: 8,
   requestIdLength: 12,
   fingerprintLength: 16,
+  shareLength: 20,
   claimedAt: 24,
   since: 32,
   ttlMs: 40,
@@ -31,8 +33,15 @@ const at = {
 const [done, unknown] = [1, 2]
 
 /** Returns how many bytes a record takes. */
-export const recordLength = ({ name, client, requestId, fingerprint }: SettledRecord): number =>
-  at.texts + name.length + client.length + requestId.length + (fingerprint?.length ?? 0)
+export const recordLength = (record: SettledRecord): number => {
+  const { name, client, requestId, fingerprint } = record
+  return (
+    at.texts + name.length + client.length + requestId.length + (fingerprint?.length ?? 0) + ownShare(record).length
+  )
+}
+
+/** The share where it is not that of the client; otherwise the empty text. */
+const ownShare = ({ client, share }: SettledRecord): string => (share === client ? '' : share)
 
 /**
  * Writes a record, whose texts have characters of Latin-1 only. `responsePlace` is where its response is; 0: nowhere.
@@ -49,7 +58,8 @@ export const writeRecord = (memory: Buffer, from: number, record: SettledRecord,
   end = writeText(memory, from + at.nameLength, name, end)
   end = writeText(memory, from + at.clientLength, client, end)
   end = writeText(memory, from + at.requestIdLength, requestId, end)
-  writeText(memory, from + at.fingerprintLength, fingerprint ?? '', end)
+  end = writeText(memory, from + at.fingerprintLength, fingerprint ?? '', end)
+  writeText(memory, from + at.shareLength, ownShare(record), end)
 }
 
 const writeText = (memory: Buffer, lengthAt: number, text: string, textAt: number): number => {
@@ -63,9 +73,12 @@ export const readRecord = (memory: Buffer, from: number): SettledRecord => {
   const clientEnd = nameEnd + memory.readUInt32LE(from + at.clientLength)
   const requestIdEnd = clientEnd + memory.readUInt32LE(from + at.requestIdLength)
   const fingerprintEnd = requestIdEnd + memory.readUInt32LE(from + at.fingerprintLength)
+  const shareEnd = fingerprintEnd + memory.readUInt32LE(from + at.shareLength)
+  const client = memory.toString('latin1', nameEnd, clientEnd)
   return {
     name: memory.toString('latin1', from + at.texts, nameEnd),
-    client: memory.toString('latin1', nameEnd, clientEnd),
+    client,
+    share: shareEnd === fingerprintEnd ? client : memory.toString('latin1', fingerprintEnd, shareEnd),
     requestId: memory.toString('latin1', clientEnd, requestIdEnd),
     fingerprint:
       memory[from + at.hasFingerprint] === 0 ? null : memory.toString('latin1', requestIdEnd, fingerprintEnd),

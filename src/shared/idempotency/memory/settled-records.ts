@@ -33,14 +33,14 @@ export class SettledRecords {
   readonly #memory = new LogMemory()
   readonly #generations = new Map<number, Generation>()
   readonly #index = new NameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
-  readonly #onRemoved: (client: string) => void
+  readonly #onRemoved: (record: SettledRecord) => void
   /** Before this time, no record expires. */
   #nothingExpiresBefore = Number.POSITIVE_INFINITY
   #bytes = 0
   #dropped = 0
 
-  /** `onRemoved` is told of each record that is removed whose it was. */
-  constructor(onRemoved: (client: string) => void) {
+  /** `onRemoved` is told of each record that is removed. */
+  constructor(onRemoved: (record: SettledRecord) => void) {
     this.#onRemoved = onRemoved
   }
 
@@ -120,7 +120,8 @@ export class SettledRecords {
   }
 
   remove(place: number): void {
-    const { name, client, ttlMs, state } = this.read(place)
+    const record = this.read(place)
+    const { name, ttlMs, state } = record
     const generation = this.#generationOf(ttlMs)
     const responsePlace = this.#responsePlaceOf(place)
     if (responsePlace !== 0) this.#removeResponse(generation, responsePlace)
@@ -128,7 +129,7 @@ export class SettledRecords {
     if (state === 'unknown' && --generation.unknown > 0 && generation.oldestUnknown === place)
       generation.oldestUnknown = this.#nextUnknown(generation, place)
     generation.records.remove(place)
-    this.#onRemoved(client)
+    this.#onRemoved(record)
   }
 
   /** Removes what has expired. */
