@@ -2,8 +2,9 @@ import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
 import { type FailedAttempt, GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
-import type { BodyShare } from '../../shared/bodies/body-room.ts'
+import { BodyRoom, type BodyShare } from '../../shared/bodies/body-room.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
+import { findRequestOwner, formatOwner } from '../../shared/request-owner.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
 
@@ -12,22 +13,26 @@ import { encodeKeptResponse } from './kept-response.ts'
 const maxAbandoned = 1000
 const maxAbandonedBytes = 64 * 1024 * 1024
 
-/** The attempts of a process that go on without their client, whose repetition will ask what they led to. */
+/**
+ * The attempts of a process that go on without their client, whose repetition will ask what they led to. One owner has
+ * no more of them, and of their bodies, than it leaves: a client that leaves again and again ends no other's attempt.
+ */
 export class AbandonedAttempts {
-  #count = 0
-  #bytes = 0
+  readonly #places = new BodyRoom(maxAbandoned)
+  readonly #bodies = new BodyRoom(maxAbandonedBytes)
 
-  /** Counts one more, with a body of so many bytes; false: there are too many, or too large ones. */
-  add(bytes: number): boolean {
-    if (this.#count >= maxAbandoned || this.#bytes + bytes > maxAbandonedBytes) return false
-    this.#count++
-    this.#bytes += bytes
-    return true
+  /** Counts one more of an owner, with a body of so many bytes; false: there are too many, or too large ones. */
+  add(owner: string, bytes: number): boolean {
+    const place = this.#places.shareOf(owner)
+    if (!place.reserve(1)) return false
+    if (this.#bodies.shareOf(owner).reserve(bytes)) return true
+    place.release(1)
+    return false
   }
 
-  remove(bytes: number): void {
-    this.#count--
-    this.#bytes -= bytes
+  remove(owner: string, bytes: number): void {
+    this.#places.shareOf(owner).release(1)
+    this.#bodies.shareOf(owner).release(bytes)
   }
 }
 
@@ -54,18 +59,19 @@ export const forwardDetachable = (
   const own = createBackgroundExchange(exchange)
   const { abandoned } = options
   const bytes = exchange.body.length ?? 0
+  const owner = (): string => formatOwner(findRequestOwner(exchange))
   let isAbandoned = false
   return new Promise((resolve, reject) => {
     /** Returns whether the client still waits. */
     const onSettled = (): boolean => {
       if (isAbandoned) {
-        abandoned.remove(bytes)
+        abandoned.remove(owner(), bytes)
         own.finish()
       } else if (exchange.aborted === null) adoptAttempts(exchange, own)
       return !isAbandoned
     }
     exchange.setAbortListener((reason) => {
-      isAbandoned = reason.kind === 'client-gone' && abandoned.add(bytes)
+      isAbandoned = reason.kind === 'client-gone' && abandoned.add(owner(), bytes)
       adoptAttempts(exchange, own) // the record of the request is written now
       if (!isAbandoned) return own.abort(reason)
       exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }

@@ -45,9 +45,9 @@ const serve = (
 
 /** Counts how many attempts may still go on without their client. */
 const roomOf = (abandoned: AbandonedAttempts): number => {
-  const room = Array.from({ length: 1001 }, () => abandoned.add(0)).filter(Boolean).length
-  for (let n = 0; n < room; n++) abandoned.remove(0)
-  return room
+  const added = Array.from({ length: 1001 }, (_, nth) => `client ${nth}`).filter((client) => abandoned.add(client, 0))
+  for (const client of added) abandoned.remove(client, 0)
+  return added.length
 }
 
 const post = (): Exchange => fakeExchange({ operation: 'valuation.score', fields: ['Idempotency-Key', 'k'] })
@@ -123,14 +123,14 @@ test('an attempt that went on without its client makes room for another when it 
   answered.resolve()
   await vi.waitFor(() => expect(settlementsOf(calls)).toMatchObject([{ state: 'done' }]))
 
-  expect(roomMeanwhile).toBe(999)
-  await vi.waitFor(() => expect(roomOf(abandoned)).toBe(1000))
+  expect(roomMeanwhile).toBe(998)
+  await vi.waitFor(() => expect(roomOf(abandoned)).toBe(999))
 })
 
 test('where no more attempts may go on, the record of a client that leaves has the attempt that ends with it', async () => {
   const { store, calls } = openStore()
   const abandoned = new AbandonedAttempts()
-  while (abandoned.add(0));
+  for (let nth = 0; abandoned.add(`client ${nth}`, 0); nth++);
   const sent = vi.fn()
   const handler = serve(
     (own) => {

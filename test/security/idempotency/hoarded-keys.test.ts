@@ -116,23 +116,37 @@ test('a client that sends 10,000 requests with one key and leaves has one proces
   expect(upstream.begun()).toBe(1)
 })
 
+test('a client that leaves again and again has no more than its share of what goes on without a client', () => {
+  const abandoned = new AbandonedAttempts()
+  const [many, large] = [Array.from({ length: 1000 }), 16 * 1024 ** 2]
+
+  const ofOne = many.filter(() => abandoned.add('a', 0))
+  const ofAnother = abandoned.add('b', 0)
+  for (const _ of ofOne) abandoned.remove('a', 0)
+  const largeOfOne = many.filter(() => abandoned.add('a', large))
+  const largeOfAnother = abandoned.add('b', large)
+
+  expect([ofOne.length, ofAnother]).toEqual([500, true])
+  expect([largeOfOne.length, largeOfAnother]).toEqual([2, true])
+})
+
 test('no more than 1,000 requests go on without their client', () => {
   const abandoned = new AbandonedAttempts()
 
-  const added = Array.from({ length: 1001 }, () => abandoned.add(0))
-  abandoned.remove(0)
+  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(`client ${nth}`, 0))
+  abandoned.remove('client 0', 0)
 
-  expect(added.filter(Boolean)).toHaveLength(1000)
-  expect([abandoned.add(0), abandoned.add(0)]).toEqual([true, false])
+  expect(added.filter(Boolean)).toHaveLength(999)
+  expect([abandoned.add('another', 0), abandoned.add('one more', 0)]).toEqual([true, false])
 })
 
 test('requests that go on without their client hold no more than 64 MiB of bodies', () => {
   const abandoned = new AbandonedAttempts()
   const large = 16 * 1024 * 1024
 
-  const added = Array.from({ length: 5 }, () => abandoned.add(large))
-  abandoned.remove(large)
+  const added = ['a', 'b', 'c', 'd', 'e'].map((client) => abandoned.add(client, large))
+  abandoned.remove('a', large)
 
-  expect(added).toEqual([true, true, true, true, false])
-  expect([abandoned.add(large + 1), abandoned.add(large)]).toEqual([false, true])
+  expect(added).toEqual([true, true, true, false, false])
+  expect([abandoned.add('e', large + 1), abandoned.add('e', large)]).toEqual([false, true])
 })
