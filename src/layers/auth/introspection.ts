@@ -63,6 +63,9 @@ const inactiveMs = 1000
 const maxInactive = 10_000
 // More introspections at once are worth neither the server's while nor the wait of the requests.
 const maxConcurrent = 256
+// Anyone can make up tokens. Those that were active lately keep the other half to themselves.
+const maxConcurrentNew = maxConcurrent / 2
+const maxActiveLately = 10_000
 const recoveryMs = 1000
 
 /** The dependencies and settings of an introspector. */
@@ -85,7 +88,11 @@ export class Introspector {
    * tokens evicts no good one.
    */
   readonly #inactive = new LRUCache<string, number>({ max: maxInactive })
+  /** The digests of tokens that the server has last called active, also where the cache believes it no longer. */
+  readonly #activeLately = new LRUCache<string, true>({ max: maxActiveLately })
   #inFlight = 0
+  /** How many of them are about tokens that were not active lately. */
+  #newInFlight = 0
 
   constructor(options: IntrospectorOptions) {
     this.#options = options
@@ -109,23 +116,27 @@ export class Introspector {
   }
 
   async #load(digest: string, token: string): Promise<CachedToken<Claims>> {
-    const result = await this.#introspect(token)
+    const isNew = !this.#activeLately.has(digest)
+    const result = await this.#introspect(token, isNew)
     try {
       if (result === null) throw new CredentialRejected('not-active', inactiveMessage)
       const { claims, size } = result
       const expiresAt = checkClaims(claims, this.#options) ?? Number.POSITIVE_INFINITY
       const until = Math.min(expiresAt, epochMs() + this.#options.cache)
+      this.#activeLately.set(digest, true)
       return { value: claims, expiresAt: until, size }
     } catch (error) {
       this.#inactive.set(digest, epochMs() + inactiveMs)
+      this.#activeLately.delete(digest)
       throw error
     }
   }
 
-  async #introspect(token: string): Promise<IntrospectionResult> {
-    if (this.#inFlight >= maxConcurrent)
+  async #introspect(token: string, isNew: boolean): Promise<IntrospectionResult> {
+    if (this.#inFlight >= maxConcurrent || (isNew && this.#newInFlight >= maxConcurrentNew))
       throw new VerifierUnavailable('introspection-busy', 'too many tokens are being asked about')
     this.#inFlight++
+    if (isNew) this.#newInFlight++
     try {
       const result = await this.#options.introspect(token)
       this.#health.recordSuccess()
@@ -135,6 +146,7 @@ export class Introspector {
       throw error
     } finally {
       this.#inFlight--
+      if (isNew) this.#newInFlight--
     }
   }
 }

@@ -117,6 +117,49 @@ test('a flood of different tokens does not become one at the server', async () =
   const first = await Promise.race(outcomes).catch((error) => error)
 
   expect(first).toBeInstanceOf(VerifierUnavailable)
-  expect(requests).toBe(256)
+  expect(requests).toBe(128)
   for (const outcome of outcomes) outcome.catch(() => {})
+})
+
+/** Creates an introspector whose server says what `replies` has of a token, and nothing of all others. */
+const askingSilentServer = (replies: Readonly<Record<string, ScriptedReply>>) => {
+  const asked: string[] = []
+  const ask: IntrospectorOptions['introspect'] = (token) => {
+    asked.push(token)
+    const reply = replies[token]
+    return reply === undefined
+      ? new Promise(() => {})
+      : Promise.resolve(reply === null ? null : { claims: { ...reply }, size: 1 })
+  }
+  const { getClaims } = introspecting(null, { introspect: ask })
+  const flood = (): void => {
+    for (let nth = 0; nth < 300; nth++) getClaims(`random ${nth}`).catch(() => {})
+  }
+  return { asked, getClaims, flood }
+}
+
+test('a flood of random tokens leaves room for those that were active lately, though their results have expired', async () => {
+  const { asked, getClaims, flood } = askingSilentServer({ known: { active: true } })
+  await getClaims('known')
+  vi.advanceTimersByTime(30_000)
+
+  flood()
+
+  await expect(getClaims('known')).resolves.toEqual({ active: true })
+  await expect(getClaims('another')).rejects.toThrow('too many tokens')
+  expect(asked.filter((token) => token === 'known')).toHaveLength(2)
+})
+
+test('a token that is active no more has no room of those that are', async () => {
+  const replies: Record<string, ScriptedReply> = { revoked: { active: true } }
+  const { getClaims, flood } = askingSilentServer(replies)
+  await getClaims('revoked')
+  replies.revoked = null
+  vi.advanceTimersByTime(30_000)
+  await expect(getClaims('revoked')).rejects.toThrow('not active')
+  vi.advanceTimersByTime(1000)
+
+  flood()
+
+  await expect(getClaims('revoked')).rejects.toThrow('too many tokens')
 })
