@@ -27,8 +27,8 @@ export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig):
 const shownBefore = new WeakMap<TLSSocket, X509Certificate>()
 
 /**
- * Gets the certificate that a connection shows. One that has closed shows none: an order that waits is judged by what it
- * showed, since a client that leaves before has given the order all the same.
+ * Gets the certificate that a connection shows. One that has closed shows none: an order that waits is judged by what
+ * it showed, since a client that leaves before has given the order all the same.
  */
 const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
   const certificate = socket.getPeerX509Certificate()
