@@ -64,7 +64,7 @@ socket.setEncoding('utf8').on('data', (failed) => { console.error(failed); proce
 const missing = git.missing ?? openssl.missing ?? python.missing ?? systemdNotify.missing
 
 describe.skipIf(missing)('the commands for systemd', () => {
-  test('install a version, take another without losing a request, and go back', { timeout: 180_000 }, async () => {
+  test('install a version, take another without losing a request, and go back', { timeout: 300_000 }, async () => {
     const folder = realpathSync(scratch({}))
     const [port, adminPort] = [await freePort(), await freePort()]
     const upstream = await openServer(0, onTestFinished)

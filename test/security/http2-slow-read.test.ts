@@ -31,7 +31,12 @@ drill.skipIf(missing !== null).each<[string, number, Buffer]>([
       await flood(attacker, 1, () => streams.map((stream) => head(stream, get())))
       for (const stream of streams) await attacker.frame((each) => each.type === 3 && each.stream === stream)
     },
-    { upstreams: { market: upstream.url }, listen: { timeouts: { body: '1s' } } },
+    {
+      upstreams: { market: upstream.url },
+      // The upstream, in this process, has 400 MiB to write: on a busy machine it answers late.
+      defaults: { deadline: 'none', timeouts: { connect: '60s', headers: 'none' } },
+      listen: { timeouts: { body: '1s' } },
+    },
   )
 
   expect(attacker.frames.filter(({ type }) => type === 3)).toHaveLength(count)
