@@ -7,7 +7,7 @@ import type { CacheRequest } from './policy/cache-request.ts'
 import type { ResponseTimes } from './policy/freshness.ts'
 import { keepsPlace } from './policy/reuse.ts'
 import { freshenStored } from './policy/revalidation.ts'
-import { isClientFaultStatus, isServerError } from './policy/status-codes.ts'
+import { isClientFaultStatus, isClientRefusalStatus, isServerError } from './policy/status-codes.ts'
 import { assessStorability, type NotStoredReason } from './policy/storability.ts'
 import { type StoredHead, withContentLength } from './policy/stored-head.ts'
 import { selectVariant } from './policy/vary.ts'
@@ -173,11 +173,13 @@ const isSelectedBy =
     other === stored || selectVariant([other], request) !== null
 
 /**
- * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it.
+ * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it;
+ * that a client is refused says something of what is stored for it alone.
  */
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context
   if (isServerError(status) || isClientFaultStatus(status)) return
+  if (isClientRefusalStatus(status) && fetch.reservation.cacheKey.client === '') return
   // The tier may have loaded it since the fetch began. What came after that was said later, perhaps.
   const isBefore = ({ head }: StoredResponse): boolean => stored !== null || head.receivedAt < fetch.times.requestedAt
   const isSelected = isSelectedBy(fetch)

@@ -175,6 +175,22 @@ test.each([401, 403, 407])(
   },
 )
 
+test.each([401, 403, 407])('a %i to the one client that a response was stored for removes it', async (status) => {
+  const stage = openCache()
+  const exchange = (): Exchange => Object.assign(createExchange(), { identity: { client: 'bank-a' } })
+  const first = stage.handle(exchange())
+  await stage.sent[0]?.respond(createResponse(['Cache-Control', 'max-age=60, stale-while-revalidate=600'], 'body'))
+  await first
+  vi.advanceTimersByTime(61 * seconds)
+  const stale = await stage.handle(exchange())
+
+  await stage.sent[1]?.respond(createResponse([], 'withdrawn', status))
+  const next = stage.handle(exchange())
+  await stage.sent[2]?.respond(createResponse([], 'withdrawn', status))
+
+  expect([readText(stale), (await next).status, stage.partition.entries]).toEqual(['body', status, 0])
+})
+
 test('an upstream in trouble says nothing of what is stored, nor of the key', async () => {
   const stage = openCache()
   await storing(stage, ['Cache-Control', 'max-age=60, must-revalidate', 'ETag', '"a"'])

@@ -29,13 +29,18 @@ export const isStorableStatus = (status: number): boolean =>
  */
 export const isServerError = (status: number): boolean => status >= 500
 
-// Also 403 (RFC 9110 §15.5.4: the credentials do not suffice): a firewall before the upstream answers a bait with it.
 const clientFaultStatuses = new Set([
-  400, 401, 403, 406, 407, 408, 411, 412, 413, 414, 415, 416, 417, 421, 422, 425, 426, 428, 429, 431,
+  400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 422, 425, 426, 428, 429, 431,
 ])
 
 /**
- * Tells whether a status is about who asked, how, or how often, and not about the resource: any client can cause one,
- * for example by a field that is too long.
+ * Tells whether a status is about how, or how often, the client asked, and not about the resource: any client can cause
+ * one, for example by a field that is too long.
  */
 export const isClientFaultStatus = (status: number): boolean => clientFaultStatuses.has(status)
+
+/**
+ * Tells whether a status is about who asked (RFC 9110 §15.5.2, §15.5.4, §15.5.8). A firewall before the upstream
+ * answers a bait with one, too.
+ */
+export const isClientRefusalStatus = (status: number): boolean => status === 401 || status === 403 || status === 407
