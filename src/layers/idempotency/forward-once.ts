@@ -21,18 +21,20 @@ export class AbandonedAttempts {
   readonly #places = new BodyRoom(maxAbandoned)
   readonly #bodies = new BodyRoom(maxAbandonedBytes)
 
-  /** Counts one more of an owner, with a body of so many bytes; false: there are too many, or too large ones. */
-  add(owner: string, bytes: number): boolean {
-    const place = this.#places.shareOf(owner)
-    if (!place.reserve(1)) return false
-    if (this.#bodies.shareOf(owner).reserve(bytes)) return true
+  /**
+   * Counts one more of an owner, with a body of so many bytes. Returns what is called when it has ended; null: there
+   * are too many, or too large ones.
+   */
+  add(owner: string, bytes: number): (() => void) | null {
+    const [place, body] = [this.#places.shareOf(owner), this.#bodies.shareOf(owner)]
+    if (!place.reserve(1)) return null
+    if (body.reserve(bytes))
+      return () => {
+        place.release(1)
+        body.release(bytes)
+      }
     place.release(1)
-    return false
-  }
-
-  remove(owner: string, bytes: number): void {
-    this.#places.shareOf(owner).release(1)
-    this.#bodies.shareOf(owner).release(bytes)
+    return null
   }
 }
 
@@ -59,21 +61,21 @@ export const forwardDetachable = (
   const own = createBackgroundExchange(exchange)
   const { abandoned } = options
   const bytes = exchange.body.length ?? 0
-  const owner = (): string => formatOwner(findRequestOwner(exchange))
-  let isAbandoned = false
+  /** Set while it goes on without its client: gives its room back. */
+  let release: (() => void) | null = null
   return new Promise((resolve, reject) => {
     /** Returns whether the client still waits. */
     const onSettled = (): boolean => {
-      if (isAbandoned) {
-        abandoned.remove(owner(), bytes)
+      if (release !== null) {
+        release()
         own.finish()
       } else if (exchange.aborted === null) adoptAttempts(exchange, own)
-      return !isAbandoned
+      return release === null
     }
     exchange.setAbortListener((reason) => {
-      isAbandoned = reason.kind === 'client-gone' && abandoned.add(owner(), bytes)
+      if (reason.kind === 'client-gone') release = abandoned.add(formatOwner(findRequestOwner(exchange)), bytes)
       adoptAttempts(exchange, own) // the record of the request is written now
-      if (!isAbandoned) return own.abort(reason)
+      if (release === null) return own.abort(reason)
       exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
       exchange.setAbortListener(null)
       reject(reason)

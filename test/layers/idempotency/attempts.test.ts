@@ -45,8 +45,10 @@ const serve = (
 
 /** Counts how many attempts may still go on without their client. */
 const roomOf = (abandoned: AbandonedAttempts): number => {
-  const added = Array.from({ length: 1001 }, (_, nth) => `client ${nth}`).filter((client) => abandoned.add(client, 0))
-  for (const client of added) abandoned.remove(client, 0)
+  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(`client ${nth}`, 0)).filter(
+    (each) => each !== null,
+  )
+  for (const release of added) release()
   return added.length
 }
 
