@@ -35,3 +35,21 @@ test('a client that does not read is not kept more interim responses than it may
   expect(received).toBeLessThan(most)
   expect(end).toMatch(/HTTP\/1\.1 200 OK\r\n.*\r\n\r\nlast$/s)
 })
+
+test.each([100, 104])('%i responses without end fail, though the client takes interim responses', async (status) => {
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      for (let sent = 0; sent <= 100; sent++) socket.write(`HTTP/1.1 ${status} Again\r\n\r\n`)
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlast')
+    }),
+  )
+  const { port } = await bootGateway({
+    upstream: upstream.url,
+    listen: { interim: 'relay' },
+    defaults: { retry: 'none' },
+  })
+
+  const response = await fetch(`http://127.0.0.1:${port}/market/insights`)
+
+  expect([response.status, await response.json()]).toMatchObject([502, { code: 'bad-answer' }])
+})

@@ -1,4 +1,4 @@
-import { epochMs } from '../../clock.ts'
+import { epochMs, now } from '../../clock.ts'
 
 /** The health of a server that credentials are checked with. Times are milliseconds since the epoch. */
 export type DependencyHealthState = ReturnType<DependencyHealth['state']>
@@ -12,7 +12,8 @@ export class DependencyHealth {
   #since = epochMs()
   /** The time of its last good response; null: never. */
   #lastSuccess: number | null = null
-  #lastFailure = 0
+  /** By the clock that nothing sets back, as whether it recovers depends on it. */
+  #failedAt = 0
 
   /**
    * A server that fails now and then recovers when it has not failed for `recoveryMs`: the log need not repeat it for
@@ -29,7 +30,7 @@ export class DependencyHealth {
 
   recordSuccess(): void {
     this.#lastSuccess = epochMs()
-    if (this.error !== null && this.#lastSuccess - this.#lastFailure >= this.#recoveryMs) this.#change(null)
+    if (this.error !== null && now() - this.#failedAt >= this.#recoveryMs) this.#change(null)
   }
 
   /** Records a good response that another process got. Whether this one can reach the server stays as it was. */
@@ -38,7 +39,7 @@ export class DependencyHealth {
   }
 
   recordFailure(error: string): void {
-    this.#lastFailure = epochMs()
+    this.#failedAt = now()
     if (this.error === null) this.#change(error)
     else this.error = error
   }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { epochMs } from '../../clock.ts'
+import { epochMs, now } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { isPlainObject, parseJson } from '../../plain-object.ts'
 import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
@@ -84,7 +84,7 @@ export class Introspector {
   readonly #health: DependencyHealth
   readonly #active = new TokenCache<Claims>(() => true)
   /**
-   * Until when, in milliseconds since the epoch, a token counts as inactive. Kept apart, so that a flood of wrong
+   * Until when a token counts as inactive, by the clock that nothing sets back. Kept apart, so that a flood of wrong
    * tokens evicts no good one.
    */
   readonly #inactive = new LRUCache<string, number>({ max: maxInactive })
@@ -107,7 +107,7 @@ export class Introspector {
     const digest = tokenDigest(token)
     const cached = this.#active.find(digest)
     if (cached !== null) return cached
-    if ((this.#inactive.get(digest) ?? 0) > epochMs()) throw new CredentialRejected('not-active', inactiveMessage)
+    if ((this.#inactive.get(digest) ?? 0) > now()) throw new CredentialRejected('not-active', inactiveMessage)
     return this.#active.load(digest, () => this.#load(digest, token))
   }
 
@@ -126,7 +126,7 @@ export class Introspector {
       this.#activeLately.set(digest, true)
       return { value: claims, expiresAt: until, size }
     } catch (error) {
-      this.#inactive.set(digest, epochMs() + inactiveMs)
+      this.#inactive.set(digest, now() + inactiveMs)
       this.#activeLately.delete(digest)
       throw error
     }

@@ -127,11 +127,12 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   onInterim(status: number, fields: string[]): void {
     const { onInterim } = this.#exchange
-    // Nothing slows down an upstream that sends them without end, and each costs as much as a response.
-    if (onInterim === null && ++this.#unread > maxUnreadInterim)
-      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxUnreadInterim} interim responses`)
     // A 100 is an answer to what no request here asks for (RFC 9110 §15.2).
-    if (onInterim === null || status === 100 || status > 103) return
+    if (onInterim === null || status === 100 || status > 103) {
+      // Nothing slows down an upstream that sends them without end, and each costs as much as a response.
+      if (++this.#unread <= maxUnreadInterim) return
+      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxUnreadInterim} interim responses`)
+    }
     const { mutateInterim } = this.#options
     this.#exchange.responseStarted = true
     onInterim(status, mutateInterim === null ? fields : mutateInterim(fields))

@@ -3,7 +3,7 @@ import { CredentialRejected, VerifierUnavailable } from '../../../src/layers/aut
 import { Introspector, type IntrospectorOptions } from '../../../src/layers/auth/introspection.ts'
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
 })
 
 afterEach(() => {
@@ -103,6 +103,24 @@ test('no client is let in while the server is unavailable, and that is logged on
 
   expect(changes).toEqual(['connect ECONNREFUSED', null])
   expect(introspector.state()).toMatchObject({ error: null, lastSuccess: Date.now() })
+})
+
+test('a clock that is set back keeps neither the server unavailable nor a token inactive', async () => {
+  const { server, changes, introspector, getClaims } = introspecting(
+    new VerifierUnavailable('introspection-server', 'certificate has expired'),
+  )
+  await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
+  server.reply = null
+  vi.advanceTimersByTime(500)
+  await expect(getClaims('too early')).rejects.toThrow(CredentialRejected)
+
+  vi.setSystemTime(Date.now() - 6 * 3_600_000)
+  vi.advanceTimersByTime(1000)
+  server.reply = { active: true }
+  await getClaims('too early')
+
+  expect(changes).toEqual(['certificate has expired', null])
+  expect(introspector.state()).toMatchObject({ error: null })
 })
 
 test('a flood of different tokens does not become one at the server', async () => {
