@@ -81,12 +81,13 @@ const nothingCopied: WarningRule = ({ config: { upstreams } }) =>
 const bodyWithoutRoom: WarningRule = ({ config, cores }) =>
   groups.map((group) => {
     const shadow = config.upstreams[group].candidate?.shadow ?? null
-    if (shadow === null) return null
+    // Only the bodies of POSTs are copied, and those of answers are kept to be compared.
+    if (shadow === null || (!shadow.posts && shadow.compare === null)) return null
     const room = workerShare(shadow.maxBytes, workerCount(config, cores))
     return (
       shadow.maxBody > room && {
         path: ['upstreams', group, 'candidate', 'shadow', 'maxBody'],
-        message: 'the longest bodies are never copied: a worker has no room for one',
+        message: 'the longest bodies are not kept: a worker has no room for one',
         expected: `at most ${formatSize(room)}, what each worker has of shadow.maxBytes`,
         found: formatSize(shadow.maxBody),
         hint: 'write less, or more for maxBytes',

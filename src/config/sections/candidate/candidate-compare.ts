@@ -34,14 +34,16 @@ const suggestPointer = (text: string): string => {
   return `write /${names.filter((name) => name !== '').join('/')}`
 }
 
+// As a number is written in YAML.
+const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
+
 const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(
   {
     expected: 'a percentage of the number such as 1%, an amount such as 0.005, or none',
     parse: (value, fromVariable) => {
       if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
-      const isDecimal = fromVariable && /^\d+(\.\d+)?$/.test(String(value))
-      const amount = typeof value === 'number' || isDecimal ? Number(value) : Number.NaN
-      if (amount >= 0 && Number.isFinite(amount)) return { absolute: amount }
+      const given = fromVariable && writtenNumber.test(String(value)) ? Number(value) : value
+      if (typeof given === 'number' && given >= 0 && Number.isFinite(given)) return { absolute: given }
       const relative = typeof value === 'string' ? parsePercent(value) : undefined
       if (relative !== undefined && relative <= 1) return { relative }
       const meant = typeof value === 'string' ? suggestPercent(value) : undefined
