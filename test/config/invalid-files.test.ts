@@ -517,14 +517,12 @@ const fields: readonly Case[] = [
     'upstreams.risk.candidate.request.set.x_request_id',
     'carries the request id',
   ],
-  ...['set: { ▸X_Client_Id: a }', 'remove: [▸x-client-id]'].map(
-    (edit): Case => [
-      `auth: { methods: [apiKey], identityField: X-Client-Id }\nclients: [{ id: a, operations: all }]\n${riskRequest(edit)}`,
-      edit.startsWith('set') ? 'upstreams.risk.request.set.X_Client_Id' : 'upstreams.risk.request.remove[0]',
-      'tells upstreams the client',
-      'auth.identityField',
-    ],
-  ),
+  [
+    `auth: { methods: [apiKey], identityField: X-Client-Id }\nclients: [{ id: a, operations: all }]\n${riskRequest('set: { ▸X_Client_Id: a }')}`,
+    'upstreams.risk.request.set.X_Client_Id',
+    'tells upstreams the client',
+    'auth.identityField',
+  ],
   [
     `requestId: { header: X-Id }\n${riskRequest('set:', '  ▸x-id: x')}`,
     'upstreams.risk.request.set.x-id',

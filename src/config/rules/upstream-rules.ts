@@ -76,8 +76,9 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
 export const endpointRules: readonly ConfigRule[] = [loopToGateway, sandboxOnOpenAddress]
 
 const ownMeanings = [
-  { key: 'requestId.header', says: 'carries the request id', directions: ['request', 'response'] },
-  { key: 'auth.identityField', says: 'tells upstreams the client', directions: ['request'] },
+  { key: 'requestId.header', says: 'carries the request id', directions: ['request', 'response'], isRemovable: false },
+  // An upstream that may not know the client is told nothing: a warning says so.
+  { key: 'auth.identityField', says: 'tells upstreams the client', directions: ['request'], isRemovable: true },
 ]
 
 /** Rejects edits of the fields that carry the request id and the client's id. */
@@ -101,7 +102,7 @@ export const headerMutationRule: ConfigRule = (tree) =>
         return [
           set.map((name) => isOwn(name) && { path: [...path, 'set', name], atKey: true, ...details }),
           listAt(tree, [...path, 'remove']).map(
-            (name, index) => isOwn(name) && { path: [...path, 'remove', index], ...details },
+            (name, index) => !meaning.isRemovable && isOwn(name) && { path: [...path, 'remove', index], ...details },
           ),
         ]
       })

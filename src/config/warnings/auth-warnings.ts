@@ -1,6 +1,9 @@
 import type { AuthMethod } from '../../failures/reason-rows.ts'
+import { foldUnderscores } from '../../header-fields.ts'
+import { groups } from '../../operations.ts'
 import type { ClientConfig, Config } from '../config.ts'
-import type { WarningRule } from '../rules/rule.ts'
+import type { KeyPath } from '../problem.ts'
+import type { RuleResult, WarningRule } from '../rules/rule.ts'
 
 const unusedPublicUrl: WarningRule = ({ config: { listen, auth } }) =>
   listen.publicUrl !== null &&
@@ -77,17 +80,40 @@ const lockedOut: WarningRule = ({ config }) =>
     hint: 'add clients: [{ id: …, operations: all }] with what each proves itself by, or remove auth',
   }
 
+/** Warns of upstreams that are not told the client, though `auth.identityField` says that all are. */
+const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
+  const field = auth?.identityField ?? null
+  if (field === null) return null
+  const isField = (name: string): boolean => foldUnderscores(name) === foldUnderscores(field)
+  const untold = (path: KeyPath, remove: readonly string[] = []): RuleResult =>
+    remove.map(
+      (name, index) =>
+        isField(name) && {
+          path: [...path, 'request', 'remove', index],
+          message: 'this upstream is not told whose a request is, as auth.identityField says',
+          expected: 'this line where it may not know, and nowhere else',
+          found: name,
+          hint: 'remove this line unless that is meant',
+        },
+    )
+  return groups.map((group) => [
+    untold(['upstreams', group], upstreams[group].request?.remove),
+    untold(['upstreams', group, 'candidate'], upstreams[group].candidate?.request?.remove),
+  ])
+}
+
 /** Lists the authentication methods of all operations. */
 const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
   new Set(
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-/** The warnings of authentication: settings that no operation uses, and a list of clients that has none. */
+/** The warnings of authentication: settings that no operation uses, whom they lock out, and who is not told. */
 export const authWarnings: readonly WarningRule[] = [
   lockedOut,
   unusedPublicUrl,
   unusedTokens,
   unusedCertificates,
   unusedCredentials,
+  untoldUpstreams,
 ]

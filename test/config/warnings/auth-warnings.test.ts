@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load/load-config.ts'
+import { groups } from '../../../src/operations.ts'
 import { folderWith, parse, sandbox } from '../helper.ts'
 
 const proxied = 'mtls: { from: client-cert }'
@@ -70,3 +71,22 @@ test.each(['', '\nclients: []', '\nclients: file:clients.json'])(
     expect(result.ok && result.warnings).toMatchObject([{ path: 'clients', found: 'none' }])
   },
 )
+
+test('an upstream, or a candidate, that is not told the client gets a warning', () => {
+  const upstreams = {
+    ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])),
+    risk: { endpoints: ['http://a'], request: { remove: ['X-Other', 'x_client_id'] } },
+    market: { endpoints: ['http://b'], candidate: { endpoints: ['http://c'], request: { remove: ['X-Client-Id'] } } },
+  }
+  const warned = (auth: object) => {
+    const result = parse(JSON.stringify({ upstreams, auth, clients: [{ id: 'a', operations: 'all' }] }))
+    if (!result.ok) throw new Error(JSON.stringify(result.problems))
+    return result.warnings.filter(({ message }) => message.includes('not told')).map(({ path }) => path)
+  }
+
+  expect(warned({ methods: ['apiKey'], identityField: 'X-Client-Id' })).toEqual([
+    'upstreams.risk.request.remove[1]',
+    'upstreams.market.candidate.request.remove[0]',
+  ])
+  expect(warned({ methods: ['apiKey'] })).toEqual([])
+})
