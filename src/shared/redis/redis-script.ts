@@ -25,8 +25,8 @@ export const createScript = (text: string): RedisScript => ({
   sha: hash('sha1', text, 'hex'),
 })
 
-/** Removes an entry. KEYS: it. Returns how many there were. */
-export const removeScript = createScript(`return redis.call('DEL', KEYS[1])`)
+/** Removes entries. KEYS: theirs. Returns how many there were. */
+export const removeScript = createScript(`return redis.call('DEL', unpack(KEYS))`)
 
 /**
  * Does in Redis what `consumeToken` in rate-limiter/token-bucket.ts does in memory: the same steps on the same kind of

@@ -128,13 +128,13 @@ export class RedisCacheStore {
     if (!this.#isWriting) void this.#writeAll()
   }
 
-  /** Removes a key, and with it what it says of its variants. What is still to be written under it goes, too. */
-  remove(base: string): void {
+  /** Removes keys of one base. What is still to be written under it goes, too. */
+  remove(base: string, keys: readonly string[]): void {
     for (const pendingWrite of this.#queue.splice(0)) {
       if (pendingWrite.base !== base) this.#queue.push(pendingWrite)
       else this.#queuedBytes -= pendingWrite.bytes
     }
-    void this.link.run(removeScript, { keys: [base], args: [] }, { waitMs: backgroundTimeoutMs })
+    void this.link.run(removeScript, { keys, args: [] }, { waitMs: backgroundTimeoutMs })
   }
 
   /**

@@ -9,7 +9,7 @@ import { type StoredHead, servableUntil } from '../policy/stored-head.ts'
 import { hasValidator } from '../policy/validators.ts'
 import { selectingKey, selectVariant } from '../policy/vary.ts'
 import type { SharedTier, TierLookup } from '../shared-tier.ts'
-import { ownCopy, StoredBody } from '../stored-response.ts'
+import { ownCopy, StoredBody, type StoredResponse } from '../stored-response.ts'
 import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
 import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
 import { baseKey, generationKeys, variantKey } from './redis-keys.ts'
@@ -76,17 +76,28 @@ export class RedisTier implements SharedTier {
     const first = this.#read(cacheKey, base)
     return {
       loaded: withTimeout(this.#load(cacheKey, key, base, request, first), store.link.timeoutMs).then(ignore),
-      store: ({ head, body }) => void first.then((found) => this.#write(cacheKey, base, head, body, found)),
-      remove: () => this.#remove(base),
+      store: (entry) => void first.then((found) => this.#write(cacheKey, base, request, entry, found)),
+      remove: () => {
+        this.#cancel(base, base)
+        void first.then(({ names }) => this.#remove(base, selectedKey(base, names, request)))
+      },
     }
   }
 
-  /** Removes what is there. What was asked of it before does not get into memory. */
-  #remove(base: string): void {
-    const read = this.#pending.get(base)
+  /**
+   * Removes what is under a key. What was asked of it before does not get into memory. Names of variants stay, so that
+   * each other one is found, and can be removed in its turn.
+   */
+  #remove(base: string, key: string): void {
+    this.#cancel(base, key)
+    this.#options.store.remove(base, [key])
+  }
+
+  /** Keeps out of memory what is being read. */
+  #cancel(base: string, key: string): void {
+    const read = this.#pending.get(key)
     if (read !== undefined) read.reservation.isCancelled = true
     for (const load of this.#loads) if (load.base === base) load.reservation.isCancelled = true
-    this.#options.store.remove(base)
   }
 
   /** Loads what is there into memory. Never rejects. */
@@ -103,7 +114,7 @@ export class RedisTier implements SharedTier {
     this.#loads.add(pending)
     try {
       let read = await first
-      if (read.names !== null) read = await this.#read(cacheKey, variantKey(base, selectingKey(read.names, request)))
+      if (read.names !== null) read = await this.#read(cacheKey, selectedKey(base, read.names, request))
       const { response } = read
       if (response === null) return
       const { record, body, askedAt, ageMs } = response
@@ -156,20 +167,22 @@ export class RedisTier implements SharedTier {
   #write(
     cacheKey: CacheKey,
     base: string,
-    head: StoredHead,
-    body: StoredBody,
-    { foundAt, generations }: TierRead,
+    request: CacheRequest,
+    { head, body }: StoredResponse,
+    { foundAt, generations, names }: TierRead,
   ): void {
     const { store, partition } = this.#options
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
+    const key = head.varies.length === 0 ? base : variantKey(base, head.selecting)
     // The stored response is older, and would be used on; one that may stand in for an error stays.
-    if (bytes > maxSharedBytes || forMs <= 0) return isError ? undefined : store.remove(base)
+    if (bytes > maxSharedBytes || forMs <= 0)
+      return isError ? undefined : store.remove(base, [selectedKey(base, names, request), key])
     if (generations === null) return
     store.write({
       base,
-      key: head.varies.length === 0 ? base : variantKey(base, head.selecting),
+      key,
       generationKeys: generationKeys(store.space, partition.operation, cacheKey),
       generations,
       foundAt,
@@ -188,6 +201,10 @@ export class RedisTier implements SharedTier {
     return { operation: partition.operation, shape, client, site, query }
   }
 }
+
+/** Builds the key of the response that a request selects. */
+const selectedKey = (base: string, names: readonly string[] | null, request: CacheRequest): string =>
+  names === null ? base : variantKey(base, selectingKey(names, request))
 
 /** Tells whether the response in memory stays, instead of the one found. */
 const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequest, now: number): boolean => {

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ProxyResponse } from '../../../../src/exchange.ts'
+import { cacheLayer } from '../../../../src/layers/cache/cache.ts'
+import { CacheStore } from '../../../../src/layers/cache/cache-store.ts'
+import { maxSharedBytes, RedisCacheStore } from '../../../../src/layers/cache/redis/redis-cache-store.ts'
+import { RedisTier } from '../../../../src/layers/cache/redis/redis-tier.ts'
+import type { ManagedRedis } from '../../../../src/shared/redis/managed-redis.ts'
+import { fakeExchange } from '../../../helpers/exchange.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { type Redis, startRedis } from '../../../helpers/redis.ts'
+import { openLink } from '../../../helpers/redis-link.ts'
+import { Client, createResponse, fakeUpstream, settled } from '../helper.ts'
+import { rules } from '../policy/helper.ts'
+
+const program = await needProgram('redis-server')
+
+const cacheRules = rules({ maxEntry: 4 * maxSharedBytes })
+const fresh = ['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language']
+const noStore = ['Cache-Control', 'no-store', 'Vary', 'Accept-Language']
+
+describe.skipIf(program.missing)('a variant that the upstream has taken back', () => {
+  let redis: Redis
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+  })
+  afterAll(() => redis.kill())
+
+  /** Opens gateways that share a cache in Redis. */
+  const openShared = async (prefix: string) => {
+    const link = await openLink(redis.url)
+    const running = new Set<Promise<unknown>>()
+    const run: ManagedRedis['run'] = (...args) => {
+      const result = link.run(...args)
+      running.add(result)
+      void result.finally(() => running.delete(result))
+      return result
+    }
+    /** Lets all commands in the background come to their end. */
+    const idle = async (): Promise<void> => {
+      for (await settled(); running.size > 0; await settled()) await Promise.all(running)
+    }
+    const store = new RedisCacheStore({ isShared: true, timeoutMs: 30_000, run }, { prefix, isCluster: false })
+
+    /** Opens a gateway with nothing in its memory. */
+    const openGateway = () => {
+      const upstream = fakeUpstream()
+      const partition = new CacheStore(64 * maxSharedBytes).openPartition('market.insights')
+      const events = {
+        onError: (error: unknown) => {
+          throw error
+        },
+        onRevalidationFailed: () => {},
+      }
+      const tier = new RedisTier({ store, partition, rules: cacheRules, events, shape: 'shape' })
+      const handle = cacheLayer(cacheRules, partition, events, tier)(upstream.next)
+      /** Asks as a client does that wants no stored response, where `said` is what the upstream says. */
+      return async (language: string, said: ProxyResponse | null): Promise<string> => {
+        const control = said === null ? [] : ['Cache-Control', 'no-cache']
+        const got = handle(fakeExchange({ fields: ['Accept-Language', language, ...control] }))
+        await idle()
+        await upstream.sent.shift()?.respond(said ?? createResponse(noStore, 'asked upstream'))
+        const { text } = new Client((await got).body)
+        await idle()
+        return text
+      }
+    }
+    return openGateway
+  }
+
+  test.each([
+    ['not stored', () => createResponse(noStore, 'neu')],
+    ['not found', () => createResponse(noStore, '', 404)],
+    ['too large to share', () => createResponse(fresh, 'x'.repeat(maxSharedBytes + 1))],
+  ])('stays away once another one is stored: it is %s', async (prefix, withdrawn) => {
+    const openGateway = await openShared(prefix)
+    await openGateway()('de', createResponse(fresh, 'alt'))
+    await openGateway()('en', createResponse(fresh, 'old'))
+    expect(await openGateway()('de', null)).toBe('alt')
+
+    await openGateway()('de', withdrawn())
+    await openGateway()('en', createResponse(fresh, 'new'))
+
+    expect(await openGateway()('de', null)).toBe('asked upstream')
+    expect(await openGateway()('en', null)).toBe('new')
+  })
+
+  test('stays away where another one was taken back before it', async () => {
+    const openGateway = await openShared('both')
+    await openGateway()('de', createResponse(fresh, 'alt'))
+    await openGateway()('en', createResponse(fresh, 'old'))
+
+    await openGateway()('en', createResponse(noStore, '', 404))
+    await openGateway()('de', createResponse(noStore, '', 404))
+    await openGateway()('en', createResponse(fresh, 'new'))
+
+    expect(await openGateway()('de', null)).toBe('asked upstream')
+  })
+
+  test('leaves the others where they are', async () => {
+    const openGateway = await openShared('others')
+    await openGateway()('de', createResponse(fresh, 'alt'))
+    await openGateway()('en', createResponse(fresh, 'old'))
+
+    await openGateway()('de', createResponse(noStore, '', 404))
+
+    expect(await openGateway()('en', null)).toBe('old')
+  })
+})
