@@ -15,8 +15,8 @@ export class StepBudget {
   left = 0
 
   /**
-   * Takes the steps of a check of a schema: `more` for what it names, and some for a long text. Throws
-   * {@link TooManyStepsError} without any left.
+   * Takes the steps of a check of a schema, or of a value that `uniqueItems` looks at: `more` for what it names, and
+   * some for a long text. Throws {@link TooManyStepsError} without any left.
    */
   readonly takeCall = (value?: unknown, more = 0): void => {
     this.left -= (typeof value === 'string' ? stepsPerCall + value.length / 4 : stepsPerCall) + more

@@ -36,7 +36,7 @@ const maxSteps = 20_000_000
 const maxDetailedBytes = 16 * 1024
 
 // The files beside this one that compiled code asks for.
-const ownModules = ['formats', 'unique-items', 'multiple-of']
+const ownModules = ['formats', 'multiple-of']
 
 /**
  * Evaluates the code of a contract. The slower code is evaluated when it is first needed. `names`: the names that
@@ -109,6 +109,10 @@ const requireModule = (name: string, steps: StepBudget): unknown => {
   if (name === 'linear-regexp') {
     const { linearRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
     return { linearRegExp: (pattern: string, flags: string) => countSteps(linearRegExp(pattern, flags), steps) }
+  }
+  if (name === 'unique-items') {
+    const { hasUniqueItems }: typeof import('./unique-items.ts') = load('./unique-items.ts')
+    return { hasUniqueItems: (items: readonly unknown[]) => hasUniqueItems(items, steps.takeCall) }
   }
   if (name === 'ajv/dist/runtime/equal') return { default: steps.equal }
   if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)

@@ -61,12 +61,40 @@ test('unique items take linear time', () => {
   const few = Array.from({ length: 100 }, (_, i) => ({ i }))
   const many = Array.from({ length: 100_000 }, (_, i) => ({ i }))
 
-  const check = (value: unknown) => validators.validate(schemaName, value, 'body', { bytes: 20_000 })
+  const check = (value: unknown) =>
+    validators.validate(schemaName, value, 'body', { bytes: JSON.stringify(value).length })
 
   expect(check(few)).toEqual([])
   expect(check([...few, { i: 7 }])).toMatchObject([{ rule: 'uniqueItems' }])
   expect(check(many)).toEqual([])
   expect(check([...many, { i: 99_999 }])).toMatchObject([{ rule: 'uniqueItems' }])
+})
+
+describe('unique items take steps', () => {
+  const check = (schema: object, value: unknown) =>
+    validatorsOf(ref, { Node: schema })
+      .validate(schemaName, value, 'body', { bytes: JSON.stringify(value).length })
+      .map(({ rule }) => rule)
+  /** Writes a list in so many others: as many schemas look at its items. */
+  const wrapped = (items: unknown, depth: number): unknown => (depth === 0 ? items : [wrapped(items, depth - 1)])
+  const nestedSchema = { type: ['array', 'integer', 'string'], uniqueItems: true, items: ref }
+
+  test.each([
+    ['values', Array.from({ length: 150_000 }, (_, i) => i)],
+    ['a long text', ['x'.repeat(1024 * 1024)]],
+  ])('for %s, each time that they are looked at', (_, items) => {
+    expect(check(nestedSchema, wrapped(items, 95))).toEqual(['complexity'])
+    expect(check(nestedSchema, wrapped(items, 1))).toEqual([])
+  })
+
+  test('and lists of a few digits are far from too many', () => {
+    const digits = { type: 'array', uniqueItems: true, items: { type: 'integer' } }
+    const lists = Array.from({ length: 40_000 }, (_, i) =>
+      [...String(1_000_000 + i)].map((digit, at) => at * 10 + +digit),
+    )
+
+    expect(check({ type: 'array', uniqueItems: true, items: digits }, lists)).toEqual([])
+  })
 })
 
 test('an array of 100,000 wrong items has at most ten violations, and all of them only where it is small', () => {
