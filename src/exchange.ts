@@ -147,6 +147,7 @@ export class Exchange {
   #aborted: GatewayError | null = null
   #abortListener: AbortListener | null = null
   #finishListeners: (() => void)[] | null = null
+  #slots: (() => void)[] | null = null
   #isFinished = false
 
   constructor(init: ExchangeInit) {
@@ -185,6 +186,20 @@ export class Exchange {
     this.#finishListeners.push(listener)
   }
 
+  /** Calls `release` once: as soon as the exchange fails, or else when it finishes. */
+  holdSlot(release: () => void): void {
+    if (this.#isFinished) return release()
+    this.#slots ??= []
+    this.#slots.push(release)
+  }
+
+  /** Gives back the slots that it holds: it has failed, and its error costs no upstream anything. */
+  releaseSlots(): void {
+    const slots = this.#slots
+    this.#slots = null
+    for (const release of slots ?? []) release()
+  }
+
   /** The side that serves it; null: its group has no candidate in use. */
   get servingSide(): Side | null {
     return this.fellBack ? 'primary' : this.side
@@ -209,6 +224,7 @@ export class Exchange {
     const listeners = this.#finishListeners
     this.#finishListeners = null
     for (const listener of listeners ?? []) listener()
+    this.releaseSlots()
   }
 
   /**

@@ -75,7 +75,10 @@ export const createRequestHandler = ({
       queue.closing ? alwaysTrue : draining,
     )
     trackRequest(activeRequest, queue)
-    const fail = (error: unknown): void => sendLocalReply(activeRequest, GatewayError.from(error))
+    const fail = (error: unknown): void => {
+      activeRequest.exchange?.releaseSlots()
+      sendLocalReply(activeRequest, GatewayError.from(error))
+    }
     try {
       const { routes, matchesAuthority } = listenerConfig
       const matchOptions = { routes, matchesAuthority, pseudonym, secure: activeRequest.peer.secure }

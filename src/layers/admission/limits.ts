@@ -1,4 +1,4 @@
-import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
+import type { Layer } from '../../exchange.ts'
 import { GatewayError, overloadedError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
@@ -32,8 +32,9 @@ export const createInFlightCounters = (): InFlightCounters => ({
 /**
  * Sheds load: at most `max` exchanges are in flight, and the excess is rejected at once. An exchange counts until the
  * client has taken the last byte of its response or the exchange ends: a slow reader keeps its slot. One that fails
- * counts no longer. Nothing queues here: a request that waits in a queue is served late or never, and a full queue
- * serves no request in time. `reason` names the limit.
+ * counts no longer, or a client without a credential that takes no byte of its 401 would hold a slot of the others for
+ * as long as it is waited for. Nothing queues here: a request that waits in a queue is served late or never, and a full
+ * queue serves no request in time. `reason` names the limit.
  */
 export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reason: ReasonFor<'overloaded'>): Layer => {
   const release = (): void => {
@@ -42,25 +43,9 @@ export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reaso
   return (next) => (exchange) => {
     if (count.inFlight >= max) return Promise.reject(overloadedError(reason))
     count.inFlight++
-    return holdSlot(exchange, next, release)
+    exchange.holdSlot(release)
+    return next(exchange)
   }
-}
-
-/**
- * Sends an exchange on, and gives its slot back once: when it has finished, or as soon as it fails. The gateway's own
- * error costs no upstream anything. Otherwise a client without a credential that takes no byte of its 401 would hold a
- * slot of the others for as long as it is waited for.
- */
-const holdSlot = (exchange: Exchange, next: Handler, release: () => void): Promise<ProxyResponse> => {
-  let isHeld = true
-  const end = (): void => {
-    if (isHeld) release()
-    isHeld = false
-  }
-  exchange.onFinished(end)
-  const response = next(exchange)
-  response.catch(end)
-  return response
 }
 
 /**
@@ -85,7 +70,8 @@ export const clientConcurrencyLimitLayer = (
     const count = inFlight.get(client) ?? 0
     if (count >= limit) return Promise.reject(tooManyInFlight())
     inFlight.set(client, count + 1)
-    return holdSlot(exchange, next, () => release(client))
+    exchange.holdSlot(() => release(client))
+    return next(exchange)
   }
 }
 

@@ -80,6 +80,7 @@ test('a request of a client that was rejected gives its place back at once, and 
   const exchange = createExchange('a')
 
   await handle(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))(exchange).catch(() => {})
+  exchange.releaseSlots()
   const whileItsErrorIsSent = inFlight.get('a')
   exchange.finish()
 

@@ -52,6 +52,7 @@ test('a failed exchange gives its place back at once, and only once', async () =
 
   const failed = handle(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))(exchange)
   await expect(failed).rejects.toMatchObject({ kind: 'connect-failed' })
+  exchange.releaseSlots()
   const whileItsErrorIsSent = count.inFlight
   exchange.finish()
 
