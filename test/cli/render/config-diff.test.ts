@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Command } from '../../../src/admin/commands/command.ts'
-import { rollbackCommands } from '../../../src/admin/commands/reload.ts'
+import { rollbackCommands } from '../../../src/admin/commands/rollback.ts'
 import { renderChanges, renderReloadRejection } from '../../../src/cli/render/config-diff.ts'
 import { adminTarget } from '../scripted-admin.ts'
 
