@@ -54,9 +54,8 @@ export const locateGateway = async (
 export const locateProbeTarget = async (
   { config, admin }: TargetOptions,
   environment: Environment = process.env,
-): Promise<AdminTarget> => {
-  return admin === undefined ? { ...(await targetOfNamedFile(config, environment)), token: null } : targetFromUrl(admin)
-}
+): Promise<AdminTarget> =>
+  admin === undefined ? { ...(await targetOfNamedFile(config, environment)), token: null } : targetFromUrl(admin)
 
 /**
  * Takes the address of a file. Throws {@link cliError} for a named one that cannot be read: a gateway at the built-in
