@@ -1,16 +1,14 @@
-// Says in one line what is needed, in JavaScript that any Node can run: npm may have skipped the install script
-// of the package `node`, and would then silently run the machine's own, older Node.
-var needed = [24, 18]
-var found = process.versions.node.split('.').map(Number)
-if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
-  process.stderr.write(
-    'lender-gateway needs Node ' +
-      needed.join('.') +
-      ' or later, but this is Node ' +
-      process.versions.node +
-      ' at ' +
-      process.execPath +
-      '. The dev dependency "node" brings the right one: run "npm ci" with install scripts allowed for it.\n',
+// Says in one line what is needed, in JavaScript that an older Node runs too: npm may have skipped the install script
+// of the package `node`, and would then silently run the machine's own.
+import { readFileSync } from 'node:fs'
+
+const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const { execPath, versions } = process
+const [major, minor] = engines.node.match(/\d+/g).map(Number)
+const [foundMajor, foundMinor] = versions.node.split('.').map(Number)
+if (foundMajor < major || (foundMajor === major && foundMinor < minor)) {
+  console.error(
+    `lender-gateway needs Node ${major}.${minor} or later, but this is Node ${versions.node} at ${execPath}. The dev dependency "node" brings the right one: run "npm ci" with install scripts allowed for it.`,
   )
   process.exit(1)
 }
