@@ -111,8 +111,8 @@ const forgetCommand: KeyCommand = {
   },
   async run(context, { reference, shown }) {
     const [result] = (await context.runEverywhere('forgetKey', reference)).results
-    if (result === undefined || typeof result === 'string') return toLookupError(result, reference)
-    return result ? shown : notRemembered
+    if (typeof result === 'boolean') return result ? shown : notRemembered
+    return result === 'in-progress' ? stillUnderWay : toLookupError(result, reference)
   },
   event: 'idempotency key forgotten',
   successText: describeForgotten,
@@ -197,14 +197,17 @@ const notRemembered: AdminError = {
   detail: 'nothing is remembered of this key: a request with it is forwarded',
 }
 
+const stillUnderWay: AdminError = {
+  status: 409,
+  code: 'in-progress',
+  detail:
+    'the first request with this key is still under way: wait until it has ended, 15 s after its gateway at the latest',
+}
+
 /** Says what speaks against forgetting a key. Null: nothing does. */
 const rejectForgetting = (shown: KeySummary, isConfirmed: boolean): AdminError | null => {
   if (shown.state === 'absent') return notRemembered
-  if (shown.state === 'in-progress') {
-    const detail =
-      'the first request with this key is still under way: wait until it has ended, 15 s after its gateway at the latest'
-    return { status: 409, code: 'in-progress', detail }
-  }
+  if (shown.state === 'in-progress') return stillUnderWay
   if (isConfirmed) return null
   const detail = `${describeKey(shown)}. Forgotten, a request with it is processed again: repeat this with --yes (yes: true in JSON)`
   return { status: 409, code: 'not-confirmed', detail }

@@ -3,7 +3,7 @@ import { tryOrNull } from '../../failures/try-or-null.ts'
 import { parseIdempotencyKey } from '../../layers/idempotency/idempotency-key.ts'
 import { findKeyOwner, toKeyDigest } from '../../layers/idempotency/key-digest.ts'
 import type { OperationId } from '../../operations.ts'
-import type { KeyDigest, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyReplies, KeyDigest, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
 import type { RequestOwner } from '../../shared/request-owner.ts'
 import type { IdempotencyLease } from './idempotency-registry.ts'
 
@@ -35,11 +35,11 @@ export const findKeyRecord = async (
   return (await found.lease.store.call({ type: 'find', key: found.digest })) ?? 'unavailable'
 }
 
-/** Forgets a key. False: nothing was remembered of it. */
+/** Forgets a key. False: nothing was remembered of it. `in-progress`: it was left alone. */
 export const forgetKeyRecord = async (
   parts: LookupParts,
   reference: KeyReference,
-): Promise<boolean | LookupFailure> => {
+): Promise<IdempotencyReplies['forget'] | LookupFailure> => {
   const found = locate(parts, reference)
   if (typeof found === 'string') return found
   return (await found.lease.store.call({ type: 'forget', key: found.digest })) ?? 'unavailable'

@@ -1,7 +1,7 @@
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { LearnedContract } from '../../observe/contract/learned-contract.ts'
 import type { Group } from '../../operations.ts'
-import type { RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
+import type { IdempotencyReplies, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
 import type { PurgeResult } from '../resources/cache-registry.ts'
 import {
   findKeyRecord,
@@ -24,8 +24,14 @@ export interface DataPlaneCommands {
   readonly learned: { readonly params: object; readonly result: LearnedContract | null }
   /** Finds what is remembered of a key of idempotency. Runs in one process. */
   readonly findKey: { readonly params: KeyReference; readonly result: RecordSummary | false | LookupFailure }
-  /** Forgets a key of idempotency; false: nothing was remembered of it. Runs in one process. */
-  readonly forgetKey: { readonly params: KeyReference; readonly result: boolean | LookupFailure }
+  /**
+   * Forgets a key of idempotency; false: nothing was remembered of it. `in-progress`: it was left alone. Runs in one
+   * process.
+   */
+  readonly forgetKey: {
+    readonly params: KeyReference
+    readonly result: IdempotencyReplies['forget'] | LookupFailure
+  }
 }
 
 // What all processes together remember is asked for once: a second process would forget what came meanwhile.

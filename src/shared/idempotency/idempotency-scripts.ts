@@ -90,3 +90,13 @@ if not state then return {} end
 if state == 'p' and tonumber(found[4]) <= now then state = 'u' end
 return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), redis.call('HSTRLEN', KEYS[1], 'r') }
 `)
+
+/**
+ * Forgets a record, unless its attempt is under way. KEYS: the record. Returns 1 if it is forgotten, 0 where there is
+ * none, `p` for an attempt that holds.
+ */
+export const forgetKeyScript = createScript(`${clock}
+local found = redis.call('HMGET', KEYS[1], 's', 'l')
+if found[1] == 'p' and tonumber(found[2]) > now then return 'p' end
+return redis.call('DEL', KEYS[1])
+`)

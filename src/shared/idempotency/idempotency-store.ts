@@ -85,8 +85,8 @@ export interface IdempotencyReplies {
   readonly renew: boolean
   /** False: there is no record. */
   readonly find: RecordSummary | false
-  /** False: there was none. */
-  readonly forget: boolean
+  /** False: there was none. An attempt that is under way is left alone. */
+  readonly forget: boolean | 'in-progress'
 }
 
 /** The reply to any call. */

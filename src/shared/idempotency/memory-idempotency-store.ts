@@ -189,14 +189,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return { state, requestId, ...times, responseBytes: this.#settled.responseLength(place) }
   }
 
-  #forget({ name }: KeyDigest): boolean {
+  #forget({ name }: KeyDigest): IdempotencyReplies['forget'] {
     const at = now()
-    const attempt = this.#findAttempt(name, at)
-    if (attempt !== null) {
-      this.#attempts.delete(name)
-      this.#count(attempt.claim, -1)
-      return true
-    }
+    if (this.#findAttempt(name, at) !== null) return 'in-progress'
     const place = this.#settled.find(name, at)
     if (place !== null) this.#settled.remove(place)
     return place !== null

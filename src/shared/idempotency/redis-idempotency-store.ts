@@ -1,8 +1,14 @@
 import { epochMs, now, sleep } from '../../clock.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import type { ManagedRedis } from '../redis/managed-redis.ts'
-import { removeScript, type ScriptArgs } from '../redis/redis-script.ts'
-import { claimKeyScript, findKeyScript, renewKeyScript, settleKeyScript } from './idempotency-scripts.ts'
+import type { ScriptArgs } from '../redis/redis-script.ts'
+import {
+  claimKeyScript,
+  findKeyScript,
+  forgetKeyScript,
+  renewKeyScript,
+  settleKeyScript,
+} from './idempotency-scripts.ts'
 import type {
   CallOf,
   Claim,
@@ -154,8 +160,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return { state: shown, requestId, claimedAt, expiresAt, responseBytes: responseBytes === 0 ? null : responseBytes }
   }
 
-  async #forget(key: KeyDigest): Promise<boolean | null> {
-    return toBoolean(await this.#options.link.run(removeScript, { keys: [this.#recordKey(key)], args: [] }))
+  async #forget(key: KeyDigest): Promise<IdempotencyReplies['forget'] | null> {
+    const reply = await this.#options.link.run(forgetKeyScript, { keys: [this.#recordKey(key)], args: [] })
+    return toText(reply) === 'p' ? 'in-progress' : toBoolean(reply)
   }
 
   /**

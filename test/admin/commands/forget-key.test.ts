@@ -1,6 +1,8 @@
 /** What support learns of a key of idempotency, and how it has one forgotten. */
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AdminContext } from '../../../src/admin/admin-context.ts'
+import { idempotencyCommands } from '../../../src/admin/commands/forget-key.ts'
 import { createAuditLog } from '../../helpers/audit-log.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
@@ -141,6 +143,15 @@ describe('show', () => {
   })
 })
 
+/** Has a key forgotten that was found done, by processes that reply so. */
+const forgetWhere = async (results: readonly unknown[]) => {
+  const forget = idempotencyCommands.commands.find(({ choice }) => choice === 'forget')
+  const context = { runEverywhere: async () => ({ results, unanswered: 0 }) } as unknown as AdminContext
+  const reference = { operation, key: 'k-1', owner: { address: '127.0.0.1' } }
+  const plan = { reference, shown: { ...mine, state: 'done', firstRequestId: 'first' } }
+  return await forget?.run(context, plan, { by: 'an operator', apply: async () => {}, recheck: () => null })
+}
+
 describe('forget', () => {
   test('has a key processed again, and the audit log says what was forgotten', async () => {
     const log = createAuditLog(onTestFinished)
@@ -198,5 +209,11 @@ describe('forget', () => {
       [409, { code: 'not-remembered' }],
     ])
     expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('leaves a repetition alone that has come since it looked', async () => {
+    const result = await forgetWhere(['in-progress'])
+
+    expect(result).toMatchObject({ status: 409, code: 'in-progress' })
   })
 })

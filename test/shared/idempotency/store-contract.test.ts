@@ -279,4 +279,19 @@ describe.each(Object.entries(stores))('a store in %s', (_, open) => {
     expect(await forget(first)).toBe(false)
     expect(await claim(repeatClaim(first))).toEqual({ state: 'claimed' })
   })
+
+  test('forgets no attempt that is under way, and one that has lapsed', async () => {
+    const { claim, renew, find, forget } = await use()
+    const running = createClaim()
+    const lost = createClaim({ leaseMs: 50 })
+    await claim(running)
+    await claim(lost)
+    await lapsed(find, lost)
+
+    const forgotten = [await forget(running), await forget(lost)]
+
+    expect(forgotten).toEqual(['in-progress', true])
+    expect(await renew(running)).toBe(true)
+    expect(await find(lost)).toBe(false)
+  })
 })
