@@ -112,7 +112,10 @@ const forgetCommand: KeyCommand = {
   async run(context, { reference, shown }) {
     const [result] = (await context.runEverywhere('forgetKey', reference)).results
     if (typeof result === 'boolean') return result ? shown : notRemembered
-    return result === 'in-progress' ? stillUnderWay : toLookupError(result, reference)
+    if (result === 'in-progress') return stillUnderWay
+    const error = toLookupError(result, reference)
+    // A command without an answer may have been carried out, or is yet: its event says so.
+    return result === undefined || result === 'unavailable' ? mayBeForgotten(error, shown) : error
   },
   event: 'idempotency key forgotten',
   successText: describeForgotten,
@@ -196,6 +199,12 @@ const notRemembered: AdminError = {
   code: 'not-remembered',
   detail: 'nothing is remembered of this key: a request with it is forwarded',
 }
+
+const mayBeForgotten = (error: AdminError, shown: ShownKey): AdminError => ({
+  ...error,
+  detail: `${error.detail}. The key may be forgotten all the same, now or later: ask with show`,
+  done: { ...shown },
+})
 
 const stillUnderWay: AdminError = {
   status: 409,

@@ -216,4 +216,19 @@ describe('forget', () => {
 
     expect(result).toMatchObject({ status: 409, code: 'in-progress' })
   })
+
+  test.each([
+    ['no worker', 'workers-not-answering', []],
+    ['no store', 'idempotency-unavailable', ['unavailable']],
+  ])('where %s answers, says that it may be done all the same, in its event too', async (_, code, results) => {
+    const result = await forgetWhere(results)
+
+    expect(result).toMatchObject({ status: 503, code, done: { operation, firstRequestId: 'first' } })
+    expect(result).toMatchObject({ detail: expect.stringContaining('may be forgotten all the same') })
+    expect(JSON.stringify(result)).not.toContain('k-1')
+  })
+
+  test.each(['off', 'malformed'])('where an edit made the key %s, nothing is said to be done', async (failure) => {
+    expect(await forgetWhere([failure])).not.toHaveProperty('done')
+  })
 })
