@@ -66,7 +66,7 @@ const stateCommand = (state: EndpointOverrideState) =>
       if (state === 'ready' && !isHeld && !targets.some(({ hasWeight }) => hasWeight)) return withoutWeight(url)
       const isReset = state === 'ready' && !targets.some(({ drainedByFile }) => drainedByFile)
       if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
-      const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints) : null
+      const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints, ttl) : null
       return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
     },
     async run(context, { group, url, targets, ttlMs }, { by, apply }) {

@@ -1,10 +1,13 @@
+import { epochMs } from '../../clock.ts'
 import { allOperations, type Group, type Side } from '../../operations.ts'
 import { isDrained, toEndpointKey } from '../../runtime/overrides.ts'
 import type { UpstreamReport } from '../../runtime/report/status-report.ts'
 import { describeSide, listSides } from '../../sides.ts'
+import { formatDuration } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
+import { formatOptionalTime } from '../format-time.ts'
 
 /** An endpoint of one side of a group just now, with overrides that are set but not in effect yet. */
 export interface EndpointState {
@@ -17,6 +20,8 @@ export interface EndpointState {
   readonly hasWeight: boolean
   /** Whether it gets new requests when it can. */
   readonly takesWork: boolean
+  /** Until when an order alone has it take work, in milliseconds since the epoch; null: that is not so. */
+  readonly readyUntil: number | null
   /** Why it gets none at present, though it would; null: it does. */
   readonly outage: string | null
 }
@@ -33,15 +38,17 @@ export const listEndpointStates = (
     const distinct = [...new Map(reported.map((each) => [each.url, each])).values()]
     return distinct.map(({ url, inFlight, state: { name: state } }) => {
       const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
-      const isReady = (drainedByFile: boolean): boolean =>
-        !isDrained(overrides.endpoints, toEndpointKey(group, url), drainedByFile)
+      const key = toEndpointKey(group, url)
+      const takesWork = same.some(({ weight, drain }) => weight > 0 && !isDrained(overrides.endpoints, key, drain))
+      const takesWorkByFile = same.some(({ weight, drain }) => weight > 0 && !drain)
       return {
         side,
         url,
         inFlight,
         drainedByFile: same.some(({ drain }) => drain),
         hasWeight: same.some(({ weight }) => weight > 0),
-        takesWork: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
+        takesWork,
+        readyUntil: takesWork && !takesWorkByFile ? (overrides.endpoints.get(key)?.until ?? null) : null,
         outage: state === 'down' || state === 'ejected' ? state : null,
       }
     })
@@ -54,29 +61,38 @@ export const otherTakers = (
 ): readonly EndpointState[] => endpoints.filter((each) => each.side === side && each.url !== url && each.takesWork)
 
 /**
- * Rejects draining the last endpoint of a side that takes requests, or the last healthy one; null: another one remains.
- * Those of a candidate may all be drained, unless requests of clients would fail.
+ * Rejects draining the last endpoint of a side that takes requests for as long, or the last healthy one; null: another
+ * one remains. Those of a candidate may all be drained, unless requests of clients would fail.
  */
 export const rejectLastEndpoint = (
   { reloader, overrides }: AdminContext,
   group: Group,
   targets: readonly EndpointState[],
   endpoints: readonly EndpointState[],
+  ttlMs: number,
 ): AdminError | null => {
+  const until = epochMs() + ttlMs
+  const lasting = endpoints.filter(({ readyUntil }) => readyUntil === null || readyUntil >= until)
   const isExposed =
     findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
   const last = targets.find(
-    (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(endpoints, target)),
+    (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(lasting, target)),
   )
   if (last === undefined) return null
   const { side, url } = last
+  const takers = otherTakers(endpoints, last)
   const idle = endpoints.filter((each) => each.side === side && each.url !== url && !each.takesWork)
   const unavailable = [
-    ...otherTakers(endpoints, last).map((each) => `${each.url} is ${each.outage}`),
+    ...takers.map(({ url: other, outage, readyUntil }) =>
+      outage === null ? `${other} takes it until ${formatOptionalTime(readyUntil)} only` : `${other} is ${outage}`,
+    ),
     ...idle.filter(({ hasWeight }) => !hasWeight).map((each) => `${each.url} has weight 0`),
   ]
-  const drained = idle.find(({ hasWeight }) => hasWeight)
-  const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url})`
+  const brief = takers.find(({ outage }) => outage === null)
+  const drained = brief ?? idle.find(({ hasWeight }) => hasWeight)
+  const longer = drained?.drainedByFile === true ? `, with a --ttl above ${formatDuration(ttlMs)}` : ''
+  const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url}${longer})`
+  const less = brief === undefined ? '' : ', drain this one for less'
   const refusals = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
   const instead =
     side === 'primary'
@@ -85,7 +101,7 @@ export const rejectLastEndpoint = (
   return {
     status: 409,
     code: 'last-endpoint',
-    detail: `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}, add one in the file, or ${instead}`,
+    detail: `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}${less}, add one in the file, or ${instead}`,
   }
 }
 

@@ -155,7 +155,7 @@ describe('an endpoint', () => {
     const call = fetch(`${live.url}/market/insights`)
     await expect.poll(() => slow.requests.length).toBe(1)
 
-    await command(live, 'ready', { group: 'market', url: other.url })
+    await command(live, 'ready', { group: 'market', url: other.url, ttl: '1h' })
     await command(live, 'drain', { group: 'market', url: slow.url })
     release.resolve()
 
@@ -346,6 +346,32 @@ describe('the last one that takes work', () => {
 
     expect([status, body.detail]).toEqual([409, expect.stringContaining(`(${one.url} is ejected)`)])
     expect((await command(live, 'drain', { group: 'market', url: one.url })).status).toBe(200)
+  })
+
+  test('is not drained for longer than an order has the other one take work, which the error says', async () => {
+    const { live, one, two } = await boot({}, true)
+    const { body: ready } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
+
+    const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '4h' })
+    const shorter = await command(live, 'drain', { group: 'market', url: one.url, ttl: '5m' })
+
+    expect(longer).toMatchObject(rejected)
+    expect(longer.body.detail).toContain(
+      `(${two.url} takes it until ${ready.until} only): make another one ready first (endpoint ready market ${two.url}, with a --ttl above 4h), drain this one for less, add one`,
+    )
+    expect(shorter.status).toBe(200)
+    expect(await states(live)).toEqual(['draining', 'up'])
+  })
+
+  test('is drained for as long as an order stands that the file needs no longer', async () => {
+    const { live, one, two, settings } = await boot({}, true)
+    await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
+    live.edit({ ...settings, upstreams: { market: { endpoints: [one.url, two.url] } } })
+    await live.gateway.reload('request')
+
+    const { status } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '4h' })
+
+    expect(status).toBe(200)
   })
 
   test('may be drained for longer when it drains already', async () => {
