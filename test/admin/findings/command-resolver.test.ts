@@ -97,6 +97,12 @@ test.each([
   ['lender-gateway endpoint drain risk http://risk-a:8080 --config /etc/gateway.yaml', true],
   ['/usr/bin/node /srv/main.ts reload --config /etc/gateway.yaml', true],
   ['lender-gateway rollback', true],
+  ['lender-gateway shift risk --abort --config /etc/gateway.yaml', true],
+  ['lender-gateway shift risk --to 25%', true],
+  ['lender-gateway shift risk --pause', true],
+  ['lender-gateway shift risk --resume', true],
+  ['lender-gateway shift risk --config /etc/gateway.yaml', false],
+  ['lender-gateway shift report risk', false],
   ['lender-gateway check --online /etc/reload/gateway.yaml', false],
   ['lender-gateway status', false],
 ])('whether a command changes what runs: %s', (command, changes) => {
