@@ -107,12 +107,14 @@ export const collectOperationDetails = (
     ...describeUpstream('primary', config.upstreams[group]),
     candidate: candidate && describeUpstream('candidate', candidate.upstream),
     operation: [setting(`operations.${id}.state`, operation.state)],
-    layers: toExplainedLayers(describeLayers(config, described), described, config, (key, value) => {
-      const own = setting(isOwnKey(key) ? `operations.${id}.${key}` : key, value)
-      if ((key === 'cache' || key === 'idempotency') && operation[key] !== null)
-        return { ...own, value: renderPolicy(subtree(tree, 'operations', id, key)) }
+    layers: toExplainedLayers(describeLayers(config, described), described, config, ({ name, key, setting: value }) => {
+      const explained = setting(key, value)
+      if ((name === 'cache' || name === 'idempotency') && operation[name] !== null)
+        return { ...explained, value: renderPolicy(subtree(tree, 'operations', id, name)) }
       // Without a contract the modes of the file do nothing: none of its lines says that they are off.
-      return isMode(key) && config.compiledContract === null ? { ...own, provenance: builtInProvenance } : own
+      return name.endsWith('-contract') && config.compiledContract === null
+        ? { ...explained, provenance: builtInProvenance }
+        : explained
     }),
     globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
   }
@@ -154,11 +156,6 @@ export const describeLayers = (
       checks: new CheckQueue(() => {}),
     },
   })
-
-/** Tells whether the key of a layer is one of an operation, which may state it for itself. */
-const isOwnKey = (key: string): boolean => !key.includes('.') || isMode(key)
-
-const isMode = (key: string): boolean => key === 'contract.request' || key === 'contract.response'
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 
@@ -213,19 +210,18 @@ const toExplainedLayers = (
   rows: readonly LayerRow[],
   { id }: Operation,
   config: Config,
-  setting: (key: string, value: string) => ExplainedSetting,
+  explain: (row: Omit<LayerRow, 'layer'>) => ExplainedSetting,
 ): readonly ExplainedLayer[] => {
   const { state } = config.operations[id]
   const shown = rows.map((row): ExplainedLayer => {
     const contract = findContractPlace(row.name, id, config)
     // Its layer needs what only a process that serves has.
     const isOn = contract === null ? row.layer !== null : row.setting !== 'off' && contract.offBecause === null
-    return { ...setting(row.key, row.setting), name: row.name, on: isOn && state === 'serve', contract }
+    return { ...explain(row), name: row.name, on: isOn && state === 'serve', contract }
   })
   // `refuse` stands in place of all other layers, and of the upstream.
-  return state === 'serve'
-    ? shown
-    : [{ ...setting('state', 'refuse'), name: 'refuse', on: true, contract: null }, ...shown]
+  const refuse = { name: 'refuse', key: `operations.${id}.state`, setting: 'refuse' }
+  return state === 'serve' ? shown : [{ ...explain(refuse), name: refuse.name, on: true, contract: null }, ...shown]
 }
 
 const renderHost = (host: UpstreamConfig['host']): string => {

@@ -57,10 +57,7 @@ import { copiesOf, createShadowLayer, formatShadow } from './shadow-layer.ts'
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
 export interface LayerRow {
   readonly name: string
-  /**
-   * The key that switches it: within the operation's own section (`maxBody`), or else a whole path with a dot
-   * (`upstreams.risk.retry`).
-   */
+  /** The path of the key that switches it: `upstreams.risk.retry`. */
   readonly key: string
   /** The value of that key, as the file would write it. */
   readonly setting: string
@@ -110,6 +107,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const { loop, counts } = options.processLoad
   const { id, group } = operation
   const own = config.operations[id]
+  const ownKey = `operations.${id}`
   const upstream = config.upstreams[group]
   const shadow = upstream.candidate?.shadow ?? null
   const formatContractMode = (mode: ActiveMode): string => formatMode(mode, own.contract.unchecked)
@@ -137,7 +135,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     row('upstream-concurrency', `upstreams.${group}.concurrency`, upstream.concurrency, String, (max) =>
       concurrencyLimitLayer(max, counts.upstreams[group], 'upstream-concurrency'),
     ),
-    row('operation-concurrency', 'concurrency', own.concurrency, String, (max) =>
+    row('operation-concurrency', `${ownKey}.concurrency`, own.concurrency, String, (max) =>
       concurrencyLimitLayer(max, counts.operations[id], 'operation-concurrency'),
     ),
 
@@ -147,7 +145,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       addressRateLimitLayer(options.addressLimiter ?? new MemoryRateLimiter(toAddressLimit(limit)), limit.ipv6Prefix),
     ),
     row('identity-field', 'auth.identityField', config.auth?.identityField ?? null, String, stripIdentityHeaderLayer),
-    row('auth', 'auth', own.auth, formatAuth, (rules) => authLayer(authProvider.authOptions(rules))),
+    row('auth', `${ownKey}.auth`, own.auth, formatAuth, (rules) => authLayer(authProvider.authOptions(rules))),
     row(
       'client-concurrency',
       'clients.concurrency',
@@ -164,7 +162,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ),
 
     // Serve the request: from the cache, or from the upstream in time.
-    row('body-limit', 'maxBody', own.maxBody, formatSize, bodyLimitLayer),
+    row('body-limit', `${ownKey}.maxBody`, own.maxBody, formatSize, bodyLimitLayer),
     // Behind all that says whose a request is or rejects it, and outside the cache, which keeps the sides apart.
     ...(upstream.candidate === null
       ? []
@@ -175,7 +173,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
         ]),
     row(
       'request-contract',
-      'contract.request',
+      `${ownKey}.contract.request`,
       heldTo(own.contract.request),
       formatContractMode,
       (mode) => createRequestContractLayer(options, mode),
@@ -185,7 +183,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       ? [
           row(
             'cache',
-            'cache',
+            `${ownKey}.cache`,
             own.cache,
             () => 'on',
             (rules) => createCacheLayer(options, rules),
@@ -195,18 +193,18 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
           // Above all that may make a POST happen, and below all that rejects it: a rejected request uses up no key.
           row(
             'idempotency',
-            'idempotency',
+            `${ownKey}.idempotency`,
             own.idempotency,
             formatIdempotency,
             (rules) => createIdempotencyLayer(options, rules),
             'false',
           ),
         ]),
-    row('deadline', 'deadline', own.deadline, formatDuration, deadlineLayer),
+    row('deadline', `${ownKey}.deadline`, own.deadline, formatDuration, deadlineLayer),
     // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
     row(
       'response-contract',
-      'contract.response',
+      `${ownKey}.contract.response`,
       heldTo(own.contract.response),
       formatContractMode,
       (mode) => createResponseContractLayer(options, mode),

@@ -136,6 +136,19 @@ test('settings of tokens are shown with their lines, and no secret', async () =>
   expect(out).not.toContain('planted')
 })
 
+test('a layer that all operations have is explained by its own key and line', async () => {
+  const folder = folderWith({ 'gateway.yaml': configText({ metrics: { clients: true } }) })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+
+  const { out } = await explain('POST', '/valuation/score', '--config', file, '--format', 'json')
+
+  const { layers } = JSON.parse(out) as { readonly layers: readonly object[] }
+  const place = { level: 'file', line: 1 }
+  expect(layers).toContainEqual(expect.objectContaining({ key: 'metrics', value: 'clients: true', ...place }))
+  expect(layers).toContainEqual(expect.objectContaining({ name: 'cache-invalidation', key: 'cache' }))
+})
+
 test('a new key of the listener, or of the audit log, has a row', () => {
   const config = testConfig()
 

@@ -263,6 +263,8 @@ describe('the table', () => {
       tracing: { ...tracingConfig, serverTiming: true },
       candidateUse: { share: 0.05, clients: ['bank-a', 'bank-b'] },
     })
+    const own = 'operations.risk.asset-valuation'
+
     const rows = layerTable({
       ...options,
       clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
@@ -291,7 +293,7 @@ describe('the table', () => {
         setting: '50',
         layer: expect.any(Function),
       },
-      { name: 'operation-concurrency', key: 'concurrency', setting: '20', layer: expect.any(Function) },
+      { name: 'operation-concurrency', key: `${own}.concurrency`, setting: '20', layer: expect.any(Function) },
       {
         name: 'address-limit',
         key: 'limits.address',
@@ -299,20 +301,20 @@ describe('the table', () => {
         layer: expect.any(Function),
       },
       { name: 'identity-field', key: 'auth.identityField', setting: 'X-Client-Id', layer: expect.any(Function) },
-      { name: 'auth', key: 'auth', setting: 'apiKey', layer: expect.any(Function) },
+      { name: 'auth', key: `${own}.auth`, setting: 'apiKey', layer: expect.any(Function) },
       { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
       { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
-      { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
+      { name: 'body-limit', key: `${own}.maxBody`, setting: '64KiB', layer: expect.any(Function) },
       {
         name: 'side',
         key: 'upstreams.risk.candidate.share',
         setting: '5%, clients: bank-a, bank-b',
         layer: expect.any(Function),
       },
-      { name: 'request-contract', key: 'contract.request', setting: 'off', layer: null },
-      { name: 'idempotency', key: 'idempotency', setting: 'false', layer: null },
-      { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
-      { name: 'response-contract', key: 'contract.response', setting: 'off', layer: null },
+      { name: 'request-contract', key: `${own}.contract.request`, setting: 'off', layer: null },
+      { name: 'idempotency', key: `${own}.idempotency`, setting: 'false', layer: null },
+      { name: 'deadline', key: `${own}.deadline`, setting: '2s', layer: expect.any(Function) },
+      { name: 'response-contract', key: `${own}.contract.response`, setting: 'off', layer: null },
       { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
       { name: 'contract-learning', key: 'contract.learn', setting: 'false', layer: null },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
@@ -380,19 +382,19 @@ describe('the table', () => {
     const caches = createEmptyCache(config)
     const { cache } = config.operations['market.insights']
     const rowsOf = (more: Settings) =>
-      layerTable(stackOptions({ ...more, caches })).filter(({ key }) => key === 'cache')
+      layerTable(stackOptions({ ...more, caches })).filter(({ name }) => name.startsWith('cache'))
 
     expect(rowsOf({ cache })).toEqual([
       {
         name: 'cache',
-        key: 'cache',
+        key: 'operations.market.insights.cache',
         setting: 'on',
         layer: expect.any(Function),
       },
     ])
     expect(rowsOf({ id: 'leads.pipeline' })).toMatchObject([{ name: 'cache', setting: 'none', layer: null }])
     expect(rowsOf({ id: 'valuation.score' })).toMatchObject([
-      { name: 'cache-invalidation', setting: 'of what its answers name', layer: expect.any(Function) },
+      { name: 'cache-invalidation', key: 'cache', setting: 'of what its answers name', layer: expect.any(Function) },
     ])
   })
 
