@@ -7,9 +7,9 @@ import { type ClientSide, explainClientSide, explainClientSideNow, requireClient
 import { type LiveState, toLiveJson } from './live-state.ts'
 import {
   collectOperationDetails,
-  type EndpointShare,
   type ExplainedSetting,
   type OperationDetails,
+  type UpstreamDetails,
 } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
@@ -200,8 +200,11 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     details === null
       ? []
       : [...details.upstream, ...(details.candidate?.upstream ?? []), ...details.operation, ...details.globals]
-  const toShares = (endpoints: readonly EndpointShare[]) =>
-    endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) }))
+  const toUpstreamJson = ({ endpoints, weightMeans, fields }: Omit<UpstreamDetails, 'upstream'>) => ({
+    endpoints: endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) })),
+    weightMeans,
+    fields: fields.map(({ what, key, value, provenance }) => ({ what, key, value, ...toPosition({ provenance }) })),
+  })
   const json = {
     forwarded: refused === null,
     method,
@@ -220,11 +223,8 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     query,
     authority,
     ...(side && { side }),
-    endpoints: toShares(details?.endpoints ?? []),
-    weightMeans: details?.weightMeans ?? null,
-    ...(details?.candidate && {
-      candidate: { endpoints: toShares(details.candidate.endpoints), weightMeans: details.candidate.weightMeans },
-    }),
+    ...toUpstreamJson(details ?? { endpoints: [], weightMeans: null, fields: [] }),
+    ...(details?.candidate && { candidate: toUpstreamJson(details.candidate) }),
     layers:
       details?.layers.map(({ name, key, value, on, provenance, contract }) => ({
         name,

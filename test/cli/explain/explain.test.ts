@@ -136,6 +136,27 @@ test('settings of tokens are shown with their lines, and no secret', async () =>
   expect(out).not.toContain('planted')
 })
 
+test('edits of fields are in the JSON, of the candidate too, with their places and no secret', async () => {
+  const market = {
+    ...{ endpoints: ['http://127.0.0.1:1'], request: { set: { 'X-Api-Key': 'planted-secret' } } },
+    candidate: { endpoints: ['http://127.0.0.1:2'], response: { set: { 'X-Side': 'next' } } },
+  }
+  const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market } }) })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+
+  const { out } = await explain('GET', '/market/insights', '--config', file, '--format', 'json')
+
+  const { fields, candidate } = JSON.parse(out) as { fields: unknown; candidate: { fields: unknown } }
+  const key = { what: 'request.set X-Api-Key', value: '***', level: 'upstream', line: 1 }
+  expect(fields).toMatchObject([key])
+  expect(candidate.fields).toMatchObject([
+    key,
+    { what: 'response.set X-Side', key: 'upstreams.market.candidate.response', value: 'next', level: 'candidate' },
+  ])
+  expect(out).not.toContain('planted')
+})
+
 test('a layer that all operations have is explained by its own key and line', async () => {
   const folder = folderWith({ 'gateway.yaml': configText({ metrics: { clients: true } }) })
   onTestFinished(() => rmSync(folder, { recursive: true }))
