@@ -3,7 +3,10 @@ import { allOperations, groups } from '../../operations.ts'
 import { configSchema } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { unwrapSchema } from '../schema/schema-keys.ts'
+import { operationAuthSchema } from '../sections/auth.ts'
+import { operationCacheSchema } from '../sections/cache.ts'
 import { candidateSchema } from '../sections/candidate/candidate.ts'
+import { operationIdempotencySchema } from '../sections/idempotency.ts'
 import { defaultsSchema } from '../sections/upstream-defaults.ts'
 
 /** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
@@ -56,6 +59,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     for (const key of ['state', 'concurrency', 'idempotency', 'cache'])
       record([...base, key], ['operation', [...base, key]])
     record([...base, 'auth'], ['operation', [...base, 'auth']], ['file', ['auth']])
+    for (const key of operationPolicyPaths) record([...base, ...key], ['operation', [...base, ...key]], ['file', key])
     for (const key of ['request', 'response', 'unchecked'])
       record([...base, 'contract', key], ['operation', [...base, 'contract', key]], ['file', ['contract', key]])
     for (const key of ['deadline', 'maxBody']) {
@@ -85,6 +89,13 @@ const inheritedPaths: readonly KeyPath[] = [
   ...['host', 'request', 'response'].map((key) => [key]),
   ...upstreamPolicyPaths.filter(([key]) => key !== 'retry' && key !== 'concurrency'),
 ]
+
+/** The keys of an operation's policies. Where it states none, those of `auth` and `idempotency` are the top level's. */
+const operationPolicyPaths = Object.entries({
+  auth: operationAuthSchema,
+  cache: operationCacheSchema,
+  idempotency: operationIdempotencySchema,
+}).flatMap(([policy, schema]) => leafPaths(schema, [policy]).filter(({ length }) => length > 1))
 
 const ownCandidatePaths = leafPaths(candidateSchema).filter(
   ([name]) => name !== 'endpoints' && !inheritedPaths.some(([key]) => key === name),

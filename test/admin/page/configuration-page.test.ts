@@ -43,3 +43,28 @@ test('every value has the line that states it, the level it comes from, or that 
   expect(lines).toContainEqual(expect.stringMatching(/^token \*\*\* \S+gateway\.yaml:2$/))
   expect(lines.join('\n')).toContain('&#60;b&#62;x&#60;/b&#62;')
 })
+
+test('of a policy of an operation each value has its own place', async () => {
+  const live = await bootLiveGateway()
+  live.edit(`${file}idempotency: { ttl: 1h }
+auth: { methods: [introspection], introspection: { url: 'https://a/', clientId: a, clientSecret: a-secret-of-a } }
+operations:
+  valuation.score: { idempotency: { required: true }, auth: { scopes: [score] } }
+  market.insights: { cache: { maxEntry: 2MiB } }
+`)
+  expect((await fetch(`${live.admin}/reload`, { method: 'POST' })).status).toBe(200)
+
+  const lines = await read(live.admin)
+  const from = (part: string, next: string) => lines.slice(lines.indexOf(part), lines.indexOf(next))
+  const score = from('operations.valuation.score', 'operations.financing.pre-approval')
+  const insights = from('operations.market.insights', 'reload')
+
+  expect(score).toContainEqual(expect.stringMatching(/^idempotency\.required true \S+gateway\.yaml:19 \(operation\)$/))
+  expect(score).toContainEqual(expect.stringMatching(/^idempotency\.ttl 1h \S+gateway\.yaml:16$/))
+  expect(score).toContain('idempotency.maxKey 255 built-in')
+  expect(score).toContainEqual(expect.stringMatching(/^auth\.methods introspection \S+gateway\.yaml:17$/))
+  expect(score).toContainEqual(expect.stringMatching(/^auth\.scopes score \S+gateway\.yaml:19 \(operation\)$/))
+  expect(score).toContain('auth.claims none built-in')
+  expect(insights).toContainEqual(expect.stringMatching(/^cache\.maxEntry 2MiB \S+gateway\.yaml:20 \(operation\)$/))
+  expect(insights).toContain('cache.shared false built-in')
+})

@@ -296,7 +296,7 @@ describe('precedence', () => {
 
     // 3 at the top and 3 of instance, then listen, limits, auth and clients, admin, audit, cache, contract, log,
     // reload, shutdown. For each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself
-    // among them. 10 for each operation.
+    // among them. 10 for each operation, then the keys of auth, cache and idempotency.
     const global = [
       'allowSandbox',
       'workers',
@@ -326,7 +326,7 @@ describe('precedence', () => {
         2 +
         (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
         9 +
-        10 * allOperations.length,
+        (10 + 3 + 6 + 9) * allOperations.length,
     )
   })
 })
