@@ -64,10 +64,7 @@ export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination {
   readonly requestIdField: string | null
 }
 
-/**
- * Removes the marker from the requests of clients where nothing is copied. A candidate may take it as a dry run, so a
- * client must not send it.
- */
+/** Removes the marker from requests: a candidate may take it as a dry run, so a client must not send it. */
 export const markerLayer = (marker: string): Layer => {
   const removeMarker = createMarkerRemover(marker)
   return (next) => (exchange) => {
@@ -82,7 +79,6 @@ export const markerLayer = (marker: string): Layer => {
  * and which end in the answer that is compared.
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
-  const removeMarker = createMarkerRemover(options.marker)
   const { copies, forwardsCredentials, repeats, send, isUp, onPair } = options
   const toFields = createShadowFields(options)
   const toCandidate: CopyDestination = {
@@ -103,7 +99,6 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
     counts: copies.repeats,
   }
   return (next) => (exchange) => {
-    exchange.fields = removeMarker(exchange.fields)
     // The candidate gets the requests of its own clients, and not what it has failed.
     if (exchange.side === 'candidate' || Math.random() >= options.sample) return next(exchange)
     const isRepeat = repeats?.wants(exchange.operation.id) ?? false

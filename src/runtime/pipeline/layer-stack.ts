@@ -234,18 +234,13 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
       'false',
     ),
     // Above retries, which so make no second copy. Below all that keeps a request from the upstream, and all that
-    // replaces its answer.
+    // replaces its answer. Where nothing is copied, a client must not send the marker all the same.
     ...(shadow === null
       ? []
       : [
-          row(
-            'shadow',
-            `upstreams.${group}.candidate.shadow`,
-            shadow,
-            formatShadow,
-            (rules) =>
-              (copiesOf(operation, rules) && createShadowLayer(config, rules, options.shadow)) ??
-              markerLayer(rules.marker),
+          row('shadow-marker', `upstreams.${group}.candidate.shadow.marker`, shadow.marker, String, markerLayer),
+          row('shadow', `upstreams.${group}.candidate.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
+            createShadowLayer(config, rules, options.shadow),
           ),
         ]),
     row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>

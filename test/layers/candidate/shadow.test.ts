@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { RequestBody } from '../../../src/body.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { type ShadowOptions, shadowLayer } from '../../../src/layers/candidate/shadow.ts'
+import { markerLayer, type ShadowOptions, shadowLayer } from '../../../src/layers/candidate/shadow.ts'
 import { ShadowCopies } from '../../../src/layers/candidate/shadow-copies.ts'
 import { retryLayer } from '../../../src/layers/resilience/retry.ts'
 import { RetryBudget } from '../../../src/layers/resilience/retry-budget.ts'
@@ -187,12 +187,12 @@ describe('a request that the primary gets', () => {
     const exchange = fakeExchange({ fields: ['X_SHADOW', '1', 'X-A', '1'] })
     const got: (readonly string[])[] = []
 
-    await layer(
-      sending(({ fields }) => {
-        got.push(fields)
-        return answer()
-      }),
-    )(exchange)
+    const next = sending(({ fields }) => {
+      got.push(fields)
+      return answer()
+    })
+
+    await markerLayer('X-Shadow')(layer(next))(exchange)
     await settled()
 
     expect(got).toEqual([['X-A', '1']])

@@ -341,23 +341,24 @@ describe('the table', () => {
         },
       }
       const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
-      return layerTable({ ...options, config, shadow: nullShadow }).slice(-3, -1)
+      return layerTable({ ...options, config, shadow: nullShadow }).slice(-4, -1)
     }
+    const key = 'upstreams.risk.candidate.shadow'
+    const marker = { name: 'shadow-marker', key: `${key}.marker`, setting: 'X-Shadow', layer: expect.any(Function) }
     const retryRow = expect.objectContaining({ name: 'retry' })
-    const row = { name: 'shadow', key: 'upstreams.risk.candidate.shadow' }
-    expect(rowsWith({})).toEqual([{ ...row, setting: 'sample: 5%, compared', layer: expect.any(Function) }, retryRow])
+    const on = { name: 'shadow', key, setting: 'sample: 5%, compared', layer: expect.any(Function) }
+    expect(rowsWith({})).toEqual([marker, on, retryRow])
     for (const off of [{ sample: 0 }, { posts: false }, { sideEffects: null }]) {
-      const [shadow] = rowsWith(off)
       const marked = fakeExchange({ fields: ['X-A', '1', 'x_shadow', '1'] })
-      void shadow?.layer?.(untilAborted)(marked)
+      void rowsWith(off)[0]?.layer?.(untilAborted)(marked)
 
       // What a client must not send is removed all the same.
       expect([rowsWith(off), marked.fields]).toEqual([
-        [{ ...row, setting: expect.stringContaining('sample: '), layer: expect.any(Function) }, retryRow],
+        [marker, { name: 'shadow', key, setting: 'none', layer: null }, retryRow],
         ['X-A', '1'],
       ])
     }
-    expect(rowsWith(null).map(({ name }) => name)).toEqual(['contract-learning', 'retry'])
+    expect(rowsWith(null).map(({ name }) => name)).toEqual(['cache-invalidation', 'contract-learning', 'retry'])
   })
 
   test('has the guard below the retries, while the candidate has clients', () => {
