@@ -1,4 +1,4 @@
-/** An order that an operator gave, and that was carried out. */
+/** An order that an operator gave, and that was carried out, or part of it. */
 interface Order {
   /** Milliseconds since the epoch. */
   readonly at: number

@@ -131,10 +131,10 @@ const runCommand = async (
       )
     : execute(context, () => reloader.reapply()))
   const done = eventFields(command, result)
+  if (done === null) return result
   // A key is what a client wrote: it stands on no page.
-  if (!isAdminError(result) && command.page !== null)
-    context.orders.add({ at: epochMs(), by, text: command.successText(result) })
-  if (done === null || command.event === null) return result
+  if (command.page !== null) context.orders.add({ at: epochMs(), by, text: orderText(command, result) })
+  if (command.event === null) return result
   const fields = { ...done, by }
   log.info(fields, command.event)
   context.audit.recordAdminEvent(command.event, fields)
@@ -160,6 +160,13 @@ const toOrderGiver = (request: FastifyRequest, recheck: Recheck): OrderGiver => 
 const eventFields = (command: Command, result: object): CommandEventFields | null => {
   if (!isAdminError(result)) return command.fields?.(result) ?? { ...result }
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }
+}
+
+/** Formats what was done, as a sentence. Of what was done in part it says why not all of it was. */
+const orderText = (command: Command, result: object): string => {
+  if (!isAdminError(result)) return command.successText(result)
+  const facts = Object.entries(result.done ?? {}).flatMap(([key, value]) => (value === null ? [] : [`${key} ${value}`]))
+  return `In part: ${command.event} (${facts.join(', ')}): ${result.detail}`
 }
 
 const readValues = (command: Command, args: Arguments, raw: RawArguments | AdminError): object => {
