@@ -11,10 +11,17 @@ import type { ContractValidators } from '../../contract/validators.ts'
 import { parseRequestHead } from '../../downstream/request/request-head.ts'
 import { randomId } from '../../downstream/request/request-id.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
-import { type HeaderFields, isHopByHop } from '../../header-fields.ts'
+import { foldUnderscores, type HeaderFields, isHopByHop } from '../../header-fields.ts'
+import { createCredentialFilter } from '../../layers/auth/auth.ts'
 import { noViolations, refuseUnchecked, whyUnchecked } from '../../layers/contract/contract-options.ts'
 import { rejectionKindOf } from '../../layers/contract/request-contract.ts'
-import type { Sample, SampleMessage, SampleRequest } from './sample.ts'
+import { byOperation, type OperationId } from '../../operations.ts'
+import { createAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
+import { TokenVerifiers } from '../../runtime/resources/token-verifiers.ts'
+import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
+import { compileHeaderMutation, type HeaderMutation } from '../../upstream/attempt/header-mutation.ts'
+import type { Sample, SampleMessage, SampleRequest, SampleResponse } from './sample.ts'
 
 /** How a message of a sample keeps the contract. */
 export interface CheckedMessage {
@@ -42,6 +49,7 @@ export const checkSample = (
   config: Config,
 ): CheckedSample => {
   const modes = config.operations[operation].contract
+  const change = fieldChanges(config)[operation]
   const maxBytes = config.contract?.maxBody ?? 0
   const refusesUnchecked = modes.unchecked === 'refuse'
   const finish = (
@@ -59,25 +67,16 @@ export const checkSample = (
   }
   const checkRequest = (message: SampleRequest): CheckedMessage => {
     const { query, body } = message
-    const head = { query, fields: toRequestFields(message.fields, config), hasBody: body.length > 0 }
+    const head = { query, fields: change.request(toRequestFields(message.fields, config)), hasBody: body.length > 0 }
     const checked = finish(checkRequestHead(contract.request, validators, head), message, modes.request)
     return toResult(checked, modes.request, rejectionKindOf(checked.violations))
   }
-  return {
-    request: request === null ? null : checkRequest(request),
-    response:
-      response === null
-        ? null
-        : toResult(
-            finish(
-              checkResponseHead(contract.responses, validators, response.status, toResponseFields(response.fields)),
-              response,
-              modes.response,
-            ),
-            modes.response,
-            'invalid-response',
-          ),
+  const checkResponse = (message: SampleResponse): CheckedMessage => {
+    const fields = change.response(toResponseFields(message.fields))
+    const head = checkResponseHead(contract.responses, validators, message.status, fields)
+    return toResult(finish(head, message, modes.response), modes.response, 'invalid-response')
   }
+  return { request: request && checkRequest(request), response: response && checkResponse(response) }
 }
 
 const toResult = (
@@ -97,3 +96,31 @@ const toRequestFields = (fields: HeaderFields, { requestId: { header } }: Config
 
 const toResponseFields = (fields: HeaderFields): HeaderFields =>
   fields.flatMap((name, i) => (i % 2 === 1 || isHopByHop(name) ? [] : [name, fields[i + 1] ?? '']))
+
+/**
+ * Creates what the gateway does to the fields of each operation before a message is held to the contract: `auth` takes
+ * credentials out and says which client it is, and the primary's edits are made. No credential is verified, so neither
+ * an issuer nor Redis is asked.
+ */
+const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, FieldChanges>> => {
+  const { auth, clients, operations, upstreams } = config
+  const unverified = auth && { ...auth, jwt: null, introspection: null, dpop: null }
+  const limiters = new RateLimiterRegistry({ kind: 'primary' }, () => {})
+  const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), limiters)
+  const forged = auth?.identityField ? [auth.identityField] : []
+  const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
+  return byOperation(({ id, group }): FieldChanges => {
+    const own = operations[id].auth
+    const toUpstreamFields = own && createCredentialFilter(provider.authOptions(own))
+    // A sample does not say whose it is: any client of the file stands for it.
+    const identify: HeaderMutation = (fields) => toUpstreamFields?.(fields, clients[0]?.id ?? '') ?? fields
+    return {
+      request: (fields) => identify(removeForged(fields)),
+      response: compileHeaderMutation(upstreams[group].response) ?? keepAll,
+    }
+  })
+})
+
+type FieldChanges = Readonly<Record<'request' | 'response', HeaderMutation>>
+
+const keepAll: HeaderMutation = (fields) => fields

@@ -25,19 +25,13 @@ export interface AuthOptions {
  * costs no more than the check. The client learns whether it is known (401) and whether it may call (403), and never
  * why not: that is in the log.
  */
-export const authLayer = ({
-  authenticators,
-  forwardsCredentials,
-  identityField,
-  required,
-  algorithms,
-}: AuthOptions): Layer => {
+export const authLayer = (options: AuthOptions): Layer => {
+  const { authenticators, required, algorithms } = options
   const distinctChallenges = new Set(authenticators.map(({ challenge }) => challenge))
   const challenges = [...distinctChallenges].flatMap((challenge) => ['WWW-Authenticate', challenge])
-  const credentialFields = authenticators.flatMap(({ fields }) => fields)
-  const takesTokens = credentialFields.includes('authorization')
+  const takesTokens = authenticators.some(({ fields }) => fields.includes('authorization'))
   const authorizeToken = createTokenAuthorizer(required, algorithms)
-  const toUpstreamFields = createCredentialFilter(credentialFields, forwardsCredentials, identityField)
+  const toUpstreamFields = createCredentialFilter(options)
 
   const missingCredential = (): GatewayError =>
     new GatewayError('unauthenticated', { reason: 'no-credential', cause: 'no credential', fields: challenges })
@@ -75,15 +69,15 @@ const forbidden = (reason: ReasonFor<'forbidden'>, why: string): GatewayError =>
 
 /**
  * Creates the function that turns the fields of a request into those for its upstream: without the credentials, unless
- * they are forwarded, and with the client's id. `credentials` are the names, in lower case, of the fields that the
- * authenticators read. A field that a back end may read as one of them, and no authenticator has read, is never
- * forwarded.
+ * they are forwarded, and with the client's id. A field that a back end may read as one of a credential, and no
+ * authenticator has read, is never forwarded.
  */
-const createCredentialFilter = (
-  credentials: readonly string[],
-  forwardsCredentials: boolean,
-  identityField: string | null,
-): ((fields: HeaderFields, client: string) => HeaderFields) => {
+export const createCredentialFilter = ({
+  authenticators,
+  forwardsCredentials,
+  identityField,
+}: AuthOptions): ((fields: HeaderFields, client: string) => HeaderFields) => {
+  const credentials = authenticators.flatMap(({ fields }) => fields)
   const exact = new Set(credentials)
   const folded = new Set(credentials.map(foldUnderscores))
   const lengths = new Set(credentials.map(({ length }) => length))

@@ -227,6 +227,35 @@ test('fields that never reach the contract keep none', async () => {
   ])
 })
 
+test('fields are checked as the gateway has made them: by auth, and by the edits of the primary', async () => {
+  const contract = structuredClone(sampleContract)
+  contract.paths['/market/insights'].get.parameters = ['X-Api-Key', 'X-Client-Id', 'X-Ours'].map((name) => ({
+    name,
+    in: 'header',
+    required: true,
+    schema: { enum: ['bank-a', 'as it came'] },
+  })) as never
+  const market = '{ endpoints: [sandbox], response: { set: { Content-Type: application/json } } }'
+  const folder = folderWith({
+    'contract.json': JSON.stringify(contract),
+    'gateway.yaml': `${sandbox.replace('market: sandbox', `market: ${market}`)}
+contract: { file: contract.json }
+auth: { methods: [apiKey], identityField: X-Client-Id }
+clients: [{ id: bank-a, operations: all, apiKeys: [{ id: one, sha256: ${'a'.repeat(64)} }] }]
+`,
+    'sample.json': JSON.stringify({
+      operation: 'market.insights',
+      headers: { 'X-Api-Key': 'bank-a', X_Client_Id: 'forged', 'X-Client-Id': 'forged', 'X-Ours': 'as it came' },
+      response: { status: 200, headers: { 'Content-Type': 'text/html' }, bodyText: '{}' },
+    }),
+  })
+
+  const { out } = await runCheck(folder, 'sample.json', '--format', 'json')
+
+  const [row] = JSON.parse(out).samples as readonly Row[]
+  expect([placesOf(row?.request), placesOf(row?.response)]).toEqual([['header /x-api-key required'], []])
+})
+
 test('a sample gets what the gateway gives to the same request and response', async () => {
   const type = { 'Content-Type': 'application/json' }
   const bodies = ['{"id":"a"}', '{"id":7}', '{}', '{"id":', '', '{"id":"a","id":"b"}', '[]']
