@@ -6,7 +6,7 @@ import { openAuditFile } from './audit-file.ts'
 import { type AuditEndReason, adminLine, type RecordAdminEvent } from './audit-line.ts'
 import { createStdoutOutput, type OpenedAuditOutput, type StdoutQueue } from './audit-output.ts'
 import type { AuditSink } from './audit-sink.ts'
-import { AuditWriter, type AuditWriterState } from './audit-writer.ts'
+import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit-writer.ts'
 import { genesis, toAuditKey } from './chain.ts'
 
 /** The change that a reload makes here, prepared: exactly one of the two is called. */
@@ -35,6 +35,8 @@ export class AuditLog implements AuditSink {
   /** Lines that came before this process has begun to write; null: it has begun. */
   #early: string[] | null = []
   #earlyLost = 0
+  /** Lines that were lost while other files were written. */
+  #lostBefore = 0
   /** The writers that still write what waited, and a last line, or hand on what they could not write. */
   readonly #closing = new Map<AuditWriter, Promise<void>>()
   /** The output of a configuration that is not in effect yet. */
@@ -52,7 +54,8 @@ export class AuditLog implements AuditSink {
 
   /** The state of the writer; null: there is none. */
   get state(): AuditWriterState | null {
-    return this.#writer?.state ?? null
+    const state = this.#writer?.state ?? null
+    return state && { ...state, lost: this.#lostBefore + state.lost }
   }
 
   record(content: string): void {
@@ -101,16 +104,17 @@ export class AuditLog implements AuditSink {
     // A file that an edit has left may have lines for the one that is written now, which needs some of the time.
     const until = now() + closeTimeoutMs
     const areOthersClosed = await settlesWithin(closeTimeoutMs / 2, Promise.all(this.#closing.values()))
-    let lines: number | null = null
-    const closed = this.#closeWriter('stopped', (left) => {
-      lines = left.length
+    let left: UnwrittenLines | null = null
+    const closed = this.#closeWriter('stopped', (unwritten) => {
+      left = unwritten
     })
     await settlesWithin(until - now(), closed)
-    this.#logLost(areOthersClosed ? lines : null)
+    this.#logLost(areOthersClosed ? left : null)
   }
 
   /** Logs how many lines could not be written to the end. Null: that is not known. */
-  #logLost(lines: number | null): void {
+  #logLost(left: UnwrittenLines | null): void {
+    const lines = left && left.lines.length + left.lost
     if (lines !== 0) this.#options.log.error({ lines }, 'audit lines lost')
   }
 
@@ -120,7 +124,7 @@ export class AuditLog implements AuditSink {
     this.#config = next
     if (next === null) {
       this.#early = null
-      return void this.#closeWriter('reconfigured', (left) => this.#logLost(left.length))
+      return void this.#closeWriter('reconfigured', (left) => this.#logLost(left))
     }
     if (previous?.key !== next.key) this.#writer?.rekey(toAuditKey(next.key))
     this.#writer?.configureFile(next)
@@ -140,10 +144,11 @@ export class AuditLog implements AuditSink {
     this.onChange(this.failing)
   }
 
-  /** Records the lines that an earlier file could not take. */
-  #takeOver(left: readonly string[]): void {
-    if (this.#writer === null) return this.#logLost(left.length)
-    for (const content of left) this.record(content)
+  /** Records the lines that an earlier file could not take, and what it has not reported. */
+  #takeOver(left: UnwrittenLines): void {
+    if (this.#writer === null) return this.#logLost(left)
+    for (const content of left.lines) this.record(content)
+    this.#writer.reportLost(left.lost)
   }
 
   async #open({ file, key, rotate }: AuditConfig): Promise<OpenedAuditOutput> {
@@ -163,11 +168,12 @@ export class AuditLog implements AuditSink {
         openFailed(file)(new Error('the lines before it was left are not written yet'))
   }
 
-  /** Closes the writer; `handOn` is called once, with the lines that it could not write. */
-  async #closeWriter(reason: AuditEndReason, handOn: (left: readonly string[]) => void): Promise<void> {
+  /** Closes the writer; `handOn` is called once, with what it could not write. */
+  async #closeWriter(reason: AuditEndReason, handOn: (left: UnwrittenLines) => void): Promise<void> {
     const writer = this.#writer
-    if (writer === null) return handOn([])
+    if (writer === null) return handOn({ lines: [], lost: 0 })
     this.#writer = null
+    this.#lostBefore += writer.state.lost
     const closed = writer
       .close(reason)
       .then(handOn)

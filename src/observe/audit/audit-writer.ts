@@ -24,6 +24,13 @@ export const defaultWriterOptions = {
 /** The state of a writer. */
 export type AuditWriterState = AuditWriter['state']
 
+/** What a writer could not write to the end. */
+export interface UnwrittenLines {
+  readonly lines: readonly string[]
+  /** The number of lost lines that no line reports. */
+  readonly lost: number
+}
+
 /**
  * Writes lines to one chain: gathers, seals and appends them, and retries those that could not be written. All its work
  * runs in a queue, one step at a time.
@@ -100,9 +107,14 @@ export class AuditWriter {
 
   /** Counts lost lines: a line reports them in their place. */
   countLost(lines: number): void {
-    this.#backlog.countLost(lines)
     this.#health.lost += lines
     this.#health.update(this.#health.reason ?? 'lines come faster than they are written')
+    this.reportLost(lines)
+  }
+
+  /** Has a line report lost lines that are counted elsewhere. */
+  reportLost(lines: number): void {
+    this.#backlog.countLost(lines)
     this.#schedule(this.#options.retryDelayMs)
   }
 
@@ -136,7 +148,7 @@ export class AuditWriter {
   }
 
   /** Writes what waits and a last line, and closes the file. Resolves with what could not be written. */
-  async close(reason: AuditEndReason): Promise<readonly string[]> {
+  async close(reason: AuditEndReason): Promise<UnwrittenLines> {
     this.#backlog.addLostLine()
     this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
     return this.#queue.run(async () => {
@@ -147,7 +159,10 @@ export class AuditWriter {
       this.#health.close()
       const left = [...(this.#batch?.unwritten().waiting ?? []), ...this.#backlog.lines]
       await this.#output.close().catch(() => {})
-      return left.flatMap(({ content }) => (typeof content === 'string' ? [content] : []))
+      return {
+        lines: left.flatMap(({ content }) => (typeof content === 'string' ? [content] : [])),
+        lost: left.reduce((sum, { lost = 0 }) => sum + lost, 0),
+      }
     })
   }
 

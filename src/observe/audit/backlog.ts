@@ -7,6 +7,8 @@ import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain.
 export interface PendingLine {
   readonly content: string | ((before: ChainPosition, key: AuditKey) => string)
   readonly nextKey?: AuditKey
+  /** The number of lost lines that it reports, where it does. */
+  readonly lost?: number
   /** How much it counts against the limit of what may wait. */
   readonly bytes: number
 }
@@ -135,7 +137,7 @@ export class Backlog {
     const lines = this.#unreportedLost
     if (lines === 0) return false
     this.#unreportedLost = 0
-    this.add({ content: () => lostLine(epochMs(), lines), bytes: 0 })
+    this.add({ content: () => lostLine(epochMs(), lines), lost: lines, bytes: 0 })
     return true
   }
 }

@@ -126,20 +126,45 @@ test('a log that is switched off and at once on again goes on with the chain of 
   expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 205 }] })
 })
 
-test('a log that is switched off while lines cannot be written says how many are lost', async () => {
+test('lost lines that one file has not reported are reported by the next, and count for both', async () => {
+  const [first, second] = [place(), place()]
+  const { auditLog, begin } = open()
+  await begin(first.config)
+  auditLog.recordFromWorker([], 5)
+  await eventually(() => first.read().includes('"event":"lost","lines":5,') && !auditLog.failing)
+  appendFileSync(first.file, 'an intruder\n')
+  auditLog.record(says(1))
+  await eventually(() => auditLog.failing)
+  auditLog.recordFromWorker([], 7)
+
+  await begin(second.config)
+  const { lost } = auditLog.state ?? {}
+  await eventually(() => second.read().includes('"event":"lost","lines":7,'))
+
+  expect([lost, auditLog.state?.lost]).toEqual([12, 12])
+  await auditLog.close()
+  expect(verified([second.read()])).toMatchObject({ findings: [] })
+})
+
+test.each([
+  ['is switched off', ({ begin }: ReturnType<typeof open>) => begin(null)],
+  ['ends', ({ auditLog }: ReturnType<typeof open>) => auditLog.close()],
+])('a log that %s while lines cannot be written says how many are lost', async (_, end) => {
   const { config, file } = place()
-  const { auditLog, lines, begin } = open()
+  const opened = open()
+  const { auditLog, lines, begin } = opened
   await begin(config)
   await eventually(() => auditLog.state?.count === 1)
   appendFileSync(file, 'an intruder\n')
   auditLog.record(says(1))
   auditLog.record(says(2))
   await eventually(() => auditLog.failing)
+  auditLog.recordFromWorker([], 3)
 
-  await begin(null)
+  await end(opened)
 
   await eventually(() => lines.some(({ msg }) => msg === 'audit lines lost'))
-  expect(lines.find(({ msg }) => msg === 'audit lines lost')).toMatchObject({ lines: 2 })
+  expect(lines.find(({ msg }) => msg === 'audit lines lost')).toMatchObject({ lines: 5 })
 })
 
 const linkTo = (file: string): string => {

@@ -204,7 +204,7 @@ test('each minute in which something was written the log says where the chain en
 
   const checkpoints = lines.filter(({ msg }) => msg === 'audit checkpoint')
   expect(checkpoints.map(({ count }) => count)).toEqual([1, 2, 4])
-  expect(left).toEqual([])
+  expect(left).toEqual({ lines: [], lost: 0 })
   const logged = checkpoints.map(({ chain, count, hash }) => ({ chain, count, hash }) as never)
   expect(verified([output.text], { checkpoints: logged }).findings).toEqual([])
 })
@@ -223,14 +223,19 @@ test('what could not be made to survive counts as not written, until it is', asy
   expect(changes).toEqual([true, false])
 })
 
-test('what cannot be written is given back at the end', async () => {
+test('what cannot be written is given back at the end, with the number of lines that were lost and not reported', async () => {
   const { output, writer } = begin()
-  await pass(5)
+  writer.countLost(1)
+  await pass(300)
 
   output.room = 0
+  writer.countLost(2)
   writer.record(says(1))
+  await pass(300)
+  writer.countLost(3)
   open = []
   const left = await writer.close('stopped')
 
-  expect(left).toEqual([says(1)])
+  expect(output.text).toContain('"event":"lost","lines":1,')
+  expect(left).toEqual({ lines: [says(1)], lost: 5 })
 })
