@@ -24,7 +24,7 @@ export interface AuditLogOptions {
 // For writing what waits. A disk that hangs does not keep the process.
 const closeTimeoutMs = 2000
 
-// Clients are let in a turn or two before the file is written.
+// Operators are let in while the workers start, and clients a turn or two before the file is written.
 const maxEarlyLines = 20_000
 
 /** The audit log of the whole gateway, as the configuration in effect says. The only writer of its file. */
@@ -66,7 +66,7 @@ export class AuditLog implements AuditSink {
 
   /** Records what operators did, or had done. */
   readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
-    if (this.#config !== null) this.record(adminLine(epochMs(), event, fields))
+    if (this.#config !== null || this.#early !== null) this.record(adminLine(epochMs(), event, fields))
   }
 
   /** Records the lines of a worker, and how many it has lost. */

@@ -69,6 +69,22 @@ test('what a worker lost is recorded, before the writer has started and after it
   expect(verified([read()])).toMatchObject({ findings: [] })
 })
 
+test('what operators did before the writer has started is recorded, unless there was to be no audit log', async () => {
+  const [on, off] = [
+    { ...open(), ...place() },
+    { ...open(), ...place() },
+  ]
+  for (const { auditLog } of [on, off]) auditLog.recordAdminEvent('shift taken up', { group: 'risk' })
+
+  await on.begin(on.config)
+  await off.begin(null)
+  await off.begin(off.config)
+  await Promise.all([on.auditLog.close(), off.auditLog.close()])
+
+  expect(on.read()).toContain('"event":"shift taken up","group":"risk"')
+  expect(off.read()).not.toContain('shift taken up')
+})
+
 test('a reload moves to another file with what the one before could not take, or changes the key', async () => {
   const [first, second] = [place(), place()]
   const { auditLog, begin } = open()
