@@ -123,7 +123,8 @@ test('the rule can fail', () => {
 })
 
 describe('libraries stay at the rim', () => {
-  const parts = ['api', 'core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto', 'semantic-conventions']
+  const otlp = ['otlp-exporter-base/node-http', 'otlp-transformer']
+  const parts = ['api', 'core', 'resources', 'sdk-trace', ...otlp, 'semantic-conventions']
   const opentelemetry = parts.map((part) => `@opentelemetry/${part}`)
   const rims: Readonly<Record<string, RegExp>> = {
     fastify: /^(downstream|admin)\//,

@@ -27,8 +27,8 @@ export interface Span {
   readonly resource: { readonly [name: string]: unknown }
 }
 
-/** Says what a receiver does with a batch: answers with a status, or nothing, or not even that. */
-export type Behaviour = 'take' | 'hang' | 'drip' | 'reset' | number
+/** Says what a receiver does with a batch: answers with a status, or 200 and a body, or nothing, or not even that. */
+export type Behaviour = 'take' | 'hang' | 'drip' | 'reset' | number | Buffer
 
 export interface SpanReceiver {
   /** What `tracing.otlp` is. */
@@ -73,8 +73,8 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
       return
     }
     if (how === 'hang') return
-    response.writeHead(how === 'take' ? 200 : how, fields)
-    response.end()
+    response.writeHead(typeof how === 'number' ? how : 200, fields)
+    response.end(Buffer.isBuffer(how) ? how : '')
   }
   const server = createServer((request, response) => void receive(request, response).catch(() => {}))
   server.on('connection', (socket) => {

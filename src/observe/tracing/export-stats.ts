@@ -13,7 +13,7 @@ export interface SpanCounts {
   dropped: number
   /** Sent, and not accepted. */
   failed: number
-  /** Why spans are lost, and since when (ms since the epoch). Null: the last batch arrived, or none was sent. */
+  /** Why spans are lost, and since when (ms since the epoch). Null: the last batch arrived whole, or none was sent. */
   exportFailure: { readonly since: number; readonly reason: string } | null
 }
 
@@ -40,8 +40,10 @@ export class SpanExportStats {
     this.#logEvent = log
   }
 
-  onExported(spans: number): void {
-    this.#counts.exported += spans
+  /** Counts a batch that the collector has taken, but for the spans of it that it has `rejected`. */
+  onExported(spans: number, rejected = 0): void {
+    this.#counts.exported += spans - rejected
+    if (rejected > 0) return this.onLost('failed', rejected, 'partial success')
     if (!this.#isRetired) this.#counts.exportFailure = null
     if (!this.#isEndDue) return
     this.#isEndDue = false

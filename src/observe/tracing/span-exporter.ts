@@ -133,8 +133,8 @@ interface OtlpTransport extends SpanExporter {
 /**
  * Opens a transport to a collector by OTLP/HTTP, and counts what the collector accepts. `exportMs` is for one batch,
  * its retries included; `onSend` is called with how many spans are on their way. A redirect is not followed. Only what
- * the configuration says is sent: the exporter's own variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add what no
- * operator sees in `effective`.
+ * the configuration says is sent: the SDK's `OTLPTraceExporter` would read variables (`OTEL_EXPORTER_OTLP_HEADERS` …),
+ * and add what no operator sees in `effective`.
  */
 const openOtlpTransport = (
   { url, headers }: OtlpTransportOptions,
@@ -142,18 +142,35 @@ const openOtlpTransport = (
   stats: SpanExportStats,
   onSend: (spans: number) => void,
 ): OtlpTransport => {
-  const { otlp, core } = sdk()
+  const { otlp, transformer, core } = sdk()
+  const { ProtobufTraceSerializer, TraceExporterMetricsHelper } = transformer
   const agentOptions = { keepAlive: true, maxSockets: maxConcurrentExports }
   const agent = url.startsWith('https:') ? new TlsAgent({ ...agentOptions, ...verifiedTls }) : new Agent(agentOptions)
-  const exporter = withoutOtelVariables(
-    () =>
-      new otlp.OTLPTraceExporter({
-        url,
-        headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
-        timeoutMillis: exportMs,
-        concurrencyLimit: maxConcurrentExports,
-        httpAgentOptions: () => agent,
+  /** How many spans are rejected, by the response that is read just now. The SDK only logs it. */
+  let rejectedSpans = 0
+  const exporter = otlp.createOtlpHttpExportDelegate(
+    {
+      url,
+      headers: async () => ({
+        ...Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+        'Content-Type': 'application/x-protobuf',
       }),
+      timeoutMillis: exportMs,
+      concurrencyLimit: maxConcurrentExports,
+      compression: 'none',
+      agentFactory: () => agent,
+    },
+    {
+      serializeRequest: ProtobufTraceSerializer.serializeRequest,
+      deserializeResponse: (bytes) => {
+        const response = ProtobufTraceSerializer.deserializeResponse(bytes)
+        rejectedSpans = response.partialSuccess?.rejectedSpans ?? 0
+        return response
+      },
+    },
+    'otlp_http_span_exporter',
+    TraceExporterMetricsHelper,
+    undefined,
   )
   return {
     export(spans: ReadableSpan[], done) {
@@ -166,7 +183,10 @@ const openOtlpTransport = (
       })
       exporter.export(spans, (result) => {
         settle()
-        if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length)
+        // A collector may say any number, and one that is none (NaN).
+        const rejected = rejectedSpans > 0 ? Math.min(rejectedSpans, spans.length) : 0
+        rejectedSpans = 0
+        if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length, rejected)
         else stats.onLost('failed', spans.length, isLate ? 'no answer in time' : toLossReason(result.error))
         done(result)
       })
@@ -196,14 +216,3 @@ const knownMessages = [
   { by: 'retryable status', reason: 'status 429, 502, 503 or 504' },
   { by: 'limit reached', reason: 'too many batches under way' },
 ] as const
-
-/** Runs `make` without the variables of OpenTelemetry. Synchronous, so no other code sees them missing. */
-const withoutOtelVariables = <T>(make: () => T): T => {
-  const hidden = Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_'))
-  for (const [name] of hidden) delete process.env[name]
-  try {
-    return make()
-  } finally {
-    for (const [name, value] of hidden) process.env[name] = value
-  }
-}

@@ -46,6 +46,24 @@ test('a collector that rejects every second batch is logged once a minute, and s
   ])
 })
 
+test('a collector that rejects some spans of each batch fails until it takes one whole', () => {
+  vi.setSystemTime(1_800_000_000_000)
+  const counts = emptySpanCounts()
+  const logged: unknown[] = []
+  const stats = new SpanExportStats(counts, (_, event) => logged.push(event))
+
+  stats.onExported(4, 1)
+  vi.advanceTimersByTime(1000)
+  stats.onExported(4, 4)
+  const meanwhile = { ...counts }
+  stats.onExported(4)
+
+  const exportFailure = { since: 1_800_000_000_000, reason: 'partial success' }
+  expect(meanwhile).toEqual({ exported: 3, dropped: 0, failed: 5, exportFailure })
+  expect(counts).toMatchObject({ exported: 7, exportFailure: null })
+  expect(logged).toEqual(['spans are lost', 'spans arrive again'])
+})
+
 test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
   vi.setSystemTime(1_800_000_000_000)
   const counts = emptySpanCounts()

@@ -160,6 +160,49 @@ describe('a collector that is of no use', () => {
   })
 })
 
+describe('a batch of which the collector', () => {
+  /** Encodes an `ExportTraceServiceResponse` whose `partial_success.rejected_spans` has these bytes. */
+  const partialSuccess = (...rejectedSpans: readonly number[]): Buffer => {
+    const length = rejectedSpans.length + 1
+    return Buffer.from([
+      0x0a,
+      ...(length < 128 ? [length] : [(length & 127) | 128, length >> 7]),
+      0x08,
+      ...rejectedSpans,
+    ])
+  }
+
+  test.each<[string, readonly number[], number]>([
+    ['rejects one span', [1], 1],
+    ['rejects more spans than it has', [100], 4],
+    ['says that it rejects -1', [...new Array<number>(9).fill(0xff), 1], 4],
+  ])('%s: those count as failed, and the rest as exported', async (_, rejectedSpans, failed) => {
+    const receiver = await spanReceiver()
+    receiver.behave(partialSuccess(...rejectedSpans))
+    const { exporter, counts, logged } = exporterTo(receiver.url)
+
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+    await expect.poll(() => sum(counts)).toBe(4)
+
+    expect(counts).toMatchObject({ exported: 4 - failed, failed, exportFailure: { reason: 'partial success' } })
+    expect(logged).toEqual([['spans are lost', { dropped: 0, failed, reason: 'partial success' }]])
+  })
+
+  test.each<[string, readonly number[]]>([
+    ['rejects none', [0]],
+    ['says no number', [...new Array<number>(150).fill(0x80), 1]],
+  ])('%s: all count as exported', async (_, rejectedSpans) => {
+    const receiver = await spanReceiver()
+    receiver.behave(partialSuccess(...rejectedSpans))
+    const { exporter, counts, logged } = exporterTo(receiver.url)
+
+    enqueue(exporter)
+    await expect.poll(() => sum(counts)).toBe(1)
+
+    expect([counts, logged]).toEqual([{ exported: 1, dropped: 0, failed: 0, exportFailure: null }, []])
+  })
+})
+
 describe('what waits', () => {
   const hanging = async (): Promise<SpanReceiver> => {
     const receiver = await spanReceiver()
