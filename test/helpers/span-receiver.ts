@@ -42,6 +42,8 @@ export interface SpanReceiver {
   /** Waits until as many batches have come, whatever became of them. */
   asked(count: number): Promise<void>
   behave(how: Behaviour, headers?: Readonly<Record<string, string>>): void
+  /** Answers the batches that hang with 200. */
+  release(): void
   close(): Promise<void>
 }
 
@@ -54,6 +56,7 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
   const bodies: Buffer[] = []
   const batches: { headers: IncomingHttpHeaders; path: string }[] = []
   const waiting = new Set<() => void>()
+  const hanging: ServerResponse[] = []
   const sockets = new Set<Socket>()
   let how: Behaviour = 'take'
   let fields: Readonly<Record<string, string>> = {}
@@ -72,7 +75,7 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
       response.on('close', () => clearInterval(dripping))
       return
     }
-    if (how === 'hang') return
+    if (how === 'hang') return void hanging.push(response)
     response.writeHead(typeof how === 'number' ? how : 200, fields)
     response.end(Buffer.isBuffer(how) ? how : '')
   }
@@ -111,6 +114,9 @@ export const spanReceiver = async (): Promise<SpanReceiver> => {
     behave(next, more = {}) {
       how = next
       fields = more
+    },
+    release() {
+      for (const response of hanging.splice(0)) response.end()
     },
     close,
   }

@@ -56,8 +56,11 @@ export class OtlpSpanExporter {
     const { trace, resources, conventions } = sdk()
     this.#limits = limits
     this.#stats = stats
-    this.#transport = openOtlpTransport(otlp, limits.exportMs, stats, (spans) => {
-      this.#queued -= spans
+    this.#transport = openOtlpTransport(otlp, limits.exportMs, stats, {
+      onSend: (spans) => {
+        this.#queued -= spans
+      },
+      isClosing: () => this.#isClosed,
     })
     this.#batches = new trace.BatchSpanProcessor({
       exporter: this.#transport,
@@ -124,6 +127,14 @@ interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 'serviceN
   readonly url: string
 }
 
+/** What a transport asks of its exporter, and tells it. */
+interface OtlpTransportHooks {
+  /** Called with how many spans are on their way. */
+  onSend(spans: number): void
+  /** Whether batches are sent side by side, until {@link OtlpTransport.destroy} ends all of them. */
+  isClosing(): boolean
+}
+
 /** A connection to a collector. */
 interface OtlpTransport extends SpanExporter {
   /** Cuts the exports under way, and connects no more. */
@@ -132,15 +143,15 @@ interface OtlpTransport extends SpanExporter {
 
 /**
  * Opens a transport to a collector by OTLP/HTTP, and counts what the collector accepts. `exportMs` is for one batch,
- * its retries included; `onSend` is called with how many spans are on their way. A redirect is not followed. Only what
- * the configuration says is sent: the SDK's `OTLPTraceExporter` would read variables (`OTEL_EXPORTER_OTLP_HEADERS` …),
- * and add what no operator sees in `effective`.
+ * its retries included. A redirect is not followed. Only what the configuration says is sent: the SDK's
+ * `OTLPTraceExporter` would read variables (`OTEL_EXPORTER_OTLP_HEADERS` …), and add what no operator sees in
+ * `effective`.
  */
 const openOtlpTransport = (
   { url, headers }: OtlpTransportOptions,
   exportMs: number,
   stats: SpanExportStats,
-  onSend: (spans: number) => void,
+  { onSend, isClosing }: OtlpTransportHooks,
 ): OtlpTransport => {
   const { otlp, transformer, core } = sdk()
   const { ProtobufTraceSerializer, TraceExporterMetricsHelper } = transformer
@@ -179,7 +190,7 @@ const openOtlpTransport = (
       // The exporter's own timeout is on silence: a collector that sends a byte at a time would hold a batch for ever.
       const settle = unrefTimeout(exportMs, () => {
         isLate = true
-        agent.destroy()
+        if (!isClosing()) agent.destroy() // no other batch is under way
       })
       exporter.export(spans, (result) => {
         settle()
@@ -188,7 +199,8 @@ const openOtlpTransport = (
         rejectedSpans = 0
         if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length, rejected)
         else stats.onLost('failed', spans.length, isLate ? 'no answer in time' : toLossReason(result.error))
-        done(result)
+        // What became of it is counted. A processor that is told of a failure sends the next two batches at once.
+        done({ code: core.ExportResultCode.SUCCESS })
       })
     },
     shutdown: () => exporter.shutdown(),

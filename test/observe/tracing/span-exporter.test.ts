@@ -220,6 +220,40 @@ describe('what waits', () => {
     expect(logged).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'too many spans wait' }]])
   })
 
+  test('goes out one batch at a time, also after one that was rejected', async () => {
+    const receiver = await spanReceiver()
+    receiver.behave(400)
+    const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
+    for (let i = 0; i < 8; i++) enqueue(exporter)
+    await receiver.asked(1)
+    receiver.behave('hang')
+    await receiver.asked(2)
+
+    for (let i = 0; i < 9; i++) enqueue(exporter)
+
+    // A third batch would have made room for all of them.
+    expect(counts).toMatchObject({ dropped: 1, failed: 4 })
+  })
+
+  test('is sent at the end beside a batch that becomes late, and is not cut with it', async () => {
+    const receiver = await hanging()
+    const { exporter, counts } = exporterTo(receiver.url, { flushMs: 60_000 })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+    await receiver.asked(1)
+    vi.advanceTimersByTime(limits.exportMs - 1)
+    for (let i = 0; i < 2; i++) enqueue(exporter)
+
+    const closed = exporter.close()
+    await receiver.asked(2)
+    vi.advanceTimersByTime(1)
+    receiver.release()
+    await closed
+
+    expect(counts).toMatchObject({ exported: 6, failed: 0 })
+  })
+
   test('is given up when the time at the end has passed, and nothing is taken any more', async () => {
     const receiver = await hanging()
     const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
