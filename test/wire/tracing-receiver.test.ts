@@ -9,6 +9,7 @@ import { describe, expect, onTestFinished } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { type Behaviour, spanReceiver } from '../helpers/span-receiver.ts'
 import { part, test, testAndDrill } from '../helpers/speed.ts'
@@ -82,6 +83,27 @@ test('an edit of the receiver sends what waits to the old one, and what is new t
     expect.anything(),
     expect.anything(),
   ])
+})
+
+test('an attempt that outlives its client, and then an edit of the receiver, has its span at the old one', async () => {
+  const [first, second] = [await spanReceiver(), await spanReceiver()]
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
+  const operations = { 'valuation.score': { idempotency: true } }
+  const settings = (otlp: string) => ({ upstream: upstream.url, operations, tracing: { otlp, sample: '100%' } })
+  const live = await bootLiveGateway(settings(first.url))
+  const client = await rawClient(live.gateway.address.port)
+  client.send('POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: a\r\nContent-Length: 3\r\n\r\nabc')
+  await expect.poll(() => upstream.requests.length).toBe(1)
+  client.close()
+  await live.line(({ failure }) => failure === 'client-gone')
+
+  live.edit(settings(second.url))
+  const { result } = await live.gateway.reload('request')
+  release()
+
+  const spans = await first.come(2)
+  expect([result, ...spans.map(({ kind }) => kind)]).toEqual(['applied', 'server', 'client'])
 })
 
 test('a gateway that begins to trace when it already runs loses no request meanwhile', async () => {

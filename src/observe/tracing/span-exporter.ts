@@ -50,6 +50,9 @@ export class OtlpSpanExporter {
   /** The ids of the span that is being created. */
   #currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
   #queued = 0
+  /** Attempts that have begun, and whose spans are to come. */
+  #openAttempts = 0
+  #onIdle: () => void = () => {}
   #isClosed = false
 
   constructor(otlp: OtlpTransportOptions, instanceId: string, stats: SpanExportStats, limits = defaultLimits) {
@@ -87,8 +90,8 @@ export class OtlpSpanExporter {
 
   /** Queues a finished span. Never throws. */
   enqueue(finished: FinishedSpan): void {
-    if (this.#isClosed || this.#queued >= this.#limits.maxQueued)
-      return this.#stats.onLost('dropped', 1, 'too many spans wait')
+    if (this.#isClosed) return this.#stats.onLost('dropped', 1, 'the receiver is no longer used')
+    if (this.#queued >= this.#limits.maxQueued) return this.#stats.onLost('dropped', 1, 'too many spans wait')
     try {
       this.#createSpan(finished)
     } catch {
@@ -107,10 +110,27 @@ export class OtlpSpanExporter {
     span.end(endedAt)
   }
 
-  /** Sends what waits, within `flushMs`, and takes no more spans. */
+  /** Keeps it open for the span of an attempt that begins, until {@link release}. */
+  acquire(): void {
+    this.#openAttempts++
+  }
+
+  release(): void {
+    if (--this.#openAttempts === 0) this.#onIdle()
+  }
+
+  /**
+   * Waits for the attempts that have begun: they may outlive their clients, and so the snapshots. Then sends what
+   * waits, within `flushMs`, and takes no more spans.
+   */
   async close(): Promise<void> {
-    this.#isClosed = true
     this.#stats.retire()
+    while (this.#openAttempts > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+      })
+    }
+    this.#isClosed = true
     await settlesWithin(
       this.#limits.flushMs,
       this.#provider.shutdown().catch(() => {}),

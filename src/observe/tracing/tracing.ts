@@ -107,6 +107,7 @@ export class SampledTrace implements ExchangeTrace {
     const spanId = ids.generateSpanId()
     const resends = this.#attempts++
     const startedAt = now()
+    exporter.acquire()
     return {
       fields: (fields) => [...fields, 'traceparent', formatTraceparent(traceId, spanId, true)],
       end: (status, failure) => {
@@ -122,6 +123,7 @@ export class SampledTrace implements ExchangeTrace {
           attributes: attemptAttributes(operation, { endpoint, side }, resends, status, failure),
           isError: isErrorSpan(failure, status ?? 0, 400),
         })
+        exporter.release()
       },
     }
   }

@@ -12,7 +12,7 @@ import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 export interface TracerLease {
   /** Null: no span is exported. */
   readonly tracing: Tracing | null
-  /** Exports the pending spans, unless another snapshot exports to the same receiver. */
+  /** Exports the pending spans when all attempts have ended, unless another snapshot exports to the same receiver. */
   release(): Promise<void>
 }
 

@@ -278,6 +278,33 @@ describe('what waits', () => {
   })
 })
 
+test('spans of attempts that have begun are waited for at the end', async () => {
+  const receiver = await spanReceiver()
+  const { exporter, counts } = exporterTo(receiver.url)
+  exporter.acquire()
+  exporter.acquire()
+  const closed = exporter.close()
+
+  for (let i = 0; i < 2; i++) {
+    enqueue(exporter)
+    exporter.release()
+  }
+  await closed
+
+  expect(receiver.spans).toHaveLength(2)
+  expect([counts.exported, sum(counts)]).toEqual([2, 2])
+})
+
+test('a span that comes after the end is dropped, and the log says why', async () => {
+  const receiver = await spanReceiver()
+  const { exporter, logged } = exporterTo(receiver.url)
+  await exporter.close()
+
+  enqueue(exporter)
+
+  expect(logged).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'the receiver is no longer used' }]])
+})
+
 test('what stands in variables of OpenTelemetry is not sent, and stands there still', async () => {
   vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'x-planted=planted')
   vi.stubEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://planted.invalid/')

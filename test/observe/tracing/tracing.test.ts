@@ -13,7 +13,8 @@ const [operation] = allOperations
 /** Starts exchanges at a gateway that samples a share, and keeps the spans that it exports. */
 const at = (sample: number) => {
   const exported: FinishedSpan[] = []
-  const exporter = { enqueue: (span: FinishedSpan) => exported.push(span) } as unknown as OtlpSpanExporter
+  const users = { acquire: () => {}, release: () => {} }
+  const exporter = { enqueue: (span: FinishedSpan) => exported.push(span), ...users } as unknown as OtlpSpanExporter
   const tracing = createTracing(exporter, sample, server)
   return {
     exported,
