@@ -18,9 +18,9 @@ type Quantiles = Decoded<typeof quantilesShape>
 /** Decodes what one operation did between two moments; rates are per second. */
 export const rateMembers = {
   perSecond: asNumber,
-  /** Responses with 5xx, or failures of the gateway or an upstream. */
+  /** Failures of the gateway or an upstream, and responses with 5xx of the upstream's own. */
   errorsPerSecond: asNumber,
-  /** Responses with the gateway's own 4xx. */
+  /** Requests that the gateway rejected for what the client did. */
   refusedPerSecond: asNumber,
   /** Null: there was no request. */
   p50Ms: asNullable(asNumber),

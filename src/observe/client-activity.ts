@@ -24,9 +24,9 @@ export interface ClientCounts {
   readonly requests: number
   /** Answered 429. */
   readonly limited: number
-  /** Answered with another 4xx. */
+  /** Answered with another 4xx, or rejected with a 5xx for what the client did. */
   readonly rejected: number
-  /** Answered with a 5xx, or cut short. */
+  /** Answered with another 5xx, or cut short. */
   readonly failed: number
 }
 

@@ -40,6 +40,15 @@ test('a response that was cut short has failed, though its status is 200', () =>
   expect(rowsOf(activity)).toEqual(['bank-a 2 1 0 1'])
 })
 
+test('a 504 for what the client asked is a rejection', () => {
+  const activity = new ClientActivity()
+  const identity = { client: 'bank-a', method: 'apiKey' as const, keyId: 'key-1' }
+  activity.record(exchangeRecord({ status: 504, failure: new GatewayError('not-cached'), identity }))
+  activity.record(exchangeRecord({ status: 504, failure: new GatewayError('headers-timeout'), identity }))
+
+  expect(rowsOf(activity)).toEqual(['bank-a 2 1 0 1'])
+})
+
 test('what is older than fifteen minutes counts no more, minute by minute, and leaves with its client', () => {
   const activity = new ClientActivity()
   serve(activity, 'bank-a', 500)

@@ -11,9 +11,9 @@ const clientActivityRowShape = asObject({
   requests: asNumber,
   /** Answered 429. */
   limited: asNumber,
-  /** Answered with another 4xx. */
+  /** Answered with another 4xx, or rejected with a 5xx for what the client did. */
   rejected: asNumber,
-  /** Answered with a 5xx, or cut short. */
+  /** Answered with another 5xx, or cut short. */
   failed: asNumber,
   /** In milliseconds, to the last byte of the response. Null: there was no request. */
   p50: asNullable(asNumber),

@@ -171,9 +171,12 @@ class OperationMetrics {
   }
 }
 
-/** Tells whether an outcome is an error: a response of 500 or above, or a failure that is not the client's. */
+/**
+ * Tells whether an outcome is an error: a failure that is not the client's, whatever its status, or a response of an
+ * upstream of 500 or above.
+ */
 export const isErrorOutcome = (statusClass: number, failure: FailureKind | null): boolean =>
-  statusClass >= 5 || (failure !== null && failureTable[failure].fault !== 'client')
+  failure === null ? statusClass >= 5 : failureTable[failure].fault !== 'client'
 
 const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill(0)
 

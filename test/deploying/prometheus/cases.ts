@@ -116,9 +116,10 @@ export const cases: readonly Case[] = [
     },
     waits: 4,
     fires: 8,
-    // 4 %, half of them cut short; and few of few.
+    // 4 %, half of them cut short; and few of few; and what only clients have to do with.
     good: {
       [requests('market.insights', '2xx')]: by(5760),
+      [requests('market.insights', '5xx', 'not-cached')]: by(5760),
       [requests('market.insights', '2xx', 'truncated')]: by(1),
       [requests('leads.pipeline', '5xx')]: by(1),
       [requests('none', '5xx', 'unsupported-version')]: by(600),
@@ -305,7 +306,11 @@ export const cases: readonly Case[] = [
     },
     waits: 1,
     fires: 20,
-    good: { [requests('market.insights', '2xx')]: by(9980), [requests('market.insights', '5xx')]: by(4) },
+    good: {
+      [requests('market.insights', '2xx')]: by(9980),
+      [requests('market.insights', '5xx')]: by(4),
+      [requests('market.insights', '5xx', 'not-cached')]: by(600),
+    },
   },
   {
     alert: 'LenderGatewayErrorBudgetSlow',

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
+import { allFailureKinds, failureTable } from '../../../src/failures/kinds.ts'
 import { expiryWarningDays } from '../../../src/shared/expiry-warning.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { drill, test } from '../../helpers/speed.ts'
@@ -37,6 +38,17 @@ test('certificates are warned of as early as findings, status and the page do', 
 
   expect(expiries).toHaveLength(2)
   for (const expr of expiries) expect(expr).toMatch(new RegExp(` < ${expiryWarningDays} \\* 86400$`))
+})
+
+test('no rule and no panel takes a 5xx for what a client did as an error', () => {
+  const ofClients = allFailureKinds.filter(
+    (kind) => failureTable[kind].fault === 'client' && failureTable[kind].status >= 500,
+  )
+  const all = [read(`${examples}/prometheus/alerts.yml`), ...expressions('1m').map(({ expression }) => expression)]
+  const selectors = [...all.join('\n').matchAll(/lender_gateway_requests_total{[^}]*status_class="5xx"[^}]*}/g)]
+
+  expect(selectors.length).toBeGreaterThan(5)
+  for (const [selector] of selectors) expect(selector).toContain(`failure!~"${ofClients.join('|')}"`)
 })
 
 test('each alert says how bad it is, what is wrong, and the command that names the cause', () => {

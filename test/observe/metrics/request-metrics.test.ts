@@ -68,6 +68,17 @@ test('each attempt that failed is counted by its reason, its kind where there is
   ])
 })
 
+test('a 5xx for what the client did is no error, as its span is none', () => {
+  const { failed, refused } = of('market.insights', [
+    { status: 504, failure: new GatewayError('not-cached'), totalMs: 1 },
+    { status: 504, failure: new GatewayError('headers-timeout'), totalMs: 2 },
+    { status: 500, totalMs: 4 },
+    { status: 200, failure: new GatewayError('truncated'), totalMs: 8 },
+  ])
+
+  expect([failed.sumMs, refused.sumMs]).toEqual([14, 1])
+})
+
 test('what was never sent is counted on the side that was to serve it', () => {
   const failure = new GatewayError('circuit-open', { reason: 'breaker-open' })
   const failed = { status: 503, failure } as const
