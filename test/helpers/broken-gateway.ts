@@ -35,7 +35,7 @@ export const openBrokenGateway = async ({
     shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
     processLoad: createProcessLoad(),
-    rateLimiters: { address: null, clients: noClientLimits },
+    rateLimiters: { address: null, clients: noClientLimits, counts: { evictions: 0 } },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(loaded.config),
     idempotency: null,

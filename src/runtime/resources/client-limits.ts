@@ -40,7 +40,7 @@ export const acquireClientLimits = (
       const max = concurrencyLimits.get(client)
       return max === undefined ? null : limiters.localShare(max)
     },
-    state: () => mergeLimiterStates(leases.map((each) => each.state())),
+    state: () => leases[0]?.state() ?? null, // they share one Redis, or none
     release() {
       for (const each of leases) each.release()
     },
@@ -74,9 +74,3 @@ const parseClientLimits = frozenMemo((clients: readonly ClientConfig[]): ParsedC
   }
   return { limits, limitIndexes, concurrencyLimits }
 })
-
-/** Merges the states of several limiters, which share one Redis or none. */
-export const mergeLimiterStates = (states: readonly RateLimiterState[]): RateLimiterState | null => {
-  const [first] = states
-  return first === undefined ? null : { ...first, evictions: states.reduce((sum, { evictions }) => sum + evictions, 0) }
-}

@@ -7,7 +7,7 @@ import type {
 } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { RateLimit } from '../../shared/rate-limiter/token-bucket.ts'
 import { describeRedis } from '../../shared/redis/redis-settings.ts'
-import { type ClientLimits, mergeLimiterStates } from './client-limits.ts'
+import type { ClientLimits } from './client-limits.ts'
 
 /** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. As plain data. */
 export interface RateLimitReport {
@@ -31,6 +31,8 @@ export interface RateLimiters {
   /** Null: it is off. */
   readonly address: RateLimiterLease | null
   readonly clients: ClientLimits
+  /** What all limiters of the process have counted. */
+  readonly counts: RateLimiterRegistry['counts']
 }
 
 /** Converts the configured limit of an address. */
@@ -52,12 +54,12 @@ export const acquireAddressLimiter = (
  */
 export const collectRateLimitReport = (
   { redis }: LimitsConfig,
-  { address, clients }: RateLimiters,
+  { address, clients, counts }: RateLimiters,
   proofs: RateLimiterState | null,
 ): RateLimitReport | null => {
-  const state = mergeLimiterStates([address?.state() ?? [], clients.state() ?? [], proofs ?? []].flat())
+  const state = address?.state() ?? clients.state() ?? proofs
   if (state === null) return null
-  const { isShared, since, reason, evictions } = state
+  const { isShared, since, reason } = state
   return {
     store: redis === null ? 'memory' : 'redis',
     server: redis && describeRedis(redis),
@@ -65,7 +67,7 @@ export const collectRateLimitReport = (
     since,
     reason,
     where: null,
-    evictions,
+    evictions: counts.evictions,
   }
 }
 

@@ -180,7 +180,7 @@ export const buildSnapshot = (
       return composeLayers(options, send, overrides.operations.get(id))
     })
     const observers = listObservers(config, telemetry, auditSink)
-    const rateLimiters = { address: addressLimit, clients: clientLimits }
+    const rateLimiters = { address: addressLimit, clients: clientLimits, counts: limiters.counts }
     return createSnapshot(
       {
         config,

@@ -9,7 +9,7 @@ import {
 } from './token-bucket.ts'
 
 /** The maximum of keys that are counted at once. */
-const maxRateLimitKeys = 100_000
+export const maxRateLimitKeys = 100_000
 
 // So many are visited for each new key: more than one, so that drained keys go faster than others come.
 const sweepCount = 2
@@ -25,17 +25,18 @@ const evictionCandidates = 8
  */
 export class MemoryRateLimiter implements RateLimiter {
   readonly limit: RateLimit
-  /** How many keys were removed for want of room that had not drained. */
-  evictions = 0
+  /** How many keys were removed for want of room that had not drained; limiters may count together. */
+  readonly counts: { evictions: number }
   readonly #max: number
   readonly #buckets = new Map<string, TokenBucket>()
   // Goes round and round. To begin at the front each time would pass over everything that was deleted there, which an
   // attacker can make slow.
   #cursor = this.#buckets.entries()
 
-  constructor(limit: RateLimit, max: number = maxRateLimitKeys) {
+  constructor(limit: RateLimit, max: number = maxRateLimitKeys, counts = { evictions: 0 }) {
     this.limit = limit
     this.#max = max
+    this.counts = counts
   }
 
   /** How many keys are counted. */
@@ -60,7 +61,7 @@ export class MemoryRateLimiter implements RateLimiter {
     const emptiest = this.#sweep(evictionCandidates, at)
     if (this.#buckets.size < this.#max || emptiest === null) return
     this.#buckets.delete(emptiest)
-    this.evictions++
+    this.counts.evictions++
   }
 
   /** Visits so many more keys, removes those that have drained, and returns the emptiest of the others. */

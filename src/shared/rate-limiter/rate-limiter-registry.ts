@@ -13,7 +13,7 @@ import {
   replayReplyTimeoutMs,
 } from '../replay-cache.ts'
 import type { BatchCall } from './batched-calls.ts'
-import { MemoryRateLimiter } from './memory-rate-limiter.ts'
+import { MemoryRateLimiter, maxRateLimitKeys } from './memory-rate-limiter.ts'
 import { localShareLimiter, redisLimiter, remoteLimiter } from './remote-limiter.ts'
 import type { ConsumeResult, RateLimit, RateLimiter } from './token-bucket.ts'
 
@@ -55,8 +55,6 @@ export interface RateLimiterState {
   readonly since: number
   /** Why they do not. Null: they do, or they are not meant to. */
   readonly reason: string | null
-  /** How many keys were removed for want of room. */
-  readonly evictions: number
 }
 
 /**
@@ -64,6 +62,8 @@ export interface RateLimiterState {
  * as the limit is the same.
  */
 export class RateLimiterRegistry {
+  /** How many keys of all rate limiters were removed for want of room, those of earlier configurations among them. */
+  readonly counts = { evictions: 0 }
   readonly #since = epochMs()
   readonly #role: LimiterRole
   readonly #limiters = new RefCountedMap<{ readonly limiter: RateLimiter; readonly memory: MemoryRateLimiter | null }>()
@@ -84,13 +84,13 @@ export class RateLimiterRegistry {
    */
   acquire(limit: RateLimit, redis: RedisSettings | null) {
     const name = limitKey(limit)
-    const { limiter, memory } = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
+    const { limiter } = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
     const shared = this.#acquireRedis(redis)
     return {
       limiter: shared ? redisLimiter(limit, shared.link, `${shared.prefix}:${limit.policy}:`, limiter) : limiter,
       state: (): RateLimiterState => {
         const { isShared, since, reason } = shared?.link ?? { isShared: false, since: this.#since, reason: null }
-        return { isShared, since, reason, evictions: memory?.evictions ?? 0 }
+        return { isShared, since, reason }
       },
       release: (): void => {
         this.#limiters.release(name)
@@ -122,7 +122,7 @@ export class RateLimiterRegistry {
       sharedState: (): RateLimiterState | null => {
         if (shared === null) return null
         const { isShared, since, reason } = shared.link
-        return { isShared, since, reason, evictions: 0 } // nothing is forgotten for want of room
+        return { isShared, since, reason }
       },
       release: (): void => {
         this.#replayCaches.release(name)
@@ -174,7 +174,7 @@ export class RateLimiterRegistry {
         ),
         memory: null,
       }
-    const memory = new MemoryRateLimiter(limit)
+    const memory = new MemoryRateLimiter(limit, maxRateLimitKeys, this.counts)
     return { limiter: memory, memory }
   }
 }

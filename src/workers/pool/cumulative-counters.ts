@@ -49,29 +49,30 @@ export class CumulativeCounters<Worker extends object> {
 
   /** Updates the counters of a worker. */
   update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
+    const last = this.#latest.get(worker)
     // Without metrics, or before they are back after an edit, the last ones stay.
-    const requestMetrics = report.requestMetrics ?? this.#latest.get(worker)?.requestMetrics ?? null
+    const requestMetrics = report.requestMetrics ?? last?.requestMetrics ?? null
     const drift = pluck([report], 'drift')
     const comparisons = byGroup((group) => comparisonOf(report, group))
     const counts = collectCounters(report)
     const lastErrors = report.recentErrors.last
+    // What an edit opens anew begins at 0 under the same name: an endpoint with other settings of its connections.
+    const ended = [...(last?.counts ?? [])].filter(([name, count]) => (counts.get(name) ?? count) < count)
     this.#latest.set(worker, { requestMetrics, drift, comparisons, counts, lastErrors, droppedLines })
+    this.#retireCounts(new Map(ended))
   }
 
   /** Keeps the counters of a worker that has ended. */
   retire(worker: Worker): void {
     const last = this.#latest.get(worker)
     if (last === undefined) return
-    // What workers disagree about, while a reload is under way, is in no report just now.
-    const reportedNow = new Set([...this.#latest.values()].flatMap(({ counts }) => [...counts.keys()]))
+    this.#retireCounts(last.counts)
     this.#latest.delete(worker)
-    const isKept = (name: string): boolean =>
-      !isEndpointCounter(name) || this.#reported.has(name) || reportedNow.has(name)
     const metrics = [this.#retired.requestMetrics, last.requestMetrics && withoutGauges(last.requestMetrics)].filter(
       (each) => each !== null,
     )
-    const counts = [...sumCounters([this.#retired.counts, last.counts])].filter(([name]) => isKept(name))
     this.#retired = {
+      ...this.#retired,
       requestMetrics: mergeRequestMetrics(metrics),
       drift: mergeByDigest([...this.#retired.drift, ...last.drift.map(withoutRecentDrift)], mergeDriftReports),
       comparisons: byGroup((group) =>
@@ -80,10 +81,19 @@ export class CumulativeCounters<Worker extends object> {
           mergeComparisonReports,
         ),
       ),
-      counts: new Map(counts),
       lastErrors: mergeLastErrors([this.#retired.lastErrors, last.lastErrors]),
       droppedLines: this.#retired.droppedLines + last.droppedLines,
     }
+  }
+
+  /** Keeps counts that have ended, and forgets those of endpoints that are in no report any more. */
+  #retireCounts(ended: ReportCounters): void {
+    // What workers disagree about, while a reload is under way, is in no report just now.
+    const reportedNow = new Set([...this.#latest.values()].flatMap(({ counts }) => [...counts.keys()]))
+    const isKept = (name: string): boolean =>
+      !isEndpointCounter(name) || this.#reported.has(name) || reportedNow.has(name)
+    const counts = [...sumCounters([this.#retired.counts, ended])].filter(([name]) => isKept(name))
+    this.#retired = { ...this.#retired, counts: new Map(counts) }
   }
 
   /** Puts the counters of all workers into their merged report. `primary` is what this process knows. */

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { Overrides } from '../../../src/runtime/overrides.ts'
 import { type LimitsReport, mergeLimitsReports } from '../../../src/runtime/report/limits-report.ts'
+import { collectReport } from '../../../src/runtime/report/status-report.ts'
+import { DataPlane } from '../../../src/runtime/snapshot/data-plane.ts'
+import { testConfig } from '../../helpers/gateway.ts'
 
 const report = (inFlight: number, limit: number, eventLoop: LimitsReport['eventLoop'] = null): LimitsReport => ({
   rate: null,
@@ -11,6 +15,24 @@ const loop = (delayMs: number, sheds: boolean, since: number): LimitsReport => (
   rate: null,
   concurrency: [],
   eventLoop: { delayMs, limitMs: 50, sheds, since, where: null },
+})
+
+test('keys that a limiter has forgotten count on when an edit puts another limit in its place', async () => {
+  const state = (rate: string) => ({
+    config: testConfig({ upstream: 'http://127.0.0.1:1', limits: { address: { rate, burst: 1 } } }),
+    overrides: new Overrides(),
+    sandboxOrigin: null,
+  })
+  const plane = new DataPlane(state('1/min'), { logEvent: () => {} })
+  const evictions = () => collectReport(plane.currentSnapshot).limits.rate?.evictions
+  const limiter = plane.currentSnapshot.value.rateLimiters.address?.limiter
+  for (let n = 0; n <= 100_000; n++) void limiter?.consume(String(n))
+  const before = evictions()
+
+  plane.currentSnapshot.swap(plane.buildNext(state('2/min')))
+
+  expect([before, evictions()]).toEqual([1, 1])
+  await plane.close(0)
 })
 
 describe('of several workers', () => {

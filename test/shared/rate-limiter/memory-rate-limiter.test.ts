@@ -34,7 +34,7 @@ test('what has drained is forgotten as others come, and that is no eviction', ()
   for (let n = 0; n < 100; n++) limiter.consume(`late ${n}`)
 
   expect(limiter.size).toBe(100)
-  expect(limiter.evictions).toBe(0)
+  expect(limiter.counts.evictions).toBe(0)
 })
 
 test('any number of addresses takes a bounded number of keys, and does not push out one that is busy', () => {
@@ -43,7 +43,7 @@ test('any number of addresses takes a bounded number of keys, and does not push 
   for (let n = 0; n < 20_000; n++) limiter.consume(`attacker ${n}`)
 
   expect(limiter.size).toBe(1000)
-  expect(limiter.evictions).toBe(19_001)
+  expect(limiter.counts.evictions).toBe(19_001)
   expect(isAllowed(limiter.consume('busy'))).toBe(false)
 })
 

@@ -169,6 +169,39 @@ test('the CPU time of a worker that hung before it ended stays, and that of the 
   expect(withTotals(used(1))).toBe(111)
 })
 
+describe('the counters of an endpoint that an edit', () => {
+  const name = 'market http://127.0.0.1:1 requests'
+  const requests = (count: number): StatusReport => reportWith(new Map([[name, count]]))
+  const { market } = none.upstreams
+  const without: StatusReport = { ...none, upstreams: { ...none.upstreams, market: { ...market, endpoints: [] } } }
+
+  /** Opens the counters of a worker that has ended, with 100 requests, and of one that serves. */
+  const open = () => {
+    const counters = new CumulativeCounters<object>()
+    const [ended, serving] = [{}, {}]
+    counters.update(ended, { report: requests(100), droppedLines: 0 })
+    counters.retire(ended)
+    return (report: StatusReport): number | undefined => {
+      counters.update(serving, { report, droppedLines: 0 })
+      return collectCounters(counters.mergeInto(report, none)).get(name)
+    }
+  }
+
+  test('opens anew go on from where they were', () => {
+    const show = open()
+
+    expect([7, 0, 3, 5].map((count) => show(requests(count)))).toEqual([107, 107, 110, 112])
+  })
+
+  test('takes out, and another brings back, begin at 0', () => {
+    const show = open()
+
+    const shown = [requests(7), without, without, requests(3)].map(show)
+
+    expect(shown).toEqual([107, undefined, undefined, 3])
+  })
+})
+
 test('a counter that no report has any more is not kept for ever', () => {
   const counters = new CumulativeCounters<object>()
   for (let n = 0; n < 50; n++) {
