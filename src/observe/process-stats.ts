@@ -1,6 +1,6 @@
 import { type ELDHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
-import { now } from '../clock.ts'
+import { epochMs, now } from '../clock.ts'
 
 /** The state of one process, as plain data. */
 export type ProcessStatsReport = ProcessStats['report']
@@ -18,6 +18,8 @@ const resolutionMs = 20
 
 /** Measures the process that it runs in. */
 export class ProcessStats {
+  /** Computed once: the clock may be set, and reports may be read late. */
+  readonly #startedAt = Math.round(epochMs() - process.uptime() * 1000)
   #histogram: ELDHistogram | null = null
   #windowStartedAt = 0
   #lastWindow: EventLoopDelay | null = null
@@ -38,6 +40,8 @@ export class ProcessStats {
     const { active, idle } = performance.eventLoopUtilization()
     return {
       pid: process.pid,
+      /** In milliseconds since the epoch. */
+      startedAt: this.#startedAt,
       uptimeSeconds: process.uptime(),
       /** CPU time of all threads since the start. */
       cpuSeconds: { user: user / 1e6, system: system / 1e6 },

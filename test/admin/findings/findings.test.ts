@@ -827,6 +827,7 @@ describe('the event loop', () => {
     const runtime = (p99: number) => ({
       process: 'worker-1',
       pid: 1,
+      startedAt: 1,
       uptimeSeconds: 1,
       cpuSeconds: { user: 0, system: 0 },
       residentBytes: 1,

@@ -76,7 +76,7 @@ export const processMetrics: MetricDefinitions = {
   ready: gauge('Whether new clients are welcome (1).', 'ready'),
   process_start_time_seconds: running.gauge(
     'When a process started, in seconds since the epoch.',
-    ({ uptimeSeconds }, { at }) => Math.round(at / 1000 - uptimeSeconds),
+    ({ startedAt }) => startedAt / 1000,
   ),
   process_uptime_seconds: running.gauge('For how long a process has run.', 'uptimeSeconds'),
   process_cpu_seconds_total: running.counter(
