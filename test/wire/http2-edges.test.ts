@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { describe, expect } from 'vitest'
+import { total } from '../admin/metrics/parse-exposition.ts'
 import {
   block,
   bootHttp2,
@@ -12,11 +13,13 @@ import {
   frameClient,
   get,
   head,
+  listenHttp2,
   missing,
   readStreamResponse,
   requestHttp2,
 } from '../helpers/http2.ts'
 import { FlowControlWindows } from '../helpers/http2-flow-control.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { describeTests, drill, test } from '../helpers/speed.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually, fieldValues } from '../helpers/wire.ts'
@@ -374,6 +377,20 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     expect(response.status).toBe(502)
     expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
+  })
+
+  test('a response that cannot be written counts once, also when more of its body is to come', async () => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => void socket.write('HTTP/1.1 999 A\r\nContent-Length: 9\r\n\r\nab')),
+    )
+    const { gateway, admin, line } = await bootLiveGateway({ upstream: upstream.url, listen: listenHttp2() })
+
+    const { status } = await requestHttp2(dialHttp2(gateway.address.port), { ':path': '/market/insights' })
+
+    await line(({ msg }) => msg === 'exchange')
+    const metrics = await (await fetch(`${admin}/metrics`)).text()
+    expect(status).toBe(502)
+    expect(total(metrics, 'lender_gateway_upstream_failures_total', { reason: 'answer-field' })).toBe(1)
   })
 
   test('a response of very many fields goes out, and its connection goes on', async () => {

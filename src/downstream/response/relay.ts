@@ -71,8 +71,8 @@ const writeHead = (
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
     sendLocalReply(activeRequest, failure)
+    body.discard() // it has no recipient, and layers may wait for its end; first, as the attempt has not failed
     activeRequest.abort(failure)
-    body.discard() // it has no recipient, and layers may wait for its end
     return false
   }
 }
