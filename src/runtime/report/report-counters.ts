@@ -29,8 +29,8 @@ export const sumCounters = (all: readonly ReportCounters[]): ReportCounters => {
 }
 
 /**
- * Tells whether a counter is of an endpoint: an edit may add more of them, while all other counters are fixed from the
- * start.
+ * Tells whether a counter is of an endpoint: edits may add ever more of them, and close them. All other names are fixed
+ * from the start.
  */
 export const isEndpointCounter = (name: string): boolean => groups.some((group) => name.startsWith(`${group} `))
 
@@ -63,7 +63,7 @@ const mapUpstream = (group: Group, upstream: UpstreamReport, change: CounterMapp
   candidate: upstream.candidate && {
     ...upstream.candidate,
     endpoints: mapEndpoints(`${group} candidate`, upstream.candidate, change),
-    shadow: upstream.candidate.shadow && mapShadow(`${group} shadow`, upstream.candidate.shadow, change),
+    shadow: upstream.candidate.shadow && mapShadow(`shadow ${group}`, upstream.candidate.shadow, change),
   },
 })
 

@@ -44,8 +44,6 @@ export class CumulativeCounters<Worker extends object> {
     lastErrors: [],
     droppedLines: 0,
   }
-  /** The counters of the last report. An endpoint that no report has any more is not kept for ever. */
-  #reported: ReadonlySet<string> = new Set()
 
   /** Updates the counters of a worker. */
   update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
@@ -54,12 +52,17 @@ export class CumulativeCounters<Worker extends object> {
     const requestMetrics = report.requestMetrics ?? last?.requestMetrics ?? null
     const drift = pluck([report], 'drift')
     const comparisons = byGroup((group) => comparisonOf(report, group))
-    const counts = collectCounters(report)
+    const counts = new Map(collectCounters(report))
+    const ended = new Map<string, number>()
+    for (const [name, count] of last?.counts ?? []) {
+      // What is switched off is in no report, and may go on when it is back. An endpoint that is gone is closed.
+      if (!counts.has(name) && !isEndpointCounter(name)) counts.set(name, count)
+      // What an edit opens anew begins at 0 under the same name: an endpoint with other settings of its connections.
+      else if ((counts.get(name) ?? 0) < count) ended.set(name, count)
+    }
     const lastErrors = report.recentErrors.last
-    // What an edit opens anew begins at 0 under the same name: an endpoint with other settings of its connections.
-    const ended = [...(last?.counts ?? [])].filter(([name, count]) => (counts.get(name) ?? count) < count)
     this.#latest.set(worker, { requestMetrics, drift, comparisons, counts, lastErrors, droppedLines })
-    this.#retireCounts(new Map(ended))
+    if (ended.size > 0) this.#retireCounts(ended)
   }
 
   /** Keeps the counters of a worker that has ended. */
@@ -86,24 +89,19 @@ export class CumulativeCounters<Worker extends object> {
     }
   }
 
-  /** Keeps counts that have ended, and forgets those of endpoints that are in no report any more. */
+  /** Keeps counts that have ended. */
   #retireCounts(ended: ReportCounters): void {
-    // What workers disagree about, while a reload is under way, is in no report just now.
-    const reportedNow = new Set([...this.#latest.values()].flatMap(({ counts }) => [...counts.keys()]))
-    const isKept = (name: string): boolean =>
-      !isEndpointCounter(name) || this.#reported.has(name) || reportedNow.has(name)
-    const counts = [...sumCounters([this.#retired.counts, ended])].filter(([name]) => isKept(name))
-    this.#retired = { ...this.#retired, counts: new Map(counts) }
+    this.#retired = { ...this.#retired, counts: sumCounters([this.#retired.counts, ended]) }
   }
 
   /** Puts the counters of all workers into their merged report. `primary` is what this process knows. */
   mergeInto(merged: StatusReport, primary: StatusReport): StatusReport {
     this.#forgetOthers(primary)
+    this.#forgetEndpoints(merged)
     const each = [this.#retired, ...this.#latest.values()]
     const metrics = each.flatMap(({ requestMetrics }) => requestMetrics ?? [])
     const drifts = each.flatMap(({ drift }) => drift)
     const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
-    this.#reported = new Set(collectCounters(merged).keys())
     const withCounts = withCounters(merged, counts)
     return {
       ...withCounts,
@@ -124,6 +122,17 @@ export class CumulativeCounters<Worker extends object> {
   /** The log lines that workers dropped. */
   get droppedLines(): number {
     return [...this.#latest.values()].reduce((sum, { droppedLines }) => sum + droppedLines, this.#retired.droppedLines)
+  }
+
+  /** Forgets what was kept of endpoints that are in no report any more: they begin at 0 where they come back. */
+  #forgetEndpoints(merged: StatusReport): void {
+    const reported = collectCounters(merged)
+    // What workers disagree about, while a reload is under way, is not in the merged report.
+    const latest = [...this.#latest.values()]
+    const isKept = (name: string): boolean =>
+      !isEndpointCounter(name) || reported.has(name) || latest.some(({ counts }) => counts.has(name))
+    const counts = new Map([...this.#retired.counts].filter(([name]) => isKept(name)))
+    this.#retired = { ...this.#retired, counts }
   }
 
   /**

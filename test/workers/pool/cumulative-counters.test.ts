@@ -17,7 +17,12 @@ import { exchangeRecord } from '../../observe/exchange-record.ts'
 
 const config = testConfig({
   upstream: 'http://127.0.0.1:1',
-  upstreams: { market: { endpoints: ['http://127.0.0.1:1'], candidate: 'http://127.0.0.1:1' } },
+  upstreams: {
+    market: {
+      endpoints: ['http://127.0.0.1:1'],
+      candidate: { endpoints: ['http://127.0.0.1:1'], shadow: { sample: '1%' } },
+    },
+  },
   limits: { address: { rate: '1/s' } },
   operations: { 'market.insights': { cache: {} }, 'valuation.score': { idempotency: true } },
 })
@@ -40,6 +45,7 @@ const total = (report: StatusReport): number =>
 test('all counters are found, and put back where they were', () => {
   expect(names).toContain('market http://127.0.0.1:1 ejections')
   expect(names).toContain('market candidate http://127.0.0.1:1 ejections')
+  expect(names).toContain('shadow market sent')
   expect(names).toContain('cache market.insights hit')
   expect(names).toContain('rate evictions')
   expect(names).toContain('memory idempotency refused')
@@ -196,9 +202,78 @@ describe('the counters of an endpoint that an edit', () => {
   test('takes out, and another brings back, begin at 0', () => {
     const show = open()
 
-    const shown = [requests(7), without, without, requests(3)].map(show)
+    const shown = [requests(7), without, requests(3)].map(show)
 
-    expect(shown).toEqual([107, undefined, undefined, 3])
+    expect(shown).toEqual([107, undefined, 3])
+  })
+
+  test('takes out, and another brings back before all workers have reported, go on', () => {
+    const counters = new CumulativeCounters<object>()
+    const [prompt, slow] = [{}, {}]
+    const show = (worker: object, report: StatusReport): number | undefined => {
+      counters.update(worker, { report, droppedLines: 0 })
+      return collectCounters(counters.mergeInto(report, none)).get(name)
+    }
+
+    const shown = [
+      show(slow, requests(7)),
+      show(prompt, requests(50)),
+      show(prompt, without),
+      show(prompt, requests(3)),
+      show(slow, requests(2)),
+    ]
+
+    expect(shown).toEqual([7, 57, undefined, 60, 62])
+  })
+})
+
+describe('the counters that an edit takes out of the report, and another brings back,', () => {
+  const { market } = none.upstreams
+  const { candidate } = market
+  const withShadow = (shadow: NonNullable<typeof candidate>['shadow']): StatusReport => ({
+    ...none,
+    upstreams: { ...none.upstreams, market: { ...market, candidate: candidate && { ...candidate, shadow } } },
+  })
+  const withRedis = (redis: NonNullable<StatusReport['cache']>['redis']): StatusReport => ({
+    ...none,
+    cache: none.cache && { ...none.cache, redis },
+  })
+  const redis = { state: 'shared', since: 0, reason: null, where: null, server: 'redis://127.0.0.1' } as const
+
+  test.each([
+    {
+      of: 'copies go on',
+      name: 'shadow market sent',
+      report: (sent: number) => withShadow(candidate?.shadow ? { ...candidate.shadow, sent } : null),
+      off: withShadow(null),
+      back: 9,
+      shown: 109,
+    },
+    {
+      of: 'a Redis of the cache, which begin at 0, add up',
+      name: 'cache found',
+      report: (found: number) => withRedis({ ...redis, counts: { found, refused: 0, dropped: 0 } }),
+      off: withRedis(null),
+      back: 3,
+      shown: 110,
+    },
+  ])('of $of, also those of workers that have ended', ({ name, report, off, back, shown }) => {
+    const counters = new CumulativeCounters<object>()
+    const [ended, endedMeanwhile, serving] = [{}, {}, {}]
+    const show = (worker: object, next: StatusReport): number | undefined => {
+      counters.update(worker, { report: next, droppedLines: 0 })
+      return collectCounters(counters.mergeInto(next, none)).get(name)
+    }
+    show(ended, report(60))
+    counters.retire(ended)
+    show(endedMeanwhile, report(40))
+    const before = show(serving, report(7))
+
+    const meanwhile = [show(endedMeanwhile, off), show(serving, off), show(serving, off)]
+    counters.retire(endedMeanwhile)
+
+    expect([before, ...meanwhile]).toEqual([107, undefined, undefined, undefined])
+    expect(show(serving, report(back))).toBe(shown)
   })
 })
 
