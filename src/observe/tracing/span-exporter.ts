@@ -53,6 +53,7 @@ export class OtlpSpanExporter {
   /** Attempts that have begun, and whose spans are to come. */
   #openAttempts = 0
   #onIdle: () => void = () => {}
+  #closed: Promise<void> | null = null
   #isClosed = false
 
   constructor(otlp: OtlpTransportOptions, instanceId: string, stats: SpanExportStats, limits = defaultLimits) {
@@ -120,10 +121,15 @@ export class OtlpSpanExporter {
   }
 
   /**
-   * Waits for the attempts that have begun: they may outlive their clients, and so the snapshots. Then sends what
-   * waits, within `flushMs`, and takes no more spans.
+   * Waits until no attempt is under way: they may outlive their clients, and so the snapshots. Then sends what waits,
+   * within `flushMs`, and takes no more spans.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     this.#stats.retire()
     while (this.#openAttempts > 0) {
       await new Promise<void>((resolve) => {

@@ -278,18 +278,18 @@ describe('what waits', () => {
   })
 })
 
-test('spans of attempts that have begun are waited for at the end', async () => {
+test('spans of attempts that have begun are waited for at the end, by all that wait for the end', async () => {
   const receiver = await spanReceiver()
   const { exporter, counts } = exporterTo(receiver.url)
   exporter.acquire()
   exporter.acquire()
-  const closed = exporter.close()
+  const closed = [exporter.close(), exporter.close()]
 
   for (let i = 0; i < 2; i++) {
     enqueue(exporter)
     exporter.release()
   }
-  await closed
+  await Promise.all(closed)
 
   expect(receiver.spans).toHaveLength(2)
   expect([counts.exported, sum(counts)]).toEqual([2, 2])
