@@ -9,7 +9,7 @@ const logIntervalMs = 60_000
 export interface SpanCounts {
   /** Accepted by the collector. */
   exported: number
-  /** Never sent, because too many were waiting. */
+  /** Never sent: too many were waiting, or the collector was no longer used. */
   dropped: number
   /** Sent, and not accepted. */
   failed: number

@@ -125,6 +125,6 @@ export const recordingMetrics: MetricDefinitions = {
   audit_failing: audit.gauge('Whether the audit log cannot be written (1).', ({ reason }) => reason !== null),
   audit_waiting_bytes: audit.gauge('Lines of the audit log that wait to be written.', 'waitingBytes'),
   spans_total: span.counter(
-    'Spans of traces, by what became of them: taken by the receiver (exported), never sent for want of room (dropped), or sent and not taken (failed).',
+    'Spans of traces, by what became of them: taken by the receiver (exported), never sent, for want of room or because the receiver was no longer used (dropped), or sent and not taken (failed).',
   ),
 }
