@@ -148,7 +148,7 @@ export class AuditLog implements AuditSink {
   #takeOver(left: UnwrittenLines): void {
     if (this.#writer === null) return this.#logLost(left)
     for (const content of left.lines) this.record(content)
-    this.#writer.reportLost(left.lost)
+    if (left.lost > 0) this.#writer.reportLost(left.lost)
   }
 
   async #open({ file, key, rotate }: AuditConfig): Promise<OpenedAuditOutput> {

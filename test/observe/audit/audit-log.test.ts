@@ -2,7 +2,8 @@
 import { appendFileSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { AuditWriter } from '../../../src/observe/audit/audit-writer.ts'
 import { toAuditKey } from '../../../src/observe/audit/chain.ts'
 import { eventually } from '../../helpers/wire.ts'
 import { open, place, run, says } from './open-audit-log.ts'
@@ -104,6 +105,19 @@ test('a reload moves to another file with what the one before could not take, or
   expect(auditLog.failing).toBe(false)
   expect(verified([first.read().slice(0, length)]).findings).toEqual([])
   expect(verified([second.read()], { keys: [key, toAuditKey('x'.repeat(32))] }).findings).toEqual([])
+})
+
+test('a change of file that loses nothing schedules no write to report that', async () => {
+  const reportLost = vi.spyOn(AuditWriter.prototype, 'reportLost')
+  onTestFinished(() => reportLost.mockRestore())
+  const [first, second] = [place(), place()]
+  const { auditLog, begin } = open()
+
+  await begin(first.config)
+  await begin(second.config)
+  await auditLog.close()
+
+  expect(reportLost).not.toHaveBeenCalled()
 })
 
 test.each([
