@@ -46,8 +46,8 @@ export const createConnector = (
   const certificates = isTls ? getEndpointCertificates(tls, authority) : null
   return (lookup = lookupHostname) => {
     let session: Buffer | undefined
-    const openSocket = (onread: OnReadOpts | undefined): Socket => {
-      const target = { host, lookup, ...(onread !== undefined && { onread }) }
+    const openSocket = (onread: OnReadOpts | undefined, resolve: LookupFunction): Socket => {
+      const target = { host, lookup: resolve, ...(onread !== undefined && { onread }) }
       if (!isTls) return connectTcp({ ...target, port: Number(port || 80) })
       const isEnding = certificates?.isExpiringSoon(epochMs()) === true
       const socket = connectTls({
@@ -70,8 +70,14 @@ export const createConnector = (
     return (onConnected, onread) => {
       let timedOut: GatewayError | null = null
       let isConnected = false
-      let isResolving = isIP(host) === 0
-      const socket = openSocket(onread)
+      let isResolving = false
+      const socket = openSocket(onread, (name, options, callback) => {
+        isResolving = true
+        lookup(name, options, (...found) => {
+          isResolving = false
+          callback(...found)
+        })
+      })
       const timer = new CoalescedTimer(() => {
         timedOut = new GatewayError('connect-timeout', { reason: timeoutReason(isResolving, isConnected) })
         socket.destroy(timedOut)
@@ -81,9 +87,6 @@ export const createConnector = (
         onConnected(timedOut ?? (isTls && isConnected ? tlsFailedError(error) : connectFailedError(error)), null)
       }
       socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs)
-      socket.once('lookup', () => {
-        isResolving = false
-      })
       socket.once('connect', () => {
         isConnected = true
       })

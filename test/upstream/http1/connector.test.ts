@@ -1,6 +1,7 @@
-import type { Socket } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GatewayError } from '../../../src/failures/errors.ts'
+import { preferredLookup } from '../../../src/upstream/endpoints/dns-refresh.ts'
 import { createConnector } from '../../../src/upstream/http1/connector.ts'
 import { expectExact } from '../../helpers/exact-wait.ts'
 import { freePort } from '../../helpers/free-port.ts'
@@ -21,9 +22,15 @@ afterEach(() => {
 })
 
 /** Connects, and resolves to the outcome. */
-const connectTo = (port: number, timeoutMs: number | null, protocol = 'http:', hostname = '127.0.0.1') =>
+const connectTo = (
+  port: number,
+  timeoutMs: number | null,
+  protocol = 'http:',
+  hostname = '127.0.0.1',
+  lookup?: LookupFunction,
+) =>
   new Promise<Outcome>((resolve) => {
-    createConnector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })()((error, socket) => {
+    createConnector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })(lookup)((error, socket) => {
       if (socket !== null) opened.push(socket)
       resolve({ error, socket })
     })
@@ -104,6 +111,21 @@ describe('the connect timeout', () => {
     onTestFinished(() => deaf.close())
 
     await expectTimeout('not-connected-in-time', timeoutMs, deaf.port, 'http:')
+  })
+
+  const address = { address: '127.0.0.1', family: 4 }
+
+  test.each<[string, LookupFunction, string]>([
+    ['that does not resolve', () => {}, 'name-server-silent'],
+    ['whose addresses are known', preferredLookup(address, [address]), 'not-connected-in-time'],
+  ])('blames the name server for a name %s alone', async (_, lookup, reason) => {
+    const { port } = await rawUpstream(() => {})
+    stopClock()
+
+    const connecting = connectTo(port, 300, 'http:', 'name.test', lookup)
+    vi.advanceTimersByTime(300)
+
+    expect((await connecting).error).toMatchObject({ kind: 'connect-timeout', reason })
   })
 
   test('is none when it is turned off', async () => {
