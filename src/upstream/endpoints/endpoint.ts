@@ -124,7 +124,7 @@ export class Endpoint {
   }
 
   #startCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): () => void {
-    const connect = this.#connect()
+    const connect = this.#connect(this.pool.lookup)
     const hostHeader = typeof host === 'string' ? this.authority : host.name
     let wellAt: number | null = null
     return startHealthCheck(config, () => probeEndpoint(connect, hostHeader, config), {

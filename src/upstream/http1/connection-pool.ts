@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { overloadedError } from '../../failures/errors.ts'
 import { connectFailedError } from '../classify-error.ts'
+import { lookupHostname } from '../endpoints/dns-lookup.ts'
 import { preferredLookup } from '../endpoints/dns-refresh.ts'
 import type { ConnectionWaiter } from './connection.ts'
 import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
@@ -39,6 +40,8 @@ export class ConnectionPool {
   /** One pool until the addresses are known, and for an endpoint that is configured by address. */
   #rotation: readonly AddressPool[]
   #position = 0
+  /** Whose turn it is in {@link lookup}. */
+  #lookupPosition = 0
   #activeCount = 0
   readonly #pending = new Set<ConnectionWaiter>()
   readonly #all = new Set<UpstreamConnection>()
@@ -96,6 +99,13 @@ export class ConnectionPool {
     )
     this.#position = 0
     for (const pool of before) if (!this.#rotation.includes(pool)) closeIdle(pool)
+  }
+
+  /** Finds the addresses that requests go to, each first in its turn; asks the system only while none are known. */
+  readonly lookup: LookupFunction = (...args) => {
+    const first = this.#addresses[this.#lookupPosition++ % this.#addresses.length]
+    const lookup = first === undefined ? lookupHostname : preferredLookup(first, this.#addresses)
+    lookup(...args)
   }
 
   /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */

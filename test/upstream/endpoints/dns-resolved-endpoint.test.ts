@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type LookupFunction, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LogEvent } from '../../../src/observe/log-event.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
@@ -11,6 +11,8 @@ const names = vi.hoisted(() => ({ lookups: 0, addresses: [] as readonly string[]
 
 vi.mock('../../../src/upstream/endpoints/dns-lookup.ts', async (original) => ({
   ...(await original<typeof import('../../../src/upstream/endpoints/dns-lookup.ts')>()),
+  lookupHostname: ((_name, _options, callback) =>
+    callback(Object.assign(new Error('getaddrinfo'), { code: 'EAI_AGAIN' }), '')) satisfies LookupFunction,
   resolveHostname: async (): Promise<readonly LookupAddress[]> => {
     names.lookups++
     if (names.addresses.length === 0) throw Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })
@@ -137,6 +139,22 @@ test('when a name that was known no longer resolves, the addresses known last go
   await eventually(() => events.length === 2)
 
   expect(events).toEqual(['endpoint not resolved', 'endpoint resolved'])
+})
+
+test('probes go to the known addresses in turns, and ask no name server', async () => {
+  const { port, counts } = await servers(one, two)
+  resolveTo(one, two)
+  const expected = { expect: { from: 200, to: 299 }, healthyAfter: 1, unhealthyAfter: 1 }
+  const healthCheck = { path: '/health', interval: 10, timeout: 20_000, ...expected }
+  const upstream = openTestUpstream(`http://name.test:${port}`, { healthCheck })
+  await new Promise(setImmediate)
+
+  upstream.activate()
+  await eventually(() => counts().every((count) => count >= 2))
+
+  const [first = 0, second = 0] = counts()
+  expect(Math.abs(first - second)).toBeLessThanOrEqual(1)
+  expect(upstream.members[0]?.state.name).toBe('up')
 })
 
 test('a request that is sent again after its connection was closed goes to the known addresses', async () => {
