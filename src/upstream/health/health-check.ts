@@ -110,10 +110,6 @@ export const probeEndpoint = (
       onEnd: (): void => timer.clear(),
       onError: (error: GatewayError): void => fail(describeUpstreamError(error)),
     }
-    const connection = new UpstreamConnection(
-      connect,
-      0,
-      { onReleased: () => {}, onClosed: () => timer.clear() },
-      handler,
-    )
+    const owner = { onReleased: () => {}, onClosed: () => timer.clear() }
+    const connection = new UpstreamConnection(connect, 0, () => owner, handler)
   })

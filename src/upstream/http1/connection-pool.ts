@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
+import { now } from '../../clock.ts'
 import { overloadedError } from '../../failures/errors.ts'
 import { connectFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns-lookup.ts'
@@ -26,7 +27,12 @@ interface AddressPool extends ConnectionOwner {
   readonly address: string | null
   readonly connect: Connector
   readonly idle: UpstreamConnection[]
+  /** When it is tried again, on the monotonic clock: another address has stood in for it. Null: it was reached. */
+  retryAt: number | null
 }
+
+// The request that tries an address which says nothing waits for a quarter of a second, until Node tries the next.
+const retryMs = 1000
 
 /**
  * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait in
@@ -135,14 +141,20 @@ export class ConnectionPool {
   }
 
   #assign(waiter: ConnectionWaiter): void {
-    const pool = this.#nextPool()
     this.#activeCount++
+    let pool = this.#nextPool()
+    for (let left = this.#rotation.length; !this.#reuse(pool, waiter); pool = this.#nextPool())
+      if (--left === 0 || mayConnect(pool)) return this.#connect(pool, waiter)
+  }
+
+  /** Gives a request an idle connection of an address; false: there is none. */
+  #reuse(pool: AddressPool, waiter: ConnectionWaiter): boolean {
     for (let last = pool.idle.pop(); last !== undefined; last = pool.idle.pop()) {
       if (!last.tryReuse()) continue
       if (!waiter.onConnection(last)) this.#onReleased(pool, last)
-      return
+      return true
     }
-    this.#connect(pool, waiter)
+    return false
   }
 
   #connect(pool: AddressPool, waiter: ConnectionWaiter): void {
@@ -150,7 +162,11 @@ export class ConnectionPool {
       this.#activeCount--
       return waiter.onError(connectFailedError(this.#destroyReason))
     }
-    this.#all.add(new UpstreamConnection(pool.connect, this.#options.keepAliveMs, pool, waiter))
+    // As they are now: an address may be dropped while it is connected to.
+    const rotation = this.#rotation
+    const findOwner = (address: string | null): AddressPool =>
+      address === null ? pool : findReached(pool, address, rotation)
+    this.#all.add(new UpstreamConnection(pool.connect, this.#options.keepAliveMs, findOwner, waiter))
   }
 
   #nextPool(): AddressPool {
@@ -164,6 +180,7 @@ export class ConnectionPool {
       address: to?.address ?? null,
       connect: to === null ? connect() : connect((...args) => preferredLookup(to, this.#addresses)(...args)),
       idle: [],
+      retryAt: null,
       onReleased: (connection) => this.#onReleased(pool, connection),
       onClosed: (connection) => {
         this.#all.delete(connection)
@@ -190,6 +207,26 @@ export class ConnectionPool {
   #closeIfEmpty(): void {
     if (this.#all.size === 0 && this.#activeCount === 0) this.#closing?.resolve()
   }
+}
+
+/** Returns whether an address may be connected to now. One that was not reached is tried by one request at a time. */
+const mayConnect = (pool: AddressPool): boolean => {
+  if (pool.retryAt === null) return true
+  const at = now()
+  if (at < pool.retryAt) return false
+  pool.retryAt = at + retryMs
+  return true
+}
+
+/**
+ * Returns the pool of the address that a connection was made to: where `tried` did not accept it, another has stood in
+ * for it. An address that is none of them is that of `tried` in other words (a translation on the way).
+ */
+const findReached = (tried: AddressPool, address: string, rotation: readonly AddressPool[]): AddressPool => {
+  const reached = rotation.find((each) => each.address === address) ?? tried
+  tried.retryAt = now() + retryMs
+  reached.retryAt = null
+  return reached
 }
 
 const closeIdle = ({ idle }: AddressPool): void => {

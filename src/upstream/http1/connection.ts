@@ -42,11 +42,14 @@ export interface ConnectionOwner {
   onClosed(connection: UpstreamConnection): void
 }
 
+/** Returns the owner of a connection to this address; null: it is not made yet. */
+type FindOwner = (address: string | null) => ConnectionOwner
+
 /** A keep-alive connection to an endpoint, one request at a time. */
 export class UpstreamConnection implements ResponseEvents {
   /** Whether nothing of its request has been written. */
   isUnsent = false
-  readonly #owner: ConnectionOwner
+  #owner: ConnectionOwner
   readonly #parser = new ResponseParser(this)
   readonly #socket: Socket
   readonly #idleTimer = new CoalescedTimer(() => this.#socket.destroy())
@@ -69,8 +72,8 @@ export class UpstreamConnection implements ResponseEvents {
   readonly #readBuffer = new ReadBuffer()
 
   /** Begins to connect, for `waiter`. `keepAliveMs` is how long it may be idle, the margin included. */
-  constructor(connect: Connector, keepAliveMs: number, owner: ConnectionOwner, waiter: ConnectionWaiter) {
-    this.#owner = owner
+  constructor(connect: Connector, keepAliveMs: number, findOwner: FindOwner, waiter: ConnectionWaiter) {
+    this.#owner = findOwner(null)
     this.#waiter = waiter
     this.#keepAliveMs = reusableMs(keepAliveMs)
     this.#idleMs = this.#keepAliveMs
@@ -78,7 +81,10 @@ export class UpstreamConnection implements ResponseEvents {
       buffer: this.#readBuffer.next,
       callback: (length, bytes) => this.#onRead(bytes as Buffer, length),
     }
-    this.#socket = connect((error) => this.#onConnected(error), onread)
+    this.#socket = connect((error, socket) => {
+      this.#owner = findOwner(socket?.remoteAddress ?? null)
+      this.#onConnected(error)
+    }, onread)
     this.#socket.once('close', () => this.#onSocketClose())
   }
 

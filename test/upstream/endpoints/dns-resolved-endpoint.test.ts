@@ -27,12 +27,15 @@ const resolveTo = (...addresses: readonly string[]): void => {
 
 /** Opens a server on each address, all on one port, and counts the requests of each. */
 const servers = async (...addresses: readonly string[]) => {
-  const counts = new Map(addresses.map((address) => [address, 0]))
+  const counts = new Map<string, number>()
   const held: Socket[] = []
   let holding = false
   let port = 0
-  for (const address of addresses) {
+  let accepted = 0
+  const open = async (address: string) => {
+    counts.set(address, 0)
     const server = createServer((socket) => {
+      accepted++
       socket.on('error', () => {})
       onRequest(socket, () => {
         counts.set(address, (counts.get(address) ?? 0) + 1)
@@ -45,6 +48,7 @@ const servers = async (...addresses: readonly string[]) => {
     port = (server.address() as AddressInfo).port
     onTestFinished(() => void server.close())
   }
+  for (const address of addresses) await open(address)
   const hold = () => {
     holding = true
   }
@@ -52,7 +56,7 @@ const servers = async (...addresses: readonly string[]) => {
     holding = false
     for (const socket of held) socket.write('HTTP/1.1 204 No Content\r\n\r\n')
   }
-  return { port, held, hold, release, counts: () => [...counts.values()] }
+  return { port, open, held, hold, release, counts: () => [...counts.values()], accepted: () => accepted }
 }
 
 const one = '127.0.0.1'
@@ -75,14 +79,42 @@ test('requests are spread over all addresses of a name', async () => {
   expect(counts()).toEqual([5, 5])
 })
 
-test('an address that refuses is passed over', async () => {
-  const { port, counts } = await servers(one)
+test('an address that refuses is passed over, and has its share a second after it is back', async () => {
+  const { port, open, counts, accepted } = await servers(one)
   resolveTo(two, one)
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
   const upstream = await openNamed(port, 60_000)
+  const send = async () => {
+    for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+  }
 
-  for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+  await send()
+  const before = [...counts(), accepted()]
+  await open(two)
+  await send()
+  const within = counts()
+  vi.advanceTimersByTime(1000)
+  await send()
 
-  expect(counts()).toEqual([10])
+  expect(before).toEqual([10, 2])
+  expect(within).toEqual([20, 0])
+  expect(counts()).toEqual([25, 5])
+})
+
+test('an address that stood in for another gets nothing new once it is dropped', async () => {
+  const { port, open, counts } = await servers(one)
+  resolveTo(two, one)
+  const upstream = await openNamed(port, 10)
+  for (let i = 0; i < 4; i++) await sendOutcome(upstream, fakeExchange())
+  await open(two)
+
+  resolveTo(two)
+  const { lookups } = names
+  await eventually(() => names.lookups > lookups + 1)
+  for (let i = 0; i < 4; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+
+  expect(counts()).toEqual([4, 4])
 })
 
 test('an address that is dropped finishes what runs, and gets nothing new', async () => {

@@ -17,8 +17,9 @@ const connections = (maxConnections: number, maxPending: number): ConnectionPool
   })
 
 /** Creates a connector to nothing, which remembers the sockets. */
-const createFakeConnector = (sockets: Socket[]) => () => (done: OnConnected) => {
-  const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() }) as unknown as Socket
+const createFakeConnector = (sockets: Socket[], remoteAddress?: string) => () => (done: OnConnected) => {
+  const duplex = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() })
+  const socket = Object.assign(duplex, { remoteAddress }) as unknown as Socket
   sockets.push(socket)
   queueMicrotask(() => done(null, socket))
   return socket
@@ -115,6 +116,27 @@ test('a request whose connection ends before it is written has not been sent: an
 
   expect(failures).toMatchObject([{ kind: 'connect-failed', reason: 'closed' }])
   expect(all.isFull).toBe(false)
+})
+
+test.each([
+  ['is kept', ['::1', '192.0.2.1'], false],
+  ['is not kept where that was dropped meanwhile', ['192.0.2.1'], true],
+])('a connection to the address that stood in for another %s', async (_, known, isClosed) => {
+  const sockets: Socket[] = []
+  const all = new ConnectionPool({
+    maxConnections: 1,
+    maxPending: 0,
+    keepAliveMs: 1000,
+    connect: createFakeConnector(sockets, '::1'),
+  })
+  const toAddresses = (addresses: readonly string[]) => addresses.map((address) => ({ address, family: 0 }))
+  all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
+
+  all.acquire({ onConnection: () => false, onError: () => {} })
+  all.updateAddresses(toAddresses(known))
+  await made()
+
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([isClosed])
 })
 
 test('whatever comes, goes and gives up, no more run and no more wait than may', async () => {
