@@ -69,7 +69,8 @@ export const openUpstream = (
     balance: config.balance,
     breaker,
     activate() {
-      const draining = new Set(members.filter((member) => !member.receivesTraffic).map(({ health }) => health))
+      // An endpoint that stands there twice drains where both of its entries do.
+      const serving = new Set(members.filter(({ receivesTraffic }) => receivesTraffic).map(({ health }) => health))
       for (const member of members) {
         // The sandbox echoes the nine operations and nothing else: probes of any other path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
@@ -78,7 +79,7 @@ export const openUpstream = (
         // Where traffic is no longer judged, it does not keep an endpoint out either.
         if (detectOutlier === null) health.uneject()
         // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
-        health.drainingSince = draining.has(health) ? (health.drainingSince ?? epochMs()) : null
+        health.drainingSince = serving.has(health) ? null : (health.drainingSince ?? epochMs())
       }
     },
   }

@@ -224,6 +224,20 @@ describe('an endpoint that drains', () => {
     expect(member(upstream, 0).state.name).toBe('draining')
   })
 
+  test('by one of its two entries takes the requests of the other', async () => {
+    const { url } = await httpUpstream()
+    const entry = { origin: url, pathPrefix: '', weight: 100 }
+    const endpoints = [
+      { ...entry, drain: true },
+      { ...entry, drain: false },
+    ]
+    const upstream = openTestUpstream([], { endpoints }, () => {}, openTestUpstream(url))
+
+    upstream.activate()
+
+    expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
+  })
+
   test('alone is no-healthy-endpoint', async () => {
     const upstream = openTestUpstream([], { endpoints: [{ origin: a, pathPrefix: '', weight: 100, drain: true }] })
 
