@@ -119,6 +119,10 @@ export const auditUnavailableError = (): GatewayError =>
 export const overloadedError = (reason: ReasonFor<'overloaded'>): GatewayError =>
   new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })
 
+/** Creates the failure of a request that no endpoint takes, because all drain. */
+export const allDrainingError = (): GatewayError =>
+  new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
+
 /**
  * Describes the cause in one line, in the libraries' words; with the whole stack only where the gateway itself is at
  * fault.

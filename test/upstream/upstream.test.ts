@@ -238,6 +238,22 @@ describe('an endpoint that drains', () => {
     expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
   })
 
+  test('gets nothing of what began before, as the only one of its group', async () => {
+    const { url, begun } = await httpUpstream()
+    const earlier = openTestUpstream(url)
+    const { promise, resolve } = Promise.withResolvers<Buffer[]>()
+    const body = Object.assign(fakeBody(3), { read: () => promise })
+    const reading = sendOutcome(earlier, fakeExchange({ operation: 'valuation.score', body }))
+    const endpoints = [{ origin: url, pathPrefix: '', weight: 100, drain: true }]
+    openTestUpstream([], { endpoints }, () => {}, earlier).activate()
+
+    resolve([Buffer.from('abc')])
+
+    expect(await reading).toBe('no-healthy-endpoint')
+    expect(await sendOutcome(earlier, fakeExchange())).toBe('no-healthy-endpoint')
+    expect(begun()).toBe(0)
+  })
+
   test('alone is no-healthy-endpoint', async () => {
     const upstream = openTestUpstream([], { endpoints: [{ origin: a, pathPrefix: '', weight: 100, drain: true }] })
 

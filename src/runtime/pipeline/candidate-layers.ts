@@ -59,7 +59,7 @@ export const createSend = (
         candidateIsUp: () => {
           const at = now()
           return candidate.members.some(
-            ({ receivesTraffic, health }) => receivesTraffic && !health.isDown && !health.isEjected(at),
+            ({ takesRequests, health }) => takesRequests && !health.isDown && !health.isEjected(at),
           )
         },
       })

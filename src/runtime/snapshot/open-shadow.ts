@@ -37,7 +37,7 @@ export const openShadow = (
       open(use, { ...config, maxConnections: max, maxPending: 0, outlier: null, circuitBreaker: null }),
       running,
     ),
-    isUp: () => running.members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDown),
+    isUp: () => running.members.some(({ takesRequests, health }) => takesRequests && !health.isDown),
   })
   return {
     ...openBeside('shadow', upstream, sides.candidate, shadow.concurrency),

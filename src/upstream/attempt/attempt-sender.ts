@@ -1,6 +1,6 @@
 import type { UpstreamConfig } from '../../config/config.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
-import { overloadedError } from '../../failures/errors.ts'
+import { allDrainingError, overloadedError } from '../../failures/errors.ts'
 import { foldUnderscores } from '../../header-fields.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { renderRequestHead } from '../http1/write-request.ts'
@@ -44,6 +44,8 @@ export const createAttemptSender = (
   const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
+      // Here, and not where it is selected: a body that was read first may have come after the order.
+      if (endpoint.health.drainingSince !== null) return reject(allDrainingError())
       // Before anything is made for it: a request over the limit must cost nothing.
       if (endpoint.pool.isFull) return reject(overloadedError('endpoint-connections'))
       const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)

@@ -1,6 +1,6 @@
 import { now } from '../../clock.ts'
 import type { AttemptRecord } from '../../exchange.ts'
-import { GatewayError, overloadedError } from '../../failures/errors.ts'
+import { allDrainingError, type GatewayError, overloadedError } from '../../failures/errors.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import type { SelectEndpoint } from './balancers.ts'
 
@@ -33,9 +33,7 @@ export const createEndpointSelector = (
 /** Creates the failure of having no endpoint for the first attempt: all are full, or none takes traffic. */
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
   const full = members.some(({ takesRequests }) => takesRequests)
-  return full
-    ? overloadedError('endpoint-connections')
-    : new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
+  return full ? overloadedError('endpoint-connections') : allDrainingError()
 }
 
 const isAvailable = ({ takesRequests, health, endpoint }: GroupEndpoint, at: number): boolean =>

@@ -33,7 +33,7 @@ export class GroupEndpoint implements BalancerCandidate {
   readonly endpoint: Endpoint
   readonly weight: number
   readonly draining: boolean
-  /** Sends to it, whatever its state. */
+  /** Sends to it, unless it drains. */
   readonly send: Handler
   readonly #slowStartMs: number | null
 

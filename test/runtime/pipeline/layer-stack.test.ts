@@ -24,6 +24,7 @@ import { type CacheLease, createEmptyCache } from '../../../src/runtime/resource
 import { IdempotencyRegistry } from '../../../src/runtime/resources/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../../../src/runtime/resources/process-load.ts'
 import { findCandidateUse } from '../../../src/runtime/shift/candidate-use.ts'
+import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
 import { testConfig } from '../../helpers/gateway.ts'
@@ -195,6 +196,20 @@ test('with a candidate that gets no client and no copy it is that too, and nothi
   expect(send).toBe(primary.send)
   expect(composeLayers(withCandidate, send)).toBe(primary.send)
   expect(layerTable(withCandidate).filter(({ layer }) => layer !== null)).toEqual([])
+})
+
+test('a candidate that operators have drained since is not up: its clients go to the primary', async () => {
+  const health = { isDown: false, isEjected: () => false }
+  const drained = { receivesTraffic: true, takesRequests: false, health } as unknown as GroupEndpoint
+  const next = fakeNext()
+  const other = { ...fakeUpstream(), send: next, members: [drained] }
+  const use = { share: 1, clients: [] }
+  const send = createSend(fakeUpstream(), other, toCandidate(testConfig().upstreams.market), use)
+  const exchange = Object.assign(fakeExchange(), { side: 'candidate' as const })
+
+  await send(exchange)
+
+  expect([exchange.fellBack, next.calls]).toEqual([true, 0])
 })
 
 test.each<[string, Settings]>([
