@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Upload } from '../../src/body.ts'
 import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
@@ -124,6 +124,52 @@ test('a response that breaks off is told to its exchange, before its body is tak
 
   expect(status).toBe(200)
   await vi.waitFor(() => expect(onBrokenAnswer).toHaveBeenCalledTimes(1), 20_000)
+})
+
+const reset = (socket: Socket) => void socket.resetAndDestroy()
+const writeMore = (socket: Socket) => void socket.write('1\r\nb\r\n')
+
+test.each<[string, readonly number[], (socket: Socket) => void, number]>([
+  ['a second in all, and reset, is no fault of its endpoint', [600, 600], reset, 0],
+  ['a second in all, and ended, is none either', [600, 600], (socket) => void socket.end(), 0],
+  ['less, and reset, is one', [600, 300], reset, 1],
+  ['a second in all, and malformed, is one', [600, 600], (socket) => void socket.write('no chunk\r\n'), 1],
+])('a response that is held back for its reader for %s', async (_, holdsMs, cut, failures) => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const sockets: Socket[] = []
+  const { url } = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      sockets.push(socket)
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+    }),
+  )
+  const upstream = openTestUpstream(url)
+  const onBrokenAnswer = vi.fn()
+  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer })
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let taken = 0
+  const { body } = await upstream.send(exchange)
+  body.consume({
+    data: () => {
+      taken++
+      return false
+    },
+    end: () => resolve('whole'),
+    fail: ({ kind }) => resolve(kind),
+  })
+
+  for (const [index, ms] of holdsMs.entries()) {
+    await eventually(() => taken > index)
+    vi.advanceTimersByTime(ms)
+    for (const socket of sockets) (index + 1 < holdsMs.length ? writeMore : cut)(socket)
+    body.resume()
+  }
+
+  expect(await promise).toBe('truncated')
+  expect(upstream.members[0]?.health.counts.failures).toBe(failures)
+  expect(onBrokenAnswer).toHaveBeenCalledTimes(failures)
+  expect(exchange.failedAttempts).toHaveLength(1)
 })
 
 test('a head that comes byte by byte, of 60,000 bytes, is read, and so are chunks of a byte with long extensions', async () => {

@@ -9,17 +9,24 @@ export type AttemptOutcome = 'success' | 'failure' | 'nothing'
 /** Classifies a response by its status (RFC 9110 §15.6): an endpoint's own errors are failures. */
 export const classifyStatus = (status: number): AttemptOutcome => (status >= 500 ? 'failure' : 'success')
 
+// Endpoints wait for longer before they give a client up.
+const minHeldBackMs = 1000
+
 /**
  * Classifies a failure. A client that left, a request over its limits and the gateway's own faults say nothing about
  * the endpoint. Nor does an attempt that was given up in the queue, nor one that gave up an upload while it waited for
- * the client: a slow client could have every endpoint ejected. A deadline counts when the attempt had all of it to
- * itself: where the deadline is shorter than the timeouts, nothing else would ever show that an endpoint hangs.
+ * the client: a slow client could have every endpoint ejected. Nor does a response that the gateway held back for its
+ * reader, for a second in all (`heldBackMs`), before its connection ended. A deadline counts when the attempt had all
+ * of it to itself: where the deadline is shorter than the timeouts, nothing else would ever show that an endpoint
+ * hangs.
  */
 export const classifyFailure = (
-  { kind }: GatewayError,
+  { kind, reason }: GatewayError,
   { attempts, endedInQueue, waitsForClient }: Pick<Exchange, 'attempts' | 'endedInQueue' | 'waitsForClient'>,
+  heldBackMs = 0,
 ): AttemptOutcome => {
-  if (endedInQueue || waitsForClient) return 'nothing'
+  const wasCutOff = kind === 'truncated' && (reason === 'reset' || reason === 'closed')
+  if (endedInQueue || waitsForClient || (wasCutOff && heldBackMs >= minHeldBackMs)) return 'nothing'
   return failureTable[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1)
     ? 'failure'
     : 'nothing'

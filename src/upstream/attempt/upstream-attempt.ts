@@ -65,6 +65,10 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   #unread = 0
   /** Whether the body is being taken, so that a gap in it is the upstream's. */
   #isFlowing = false
+  /** For how long it was held back for its reader in all, in milliseconds. */
+  #heldBackMs = 0
+  /** Since when it is held back; null: it is not. */
+  #heldBackSince: number | null = null
   /** Whether its duration counts for the endpoint's latency. */
   #isTimed = false
   #isFinished = false
@@ -177,11 +181,13 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   pause(): void {
     this.#isFlowing = false
     this.#timer.clear() // the client is slow, not the upstream
+    this.#heldBackSince ??= now()
     if (!this.#isFinished) this.#connection?.pause()
   }
 
   resume(): void {
     if (this.#isFinished) return
+    this.#endHold()
     this.#isFlowing = true
     this.#timer.set(this.#options.bodyTimeoutMs)
     this.#connection?.resume()
@@ -217,10 +223,18 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   }
 
   #fail(failure: GatewayError): void {
-    this.#settle(classifyFailure(failure, this.#exchange), failure)
+    this.#endHold()
+    const outcome = classifyFailure(failure, this.#exchange, this.#heldBackMs)
+    this.#settle(outcome, failure)
     if (this.#status === 0) return this.#reject(failure)
-    if (failure.kind === 'truncated') this.#exchange.onBrokenAnswer?.()
+    if (failure.kind === 'truncated' && outcome === 'failure') this.#exchange.onBrokenAnswer?.()
     this.#responseBody.fail(failure)
+  }
+
+  /** Adds up for how long the response was held back. */
+  #endHold(): void {
+    if (this.#heldBackSince !== null) this.#heldBackMs += now() - this.#heldBackSince
+    this.#heldBackSince = null
   }
 
   /** Notes that a request which has a connection was not written on it. Returns false where it was. */
