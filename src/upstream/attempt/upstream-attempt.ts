@@ -37,7 +37,7 @@ export interface SendOptions {
 }
 
 // More than any response has of them.
-const maxUnreadInterim = 100
+const maxInterimResponses = 100
 
 /** One attempt on its way: its connection, its timers and its response. */
 export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, ResponseBodySource {
@@ -61,8 +61,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   #connection: UpstreamConnection | null = null
   /** The status of the response; 0: its head has not come. */
   #status = 0
-  /** How many interim responses came that go to no client. */
-  #unread = 0
+  #interimCount = 0
   /** Whether the body is being taken, so that a gap in it is the upstream's. */
   #isFlowing = false
   /** For how long it was held back for its reader in all, in milliseconds. */
@@ -130,13 +129,13 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   }
 
   onInterim(status: number, fields: string[]): void {
+    // Nothing slows down an upstream that sends them without end, and each costs as much as a response. What a client
+    // does not take is dropped, so that this is true of those that are relayed too.
+    if (++this.#interimCount > maxInterimResponses)
+      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxInterimResponses} interim responses`)
     const { onInterim } = this.#exchange
     // A 100 is an answer to what no request here asks for (RFC 9110 §15.2).
-    if (onInterim === null || status === 100 || status > 103) {
-      // Nothing slows down an upstream that sends them without end, and each costs as much as a response.
-      if (++this.#unread <= maxUnreadInterim) return
-      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxUnreadInterim} interim responses`)
-    }
+    if (onInterim === null || status === 100 || status > 103) return
     const { mutateInterim } = this.#options
     this.#exchange.responseStarted = true
     onInterim(status, mutateInterim === null ? fields : mutateInterim(fields))
