@@ -3,6 +3,7 @@ import type { OperationConfig } from '../config/config.ts'
 import type { RecordAdminEvent } from '../observe/audit/audit-line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Group, OperationId } from '../operations.ts'
+import type { DrainedBy } from '../upstream/endpoints/group-endpoint.ts'
 import { logShift } from './shift/shift-log.ts'
 import type { ShiftState } from './shift/shift-state.ts'
 import { type ShiftNews, Shifts, type ShiftsView } from './shifts.ts'
@@ -152,9 +153,16 @@ export class TtlOverrides<Key extends string, State> {
 /** Returns the key of an endpoint. `url` is how `/status` shows it. */
 export const toEndpointKey = (group: Group, url: string): EndpointKey => `${group} ${url}`
 
-/** Tells whether an endpoint takes no new requests: an override goes before the file. */
-export const isDrained = (overrides: OverridesView['endpoints'], key: EndpointKey, byFile: boolean): boolean =>
-  (overrides.get(key)?.state ?? (byFile ? 'drain' : 'ready')) === 'drain'
+/** Returns by what an endpoint takes no new requests: an override goes before the file. Null: it takes some. */
+export const findDrain = (
+  overrides: OverridesView['endpoints'],
+  key: EndpointKey,
+  byFile: boolean,
+): DrainedBy | null => {
+  const override = overrides.get(key)
+  if (override === null) return byFile ? 'file' : null
+  return override.state === 'drain' ? 'order' : null
+}
 
 /** Splits a key into its group and endpoint, as the log names them. */
 const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {

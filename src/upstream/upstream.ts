@@ -9,7 +9,7 @@ import { balancers } from './balancing/balancers.ts'
 import { createEndpointSelector, noEndpointError } from './balancing/endpoint-selector.ts'
 import { failover } from './balancing/failover.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'
-import { GroupEndpoint } from './endpoints/group-endpoint.ts'
+import { type DrainedBy, GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
 import { createOutlierDetector } from './health/outlier-detection.ts'
 
@@ -29,8 +29,8 @@ export interface Upstream {
 export interface UpstreamDeps {
   /** Finds the endpoint of a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint
-  /** Returns whether an endpoint takes no new work. */
-  drains(endpoint: EndpointConfig): boolean
+  /** Returns by what an endpoint takes no new work; null: it takes some. */
+  drainedBy(endpoint: EndpointConfig): DrainedBy | null
   /** The breaker of the previous upstream, when it has the same settings; its state goes on. */
   readonly breaker: CircuitBreaker | null
   readonly logEvent: LogEvent
@@ -40,7 +40,7 @@ export interface UpstreamDeps {
 /** Builds an upstream. With one endpoint and no circuit breaker its `send` is that endpoint's own. */
 export const openUpstream = (
   config: UpstreamConfig,
-  { open, drains, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
+  { open, drainedBy, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
 ): Upstream => {
   const hasSiblings = config.endpoints.length > 1
   const members = config.endpoints.map((each): GroupEndpoint => {
@@ -48,7 +48,7 @@ export const openUpstream = (
     const onOutcome: SendOptions['onOutcome'] = (...ended) => endpoint.health.recordForComparison(...ended)
     const options = {
       weight: each.weight,
-      draining: drains(each),
+      drainedBy: drainedBy(each),
       onOutcome: hasSiblings ? onOutcome : null,
       onFailure,
     }
@@ -80,6 +80,7 @@ export const openUpstream = (
         if (detectOutlier === null) health.uneject()
         // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
         health.drainingSince = serving.has(health) ? null : (health.drainingSince ?? epochMs())
+        health.isDrainedByOrder = member.drainedBy === 'order'
       }
     },
   }

@@ -4,18 +4,20 @@ import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import type { LogEvent } from '../../src/observe/log-event.ts'
 import { Endpoint } from '../../src/upstream/endpoints/endpoint.ts'
+import type { DrainedBy } from '../../src/upstream/endpoints/group-endpoint.ts'
 import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
 import { upstreamConfig } from './upstream-config.ts'
 
 /**
  * Opens an upstream with endpoints at these origins, every policy off unless `more` says otherwise; it is cut when the
- * test has finished. It shares the endpoints of the one `before` it.
+ * test has finished. It shares the endpoints of the one `before` it. Those that drain do `by` this.
  */
 export const openTestUpstream = (
   origins: string | readonly string[],
   more: Partial<UpstreamConfig> = {},
   logEvent: LogEvent = () => {},
   before: Upstream | null = null,
+  by: DrainedBy = 'file',
 ): Upstream => {
   const config = upstreamConfig(origins, more)
   return openUpstream(config, {
@@ -26,7 +28,7 @@ export const openTestUpstream = (
       onTestFinished(() => endpoint.destroy(new Error('the test is over')))
       return endpoint
     },
-    drains: ({ drain }) => drain,
+    drainedBy: ({ drain }) => (drain ? by : null),
     breaker: null,
     logEvent,
     onFailure: () => {},

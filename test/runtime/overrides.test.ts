@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createOverrides, isDrained, Overrides, TtlOverrides, toEndpointKey } from '../../src/runtime/overrides.ts'
+import { createOverrides, findDrain, Overrides, TtlOverrides, toEndpointKey } from '../../src/runtime/overrides.ts'
 import { logInMemory } from '../helpers/gateway.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
@@ -78,17 +78,17 @@ describe('an override of an endpoint', () => {
 
   test('goes before the file, whichever of the two drains it', () => {
     const { endpoints } = new Overrides()
-    const byFile = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
+    const byFile = [findDrain(endpoints, key, true), findDrain(endpoints, key, false)]
 
     endpoints.set(key, 'ready', 60_000, 'anna')
-    const ready = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
+    const ready = [findDrain(endpoints, key, true), findDrain(endpoints, key, false)]
     endpoints.set(key, 'drain', 60_000, 'anna')
-    const drained = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
+    const drained = [findDrain(endpoints, key, true), findDrain(endpoints, key, false)]
 
     expect([byFile, ready, drained]).toEqual([
-      [true, false],
-      [false, false],
-      [true, true],
+      ['file', null],
+      [null, null],
+      ['order', 'order'],
     ])
   })
 

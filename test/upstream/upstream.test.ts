@@ -238,20 +238,26 @@ describe('an endpoint that drains', () => {
     expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
   })
 
-  test('gets nothing of what began before, as the only one of its group', async () => {
-    const { url, begun } = await httpUpstream()
-    const earlier = openTestUpstream(url)
+  test.each([
+    ['by order gets nothing of what began before, as the only one of its group', 1, 'order', 'no-healthy-endpoint'],
+    ['by order gets nothing of what began before, as all others of its group do', 2, 'order', 'no-healthy-endpoint'],
+    ['by an edit finishes what began before, as the only one of its group', 1, 'file', 200],
+    ['by an edit finishes what began before, as all others of its group do', 2, 'file', 200],
+  ] as const)('%s', async (_, count, by, outcome) => {
+    const opened = await Promise.all(Array.from({ length: count }, () => httpUpstream()))
+    const earlier = openTestUpstream(opened.map(({ url }) => url))
     const { promise, resolve } = Promise.withResolvers<Buffer[]>()
     const body = Object.assign(fakeBody(3), { read: () => promise })
     const reading = sendOutcome(earlier, fakeExchange({ operation: 'valuation.score', body }))
-    const endpoints = [{ origin: url, pathPrefix: '', weight: 100, drain: true }]
-    openTestUpstream([], { endpoints }, () => {}, earlier).activate()
+    const endpoints = opened.map(({ url }) => ({ origin: url, pathPrefix: '', weight: 100, drain: true }))
+    openTestUpstream([], { endpoints }, () => {}, earlier, by).activate()
 
     resolve([Buffer.from('abc')])
 
-    expect(await reading).toBe('no-healthy-endpoint')
-    expect(await sendOutcome(earlier, fakeExchange())).toBe('no-healthy-endpoint')
-    expect(begun()).toBe(0)
+    expect(await reading).toBe(outcome)
+    expect(await sendOutcome(earlier, fakeExchange())).toBe(outcome)
+    const begun = opened.reduce((sum, each) => sum + each.begun(), 0)
+    expect(begun).toBe(outcome === 200 ? 2 : 0)
   })
 
   test('alone is no-healthy-endpoint', async () => {

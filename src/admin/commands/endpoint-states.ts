@@ -1,6 +1,6 @@
 import { epochMs } from '../../clock.ts'
 import { allOperations, type Group, type Side } from '../../operations.ts'
-import { isDrained, toEndpointKey } from '../../runtime/overrides.ts'
+import { findDrain, toEndpointKey } from '../../runtime/overrides.ts'
 import type { UpstreamReport } from '../../runtime/report/status-report.ts'
 import { describeSide, listSides } from '../../sides.ts'
 import { formatDuration } from '../../units.ts'
@@ -39,7 +39,9 @@ export const listEndpointStates = (
     return distinct.map(({ url, inFlight, state: { name: state } }) => {
       const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
       const key = toEndpointKey(group, url)
-      const takesWork = same.some(({ weight, drain }) => weight > 0 && !isDrained(overrides.endpoints, key, drain))
+      const takesWork = same.some(
+        ({ weight, drain }) => weight > 0 && findDrain(overrides.endpoints, key, drain) === null,
+      )
       const takesWorkByFile = same.some(({ weight, drain }) => weight > 0 && !drain)
       return {
         side,

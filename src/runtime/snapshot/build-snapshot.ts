@@ -9,7 +9,7 @@ import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
 import { type EndpointRegistry, type EndpointUse, isSide } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
-import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
+import { findDrain, type OverridesView, toEndpointKey } from '../overrides.ts'
 import { createAuthProvider } from '../pipeline/auth-provider.ts'
 import {
   createGuardOptions,
@@ -127,8 +127,8 @@ export const buildSnapshot = (
           acquired.push(opened)
           return opened
         },
-        drains: ({ origin, pathPrefix, drain }) =>
-          isDrained(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain),
+        drainedBy: ({ origin, pathPrefix, drain }) =>
+          findDrain(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain),
         breaker,
         logEvent: endpoints.logFor(group, use),
         onFailure,

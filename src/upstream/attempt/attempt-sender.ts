@@ -44,8 +44,9 @@ export const createAttemptSender = (
   const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
-      // Here, and not where it is selected: a body that was read first may have come after the order.
-      if (endpoint.health.drainingSince !== null) return reject(allDrainingError())
+      // Here, and not where it is selected: a body that was read first may have come after the order. An edit that
+      // drains it, as one that takes it out, lets it finish what began before.
+      if (endpoint.health.isDrainedByOrder) return reject(allDrainingError())
       // Before anything is made for it: a request over the limit must cost nothing.
       if (endpoint.pool.isFull) return reject(overloadedError('endpoint-connections'))
       const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)

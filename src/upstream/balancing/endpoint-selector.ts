@@ -13,7 +13,7 @@ export type EndpointSelector = (last: AttemptRecord | null, untriedOnly: boolean
 /**
  * Creates the selector of an upstream. Members that are up come first. When none is, ejected ones come next, then those
  * that are down: a response is more likely from them than from no endpoint. A member that drains gets nothing, whatever
- * happens.
+ * happens, but what began before an edit that drains all.
  */
 export const createEndpointSelector = (
   members: readonly GroupEndpoint[],
@@ -32,7 +32,7 @@ export const createEndpointSelector = (
 
 /** Creates the failure of having no endpoint for the first attempt: all are full, or none takes traffic. */
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
-  const full = members.some(({ takesRequests }) => takesRequests)
+  const full = members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDrainedByOrder)
   return full ? overloadedError('endpoint-connections') : allDrainingError()
 }
 
@@ -46,9 +46,10 @@ const bestAvailable = (
   at: number,
 ): readonly GroupEndpoint[] => {
   const untried = ({ name }: GroupEndpoint): boolean => !hasTried(last, name)
-  const remaining = eligible.filter(
-    (each) => each.takesRequests && !each.endpoint.pool.isFull && (!untriedOnly || untried(each)),
-  )
+  const taking = eligible.filter(({ takesRequests }) => takesRequests)
+  // What began before an edit that drains all of them is finished there.
+  const open = taking.length > 0 ? taking : eligible.filter(({ health }) => !health.isDrainedByOrder)
+  const remaining = open.filter((each) => !each.endpoint.pool.isFull && (!untriedOnly || untried(each)))
   const up = remaining.filter(({ health }) => !health.isDown)
   const healthy = up.filter(({ health }) => !health.isEjected(at))
   const choice = healthy.length > 0 ? healthy : up.length > 0 ? up : remaining

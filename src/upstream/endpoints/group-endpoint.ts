@@ -18,11 +18,14 @@ export interface GroupEndpointState {
 // Of its share, at the first moment.
 const minSlowStartShare = 0.1
 
+/** By what an endpoint takes no new work: an operator's order, or the file. */
+export type DrainedBy = 'order' | 'file'
+
 interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
   /** Its share of the traffic, relative to the others. */
   readonly weight: number
-  /** Whether it takes no new work. */
-  readonly draining: boolean
+  /** Null: it takes new work. */
+  readonly drainedBy: DrainedBy | null
 }
 
 /**
@@ -32,19 +35,20 @@ interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailur
 export class GroupEndpoint implements BalancerCandidate {
   readonly endpoint: Endpoint
   readonly weight: number
-  readonly draining: boolean
-  /** Sends to it, unless it drains. */
+  /** Null: it takes new work, unless its weight is 0. */
+  readonly drainedBy: DrainedBy | null
+  /** Sends to it, unless an operator has drained it. */
   readonly send: Handler
   readonly #slowStartMs: number | null
 
   constructor(
     endpoint: Endpoint,
     config: UpstreamConfig,
-    { weight, draining, onOutcome, onFailure }: GroupEndpointOptions,
+    { weight, drainedBy, onOutcome, onFailure }: GroupEndpointOptions,
   ) {
     this.endpoint = endpoint
     this.weight = weight
-    this.draining = draining
+    this.drainedBy = drainedBy
     this.#slowStartMs = config.slowStart
     this.send = createAttemptSender(config, endpoint, onOutcome, onFailure)
   }
@@ -63,7 +67,7 @@ export class GroupEndpoint implements BalancerCandidate {
 
   /** Whether it ever gets traffic. */
   get receivesTraffic(): boolean {
-    return !this.draining && this.weight > 0
+    return this.drainedBy === null && this.weight > 0
   }
 
   /** Whether it takes requests now. A drain holds for those too that have begun before it, under another snapshot. */

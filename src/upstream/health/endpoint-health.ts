@@ -87,6 +87,8 @@ export class EndpointHealth {
   failuresInARow = 0
   /** Since when it gets no new requests by order or by the file, in ms since the epoch; null: it gets some. */
   drainingSince: number | null = null
+  /** Whether an operator's order drains it: then it gets nothing of requests either that began before. */
+  isDrainedByOrder = false
   /** Set by a health check that fails; null: up, or not probed. */
   down: HealthCheckOutage | null = null
   /** Set when its name does not resolve. */

@@ -7,20 +7,22 @@ import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoi
 interface Fake {
   readonly name: string
   readonly receivesTraffic: boolean
-  /** Whether it drains by now. */
+  /** Whether an operator has drained it by now. */
   readonly drained: boolean
+  /** Whether an edit has drained it by now. */
+  readonly edited: boolean
   readonly full: boolean
   readonly down: boolean
   readonly ejected: boolean
 }
 
 const member = (fake: Partial<Fake> & { readonly name: string }): GroupEndpoint => {
-  const { receivesTraffic = true, drained = false, full = false, down = false, ejected = false } = fake
-  const health = { isDown: down, isEjected: () => ejected }
+  const { receivesTraffic = true, drained = false, edited = false, full = false, down = false, ejected = false } = fake
+  const health = { isDown: down, isEjected: () => ejected, isDrainedByOrder: drained }
   return {
     name: fake.name,
     receivesTraffic,
-    takesRequests: receivesTraffic && !drained,
+    takesRequests: receivesTraffic && !drained && !edited,
     endpoint: { pool: { isFull: full } },
     health,
   } as unknown as GroupEndpoint
@@ -53,6 +55,7 @@ const down = member({ name: 'down', down: true })
 const both = member({ name: 'both', ejected: true, down: true })
 const draining = member({ name: 'draining', receivesTraffic: false })
 const drained = member({ name: 'drained', drained: true })
+const edited = member({ name: 'edited', edited: true })
 const full = member({ name: 'full', full: true })
 
 describe('selected is', () => {
@@ -62,7 +65,9 @@ describe('selected is', () => {
     ['among those that are down when there is no other', [down, both, draining], ['down', 'both']],
     ['none when all drain', [draining], []],
     ['none that drains by now', [up, drained], ['up']],
-    ['one that is out before one that drains by now', [ejected, drained], ['ejected']],
+    ['one that is out before one that drains by now', [ejected, drained, edited], ['ejected']],
+    ['one that an edit drains where all drain by now', [drained, edited, draining], ['edited']],
+    ['none that an edit drains while another is full', [edited, full], []],
     ['none when all are full', [full, draining], []],
   ])('%s', (_, members, names) => {
     expect(listCandidates(members)).toEqual(names)
@@ -94,6 +99,7 @@ describe('selected is', () => {
 
 test.each([
   ['overloaded', [full, draining]],
+  ['overloaded', [member({ name: 'edited', edited: true, full: true }), drained]],
   ['no-healthy-endpoint', [draining, drained]],
 ] as const)('without a candidate the failure is %s, with Retry-After', (kind, members) => {
   expect(noEndpointError(members)).toMatchObject({ kind, status: 503, fields: ['Retry-After', '1'] })

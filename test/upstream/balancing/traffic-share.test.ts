@@ -28,7 +28,7 @@ const createMembers = (...weights: readonly number[]): readonly GroupEndpoint[] 
     }
     return new GroupEndpoint(endpoint as unknown as Endpoint, config, {
       weight,
-      draining: weight === 0,
+      drainedBy: weight === 0 ? 'file' : null,
       onOutcome: null,
       onFailure: () => {},
     })
