@@ -14,6 +14,8 @@ export interface GuardOptions {
   readonly counts: GuardCounts
   /** The leading bits of an IPv6 address that count as one client where none is authenticated. */
   readonly ipv6Prefix: number
+  /** Returns whether no endpoint of the candidate takes requests, because operators drain all. */
+  isDrained(): boolean
 }
 
 /**
@@ -22,7 +24,7 @@ export interface GuardOptions {
  * not count for the primary because the candidate has failed it first. An answer that is broken counts where that is
  * found, at the exchange that fetched it: its client may have left, or get a stored one. A request counts once.
  */
-export const guardLayer = ({ group, counts, ipv6Prefix }: GuardOptions): Layer => {
+export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOptions): Layer => {
   const findBucket = getBucketMemory(group)
   const findCell = (exchange: Exchange): number => cellOf(findBucket(findRequestOwner(exchange, ipv6Prefix)))
   return (next) => (exchange) => {
@@ -36,11 +38,14 @@ export const guardLayer = ({ group, counts, ipv6Prefix }: GuardOptions): Layer =
       exchange.onBrokenAnswer = null
       counts.late(operation.id, side, cell)
     }
-    const fail = (): void => {
+    const fail = (reason: GatewayError['reason'] = null): void => {
       // The body of a 500 may have broken off before its head is seen here.
       if (exchange.onBrokenAnswer === null) return counts.answered(request)
       exchange.onBrokenAnswer = null
-      counts.failed(request, 'failed')
+      // It may have begun before operators drained all of the candidate, and found no place there.
+      const isKeptOut = side === 'candidate' && (exchange.fellBack || reason === 'all-draining') && isDrained()
+      if (isKeptOut) counts.dropped(request)
+      else counts.failed(request, 'failed')
     }
     return next(exchange).then(
       (response) => {
@@ -50,12 +55,12 @@ export const guardLayer = ({ group, counts, ipv6Prefix }: GuardOptions): Layer =
         return response
       },
       (error) => {
-        const { kind } = GatewayError.from(error)
+        const { kind, reason } = GatewayError.from(error)
         if (exchange.fellBack) fail()
         else if (kind === 'client-gone') counts.left(request)
         // What is the client's fault or the gateway's own says nothing of a side.
         else if (kind === 'internal' || failureTable[kind].fault === 'client') counts.dropped(request)
-        else fail()
+        else fail(reason)
         throw error
       },
     )

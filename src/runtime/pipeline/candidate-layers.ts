@@ -36,12 +36,21 @@ export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
   `errors: ${formatMultiple(errors)}, latency: ${formatMultiple(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
 
-/** Creates what the guard of a group counts with. `counts` left out: nothing is reported. */
+/**
+ * Creates what the guard of a group counts with. `members` are those of the candidate. `counts` left out: nothing is
+ * reported.
+ */
 export const createGuardOptions = (
   config: Config,
   group: Group,
+  members: Upstream['members'],
   counts = new GuardCounts(group, '', () => {}),
-): GuardOptions => ({ group, counts, ipv6Prefix: clientIpv6Prefix(config) })
+): GuardOptions => ({
+  group,
+  counts,
+  ipv6Prefix: clientIpv6Prefix(config),
+  isDrained: () => members.every(({ takesRequests }) => !takesRequests),
+})
 
 /** Creates the innermost handler of a group: the send of its upstream, or of both sides while a candidate is in use. */
 export const createSend = (

@@ -259,7 +259,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
             `upstreams.${group}.candidate.guard`,
             upstream.candidate.guard,
             formatGuard,
-            () => options.candidateUse && guardLayer(options.guard ?? createGuardOptions(config, group)),
+            () => options.candidateUse && guardLayer(options.guard ?? createGuardOptions(config, group, [])),
           ),
         ]),
   ]

@@ -221,11 +221,14 @@ const openGuards = (
   { guards }: ProcessTelemetry,
 ): ReadonlyMap<Group, GuardOptions> =>
   new Map(
-    groups.flatMap((group) =>
-      candidateUses[group] !== null &&
-      config.upstreams[group].candidate?.guard != null &&
-      candidates[group]?.members.some(({ receivesTraffic }) => receivesTraffic)
-        ? [[group, createGuardOptions(config, group, guards.open(group, guardEra(shifts.get(group))))] as const]
-        : [],
-    ),
+    groups.flatMap((group) => {
+      const members = candidates[group]?.members ?? []
+      const isGuarded =
+        candidateUses[group] !== null &&
+        config.upstreams[group].candidate?.guard != null &&
+        members.some(({ receivesTraffic }) => receivesTraffic)
+      if (!isGuarded) return []
+      const counts = guards.open(group, guardEra(shifts.get(group)))
+      return [[group, createGuardOptions(config, group, members, counts)] as const]
+    }),
   )

@@ -8,9 +8,9 @@ import { latencyBucketEnd, readGuardKey } from '../../../src/observe/candidate/g
 import type { Side } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 
-const guarded = (next: Handler) => {
+const guarded = (next: Handler, isDrained = () => false) => {
   const counts = new GuardCounts('market', 'era', () => {})
-  const options = { group: 'market', counts, ipv6Prefix: 64 } as const
+  const options = { group: 'market', counts, ipv6Prefix: 64, isDrained } as const
   /** What was counted so far, each time anew. */
   const counted = () => {
     const keys = counts.take().report.counts
@@ -92,6 +92,50 @@ describe('what becomes of a request', () => {
     await handle(on('candidate'))
 
     expect(counted()).toMatchObject([{ side: 'candidate', outcome: 'failed' }])
+  })
+})
+
+describe('once operators drain all of the candidate', () => {
+  const allDraining = failing(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' }))
+  const fallingBack =
+    (handle: Handler): Handler =>
+    (exchange) => {
+      exchange.fellBack = true
+      return handle(exchange)
+    }
+
+  test.each([
+    ['found no endpoint there', allDraining],
+    ['the primary has served', fallingBack(answering(200))],
+    ['the primary has failed', fallingBack(failing(new GatewayError('reset-before-headers')))],
+  ])('a request that began before, and that %s, is no failure of it', async (_, next) => {
+    let isDrained = false
+    const { promise: uploaded, resolve } = Promise.withResolvers<void>()
+    const { handle, counted, counts } = guarded(
+      (exchange) => uploaded.then(() => next(exchange)),
+      () => isDrained,
+    )
+    const handled = handle(on('candidate')).catch(() => {})
+
+    isDrained = true
+    resolve()
+    await handled
+
+    expect(counted()).toEqual([])
+    expect(counts.take().isWaiting).toBe(false)
+  })
+
+  test.each<[string, Side, Handler, string]>([
+    ['a 500 of it', 'candidate', answering(500), 'failed'],
+    ['a 404 of it', 'candidate', answering(404), 'refused'],
+    ['a reset of it', 'candidate', failing(new GatewayError('reset-before-headers')), 'failed'],
+    ['a primary without an endpoint', 'primary', allDraining, 'failed'],
+  ])('%s counts', async (_, side, next, outcome) => {
+    const { handle, counted } = guarded(next, () => true)
+
+    await handle(on(side)).catch(() => {})
+
+    expect(counted()).toMatchObject([{ side, outcome }])
   })
 })
 

@@ -17,7 +17,7 @@ import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../src/operations.ts'
 import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
-import { createSend } from '../../../src/runtime/pipeline/candidate-layers.ts'
+import { createGuardOptions, createSend } from '../../../src/runtime/pipeline/candidate-layers.ts'
 import { composeLayers, type LayerStackOptions, layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'
 import { nullShadow } from '../../../src/runtime/pipeline/shadow-layer.ts'
 import { type CacheLease, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
@@ -210,6 +210,16 @@ test('a candidate that operators have drained since is not up: its clients go to
   await send(exchange)
 
   expect([exchange.fellBack, next.calls]).toEqual([true, 0])
+})
+
+test('to the guard a candidate is drained while none of its endpoints takes requests', () => {
+  const [taking, drained] = [{ takesRequests: true }, { takesRequests: false }]
+  const { isDrained } = createGuardOptions(testConfig(), 'market', [taking, drained] as unknown as Upstream['members'])
+
+  const before = isDrained()
+  taking.takesRequests = false
+
+  expect([before, isDrained()]).toEqual([false, true])
 })
 
 test.each<[string, Settings]>([
