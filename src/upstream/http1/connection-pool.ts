@@ -29,10 +29,13 @@ interface AddressPool extends ConnectionOwner {
   readonly idle: UpstreamConnection[]
   /** When it is tried again, on the monotonic clock: another address has stood in for it. Null: it was reached. */
   retryAt: number | null
+  /** The wait before that. It doubles with each try, until the address is reached. */
+  retryMs: number
 }
 
 // The request that tries an address which says nothing waits for a quarter of a second, until Node tries the next.
-const retryMs = 1000
+const minRetryMs = 1000
+const maxRetryMs = 30_000
 
 /**
  * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait in
@@ -84,8 +87,7 @@ export class ConnectionPool {
 
   /** Gives a request that holds a slot a new connection. */
   acquireFresh(waiter: ConnectionWaiter): void {
-    this.#activeCount++ // the slot of the connection that has ended is given back after this
-    this.#connect(this.#nextPool(), waiter)
+    this.#assign(waiter, false) // the slot of the connection that has ended is given back after this
   }
 
   /** Takes back a request that waits for its turn; false: it does not, or no longer. */
@@ -140,10 +142,10 @@ export class ConnectionPool {
     this.#closeIfEmpty()
   }
 
-  #assign(waiter: ConnectionWaiter): void {
+  #assign(waiter: ConnectionWaiter, mayReuse = true): void {
     this.#activeCount++
     let pool = this.#nextPool()
-    for (let left = this.#rotation.length; !this.#reuse(pool, waiter); pool = this.#nextPool())
+    for (let left = this.#rotation.length; !(mayReuse && this.#reuse(pool, waiter)); pool = this.#nextPool())
       if (--left === 0 || mayConnect(pool)) return this.#connect(pool, waiter)
   }
 
@@ -181,6 +183,7 @@ export class ConnectionPool {
       connect: to === null ? connect() : connect((...args) => preferredLookup(to, this.#addresses)(...args)),
       idle: [],
       retryAt: null,
+      retryMs: minRetryMs,
       onReleased: (connection) => this.#onReleased(pool, connection),
       onClosed: (connection) => {
         this.#all.delete(connection)
@@ -214,7 +217,8 @@ const mayConnect = (pool: AddressPool): boolean => {
   if (pool.retryAt === null) return true
   const at = now()
   if (at < pool.retryAt) return false
-  pool.retryAt = at + retryMs
+  pool.retryMs = Math.min(2 * pool.retryMs, maxRetryMs)
+  pool.retryAt = at + pool.retryMs
   return true
 }
 
@@ -224,8 +228,9 @@ const mayConnect = (pool: AddressPool): boolean => {
  */
 const findReached = (tried: AddressPool, address: string, rotation: readonly AddressPool[]): AddressPool => {
   const reached = rotation.find((each) => each.address === address) ?? tried
-  tried.retryAt = now() + retryMs
+  tried.retryAt = now() + tried.retryMs
   reached.retryAt = null
+  reached.retryMs = minRetryMs
   return reached
 }
 

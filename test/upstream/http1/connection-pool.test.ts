@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GatewayError } from '../../../src/failures/errors.ts'
 import type { ConnectionWaiter, UpstreamConnection } from '../../../src/upstream/http1/connection.ts'
 import { ConnectionPool } from '../../../src/upstream/http1/connection-pool.ts'
@@ -55,6 +55,11 @@ const request = (ran: (name: number) => void, name: number) => {
 
 /** Waits until connections that have begun are made. */
 const made = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const toAddresses = (addresses: readonly string[]) => addresses.map((address) => ({ address, family: 0 }))
+
+/** A request that has left when its connection is made. */
+const gone: ConnectionWaiter = { onConnection: () => false, onError: () => {} }
 
 test('requests run at once while there is room, the rest in the order in which they came', async () => {
   const all = connections(2, 2)
@@ -129,14 +134,85 @@ test.each([
     keepAliveMs: 1000,
     connect: createFakeConnector(sockets, '::1'),
   })
-  const toAddresses = (addresses: readonly string[]) => addresses.map((address) => ({ address, family: 0 }))
   all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
 
-  all.acquire({ onConnection: () => false, onError: () => {} })
+  all.acquire(gone)
   all.updateAddresses(toAddresses(known))
   await made()
 
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([isClosed])
+})
+
+describe('an address that is not reached', () => {
+  /** Opens the connections to two addresses. All are made to the one that is reachable. */
+  const open = () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const sockets: Socket[] = []
+    const reachable = { address: '192.0.2.1' }
+    /** The pools that have connected, by the order in which they were made. The first is of no address. */
+    const tried: number[] = []
+    let pools = 0
+    const all = new ConnectionPool({
+      maxConnections: 1,
+      maxPending: 0,
+      keepAliveMs: 600_000,
+      connect: () => {
+        const pool = pools++
+        return (done) => {
+          tried.push(pool)
+          return createFakeConnector(sockets, reachable.address)()(done)
+        }
+      },
+    })
+    onTestFinished(() => all.destroy(new Error('the test is over')))
+    all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
+    const takeTurns = async () => {
+      for (let turn = 0; turn < 2; turn++) {
+        all.acquire(gone)
+        await made()
+      }
+    }
+    return { all, sockets, reachable, tried, takeTurns }
+  }
+
+  test('is tried after 1 s, 2 s, … up to 30 s, and anew once it was reached', async () => {
+    const { sockets, reachable, takeTurns } = open()
+    const listTries = async (seconds: number) => {
+      const tries: number[] = []
+      for (let second = 0; second < seconds; second++) {
+        const before = sockets.length
+        await takeTurns()
+        if (sockets.length > before) tries.push(second)
+        vi.advanceTimersByTime(1000)
+      }
+      return tries
+    }
+
+    const away = await listTries(100)
+    reachable.address = '::1'
+    vi.advanceTimersByTime(30_000)
+    await takeTurns()
+    sockets.at(-1)?.destroy()
+    reachable.address = '192.0.2.1'
+    await made()
+    const awayAgain = await listTries(4)
+
+    expect(away).toEqual([0, 1, 3, 7, 15, 31, 61, 91])
+    expect(awayAgain).toEqual([0, 1, 3])
+  })
+
+  test('gets no request that is sent again on a new connection', async () => {
+    const { all, tried, takeTurns } = open()
+    await takeTurns()
+
+    for (let turn = 0; turn < 2; turn++) {
+      all.acquireFresh(gone)
+      await made()
+    }
+
+    expect(tried).toEqual([2, 1, 2, 2])
+  })
 })
 
 test('whatever comes, goes and gives up, no more run and no more wait than may', async () => {
