@@ -115,10 +115,10 @@ describe('the connect timeout', () => {
 
   const address = { address: '127.0.0.1', family: 4 }
 
-  test.each<[string, LookupFunction, string]>([
-    ['that does not resolve', () => {}, 'name-server-silent'],
-    ['whose addresses are known', preferredLookup(address, [address]), 'not-connected-in-time'],
-  ])('blames the name server for a name %s alone', async (_, lookup, reason) => {
+  test.each<[string, string, LookupFunction]>([
+    ['that does not resolve', 'name-server-silent', () => {}],
+    ['whose addresses are known', 'not-connected-in-time', preferredLookup(address, [address])],
+  ])('for a name %s is %s', async (_, reason, lookup) => {
     const { port } = await rawUpstream(() => {})
     stopClock()
 
