@@ -81,6 +81,10 @@ test('the service may have as much memory as a pod', () => {
   expect(settingOf(unit, 'MemoryMax')).toBe(limit.replace('Mi', 'M'))
 })
 
+test('one process that is killed for want of memory does not stop the others: a worker is started again', () => {
+  expect(settingOf(unit, 'OOMPolicy')).toBe('continue')
+})
+
 test('V8 may write and execute a page: MemoryDenyWriteExecute would end Node at its start', () => {
   expect(settingOf(unit, 'MemoryDenyWriteExecute')).toBe('no')
 })
