@@ -89,6 +89,10 @@ test('V8 may write and execute a page: MemoryDenyWriteExecute would end Node at 
   expect(settingOf(unit, 'MemoryDenyWriteExecute')).toBe('no')
 })
 
+test('each start of the service starts the socket unit, which goes down with a service that is given up', () => {
+  expect(settingOf(unit, 'Sockets')).toBe('lender-gateway.socket')
+})
+
 test('the socket unit listens where the configuration says, under the name that the gateway looks for', () => {
   const socket = read(`${examples}/systemd/lender-gateway.socket`)
   const { host, port } = load('systemd').config.listen
