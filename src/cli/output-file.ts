@@ -24,13 +24,17 @@ export const writeOutputFile = async (
     })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
+    const hint = isForbidden(code) ? ': --output - writes it to stdout' : ''
     throw cliError(
       code === 'EEXIST'
         ? `${file} is there already: --force overwrites it`
-        : `${file} cannot be written (${code ?? message})`,
+        : `${file} cannot be written (${code ?? message})${hint}`,
     )
   }
 }
+
+/** Returns whether a folder takes no file of this user's, as in a container whose root is read-only. */
+const isForbidden = (code: string | undefined): boolean => code === 'EROFS' || code === 'EACCES' || code === 'EPERM'
 
 /** Writes a new file. It does not follow a link that an attacker has put in its place. */
 const createFile = async (file: string, content: string | Uint8Array, mode: number): Promise<void> => {

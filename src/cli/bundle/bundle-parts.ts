@@ -130,7 +130,8 @@ const versions = async (): Promise<string> => {
   const { node, v8, openssl, uv, llhttp, undici } = process.versions
   const value = {
     command: version(),
-    packageLock: await digest(new URL('../../../package-lock.json', import.meta.url)),
+    // The image has no other list than the one that npm leaves beside the packages.
+    packageLock: (await digest('package-lock.json')) ?? (await digest('node_modules/.package-lock.json')),
     node: { version: node, v8, openssl, uv, llhttp, undici },
     system: { type: type(), release: release(), arch: process.arch, machine: machine() },
     processors: availableParallelism(),
@@ -139,8 +140,8 @@ const versions = async (): Promise<string> => {
   return formatJson(value)
 }
 
-/** Hashes the list of installed packages; null: the installation has none. */
-const digest = async (list: URL): Promise<string | null> => {
-  const text = await readFile(list).catch(() => null)
+/** Hashes a file of the installation; null: it has none. */
+const digest = async (path: string): Promise<string | null> => {
+  const text = await readFile(new URL(`../../../${path}`, import.meta.url)).catch(() => null)
   return text === null ? null : `sha256:${hash('sha256', text, 'hex')}`
 }

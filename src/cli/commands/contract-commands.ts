@@ -52,7 +52,7 @@ ${clientCommandHelp(
 /** Makes the command `contract draft`: exit 0 with a draft, 1 when there is none, 2 when no gateway responded. */
 const createDraftCommand = (): Command =>
   createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createFormatOption('yaml'))
-    .option('--output <FILE>', 'write it to a new file (default: stdout)')
+    .option('--output <FILE>', 'write it to a new file; - is stdout (default)')
     .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)
     .action((options: DraftOptions) =>

@@ -9,7 +9,7 @@ import { formatJson, warnAboutTarget } from '../render/output.ts'
 /** The options of `contract draft`. */
 export interface DraftOptions extends TargetOptions {
   readonly format: 'yaml' | 'json'
-  /** The file that it is written to; stdout by default. */
+  /** The file that it is written to; `-`, stdout, by default. */
   readonly output?: string
   readonly force?: true
 }
@@ -19,7 +19,12 @@ const maxBytes = 64 * 1024 ** 2
 const timeoutMs = 30_000
 
 /** Gets the draft of a gateway, and prints it or writes it to a file; resolves to the exit code. */
-export const showContractDraft = async ({ format, output, force, ...targetOptions }: DraftOptions): Promise<number> => {
+export const showContractDraft = async ({
+  format,
+  output = '-',
+  force,
+  ...targetOptions
+}: DraftOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { status, body } = await callAdmin(target, { method: 'GET', path: '/contract/draft', timeoutMs, maxBytes })
   warnAboutTarget(target)
@@ -31,7 +36,7 @@ export const showContractDraft = async ({ format, output, force, ...targetOption
   decodeResponse(target, body, asObject({ openapi: asText }))
   const text =
     format === 'json' ? formatJson(body) : (await import('../../config/yaml/format-yaml.ts')).formatYaml(body)
-  if (output === undefined) process.stdout.write(text)
+  if (output === '-') process.stdout.write(text)
   else {
     await writeOutputFile(output, text, { force: force === true, mode: 0o666 })
     process.stdout.write(`${output}: written; edit it, name it in contract.file, and check\n`)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -137,6 +138,30 @@ describe('bundle', () => {
 
     expect([code, out]).toEqual([2, ''])
     expect(err).toMatch(/a\.zip cannot be written \(ENOENT\)\n$/)
+  })
+
+  test('names --output - where the folder takes no file, as in a container', async () => {
+    const live = await bootLiveGateway()
+
+    const { code, out, err } = await runBundle(live.admin, '/sys/a.zip', live.file) // takes no file, nor of root
+
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toMatch(/a\.zip cannot be written \((EACCES|EROFS|EPERM)\): --output - writes it to stdout\n$/)
+  })
+
+  drill('of an installation without package-lock.json has the hash of the list that npm leaves', async () => {
+    const live = await bootLiveGateway()
+    const image = folder()
+    for (const path of ['src', 'package.json']) cpSync(path, join(image, path), { recursive: true })
+    symlinkSync(join(process.cwd(), 'node_modules'), join(image, 'node_modules'))
+    const output = join(image, 'a.zip')
+    const args = ['src/main.ts', 'bundle', '--config', live.file, '--admin', live.admin, '--output', output]
+
+    const [code] = await once(spawn(process.execPath, args, { cwd: image }), 'close')
+
+    const list = readFileSync('node_modules/.package-lock.json')
+    expect(code).toBe(0)
+    expect(JSON.parse(unzip(output)['versions.json'] ?? '').packageLock).toBe(`sha256:${hash('sha256', list, 'hex')}`)
   })
 
   test('goes to stdout with --output -, and nothing else does', async () => {

@@ -29,6 +29,7 @@ test('the contract is learnt, shown to be, stopped and printed as a file', async
   const file = join(live.folder, 'contract.yaml')
   const written = await contract(live.admin, 'draft', '--output', file)
   const printed = await contract(live.admin, 'draft')
+  const piped = await contract(live.admin, 'draft', '--output', '-')
 
   expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('nothing was learnt: ') })
   expect(learnt).toMatchObject({
@@ -44,6 +45,7 @@ test('the contract is learnt, shown to be, stopped and printed as a file', async
   expect(written).toMatchObject({ code: 0, err: '', out: expect.stringContaining(`${file}: written; `) })
   expect(printed.out).toContain('x-seen: 1 of 1')
   expect(readFileSync(file, 'utf8')).toBe(printed.out)
+  expect(piped).toEqual(printed)
   expect(loadContract(live.folder, 'contract.yaml').problems).toEqual([])
 })
 
