@@ -23,6 +23,11 @@ test.each([
     Number(settingOf(read(`${examples}/systemd/lender-gateway.service`), 'TimeoutStopSec')) * 1000,
   ],
   [
+    'the image',
+    '--stop-timeout',
+    Number(/^docker run .*--stop-timeout (\d+)/m.exec(read('docs/deploying.md'))?.[1]) * 1000,
+  ],
+  [
     'compose',
     'stop_grace_period',
     parseDuration(
