@@ -40,6 +40,7 @@ const rooms: readonly (readonly string[])[] = [
     'contract/',
     'failures/',
     'clock.ts',
+    'exit-process.ts',
     'units.ts',
     'copy-text.ts',
     'plain-object.ts',

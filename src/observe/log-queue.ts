@@ -132,7 +132,7 @@ export class LogQueue {
 
 /**
  * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread
- * pool would wait in the kernel for a reader that stalls, and the process could then not even exit.
+ * pool would wait in the kernel for a reader that stalls, and hold one of its four threads.
  */
 export const openStdout = (fd = 1): LogDestination => {
   const stat = fstatSync(fd)

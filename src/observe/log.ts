@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { settlesWithin } from '../clock.ts'
+import { exitProcess } from '../exit-process.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
@@ -120,6 +121,6 @@ export const exitOnUncaughtException = (
 ): void => {
   process.on('uncaughtException', (error) => {
     log.fatal({ ...fields, err: error }, 'uncaught error')
-    void closeLog().finally(() => process.exit(1))
+    void closeLog().finally(() => exitProcess(1))
   })
 }

@@ -1,4 +1,5 @@
 /** How the process starts, drains and ends, with the real command. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -205,4 +206,25 @@ testAndDrill.each(
   expect(await served.ended).toEqual({ code: 1, signal: null })
   expect(served.lines.at(-1)).toMatchObject({ level: 60, msg: 'uncaught error', err: { message: 'planted' } })
   expect(served.lines.at(-1)).toHaveProperty('err.stack', expect.stringContaining('planted'))
+})
+
+testAndDrill.each(
+  part([
+    ['SIGTERM', '0s', 'process.kill(process.pid, "SIGTERM")', 0],
+    ['a second signal', '20s', 'process.kill(process.pid, "SIGTERM"); process.kill(process.pid, "SIGINT")', 1],
+    ['an uncaught error', '20s', 'throw new Error("planted")', 1],
+  ]),
+)('a disk that hangs does not keep the process: %s', async (_, wait, then, code) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe]) // it has no other end: a thread that opens it hangs
+  const hang = `open(${JSON.stringify(pipe)}, "r", () => {})`
+  const script = `import { open } from "node:fs"; process.on("SIGUSR2", () => { ${hang}; ${then} })`
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`
+  const { served } = await start({ shutdown: { wait } }, { NODE_OPTIONS })
+
+  served.signal('SIGUSR2')
+
+  expect(await served.ended).toEqual({ code, signal: null })
 })

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { now } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load/load.ts'
+import { exitProcess } from '../../exit-process.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Log } from '../../observe/log.ts'
 import { allOperations } from '../../operations.ts'
@@ -65,7 +66,7 @@ const serve = async (
   const createNotifier = await takeNotifier()
   const { config } = loaded
   const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config)
-  const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
+  const exit = (code: number): void => void closeLog().finally(() => exitProcess(code))
   exitOnUncaughtException(log, closeLog)
 
   const options = { file, loaded, environment: process.env, log, droppedLines, forwardLines, inheritedSockets }
@@ -92,7 +93,7 @@ const serve = async (
     const again = stopRequest !== null
     // A second signal ends the process at once.
     if (stopRequest !== null && (signal !== stopRequest.signal || now() - stopRequest.at > duplicateSignalMs))
-      process.exit(1)
+      exitProcess(1)
     log.info(again ? { signal, again } : { signal }, 'stopping')
     if (again) return
     notifier?.stopping()
@@ -165,7 +166,7 @@ interface StopListener {
  * not handle: it would start, serve, and be killed in the end.
  */
 const listenForStop = (): StopListener => {
-  let onStop = (_: NodeJS.Signals): void => process.exit(0)
+  let onStop = (_: NodeJS.Signals): void => exitProcess(0)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onStop(signal))
   return {
     subscribe(stop) {

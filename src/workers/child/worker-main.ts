@@ -1,5 +1,6 @@
 /** Serves clients in a process of its own. The primary forks it and sends it everything (messages.ts). */
 import type { Socket } from 'node:net'
+import { exitProcess } from '../../exit-process.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { collectStartupGarbage, tuneHeap } from '../heap.ts'
 import type { MessageToPrimary, MessageToWorker, WorkerInit } from '../ipc/messages.ts'
@@ -13,7 +14,7 @@ collectStartupGarbage()
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 // A worker without its primary would be reached by no new client, and by no operator.
-process.on('disconnect', () => process.exit(1))
+process.on('disconnect', () => exitProcess(1))
 if (!process.connected) process.exit(1)
 
 const sendToPrimary = (message: MessageToPrimary, done = () => {}): void => {
@@ -29,7 +30,7 @@ const startRuntime = (start: WorkerInit): Promise<WorkerRuntime> =>
       },
       (error) => {
         const message = errorMessage(error)
-        sendToPrimary({ type: 'failed', message }, () => process.exit(1))
+        sendToPrimary({ type: 'failed', message }, () => exitProcess(1))
       },
     )
   })

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { now, settlesWithin } from '../../clock.ts'
+import { exitProcess } from '../../exit-process.ts'
 import { applyLogConfig, exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
@@ -186,7 +187,7 @@ export const startWorkerRuntime = async (
         return void closeServer(notification.deadlineMs)
           .finally(() => auditSink.flushed())
           .finally(closeLog)
-          .finally(() => process.exit(0))
+          .finally(() => exitProcess(0))
     }
   }
 
