@@ -17,7 +17,11 @@ const script = new URL('./load-thread.ts', import.meta.url)
 const withinMs = 30_000
 // Where the process and its thread stand still, one step is lost, and not all of the time.
 const limitSteps = 30
-const maxMegabytes = 512
+const maxHeapMib = 512
+// 10,000 clients in YAML take 160.
+const minHeapMib = 192
+// What the thread takes beside that heap, 66, and the process for what it is sent.
+const besideHeapMib = 96
 
 /** The thread that waits for the next file: starting one takes ten times as long as reading a file. */
 let idleThread: Worker | null = null
@@ -78,12 +82,24 @@ const restoreClients = async (
   return { ...result, config: Object.freeze({ ...deepFreeze(result.config), clients }) }
 }
 
+/**
+ * Returns how many MiB the heap of a thread that reads a file may take: half a gigabyte, or what the memory limit of
+ * the service or container leaves beside what the process has. A file that takes more is refused, where the kernel
+ * would end the process. A limit of 0 is not known, and a huge one is none.
+ */
+export const heapMib = (limitBytes: number, residentBytes: number): number => {
+  const left = Math.floor((limitBytes - residentBytes) / 1024 ** 2) - besideHeapMib
+  return limitBytes === 0 ? maxHeapMib : Math.min(maxHeapMib, Math.max(minHeapMib, left))
+}
+
 const acquireThread = (): Worker => {
   const reused = idleThread
   idleThread = null
   cancelIdleTimer()
-  if (reused === null)
-    return new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxMegabytes } })
+  if (reused === null) {
+    const maxOldGenerationSizeMb = heapMib(process.constrainedMemory(), process.memoryUsage.rss())
+    return new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb } })
+  }
   reused.off('error', forgetIdleThread).off('exit', forgetIdleThread)
   reused.ref()
   return reused

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../../src/config/load/load-config.ts'
-import { loadInThread } from '../../../src/config/load/load-in-thread.ts'
+import { heapMib, loadInThread } from '../../../src/config/load/load-in-thread.ts'
 import { folderWith, sandbox, slowFile } from '../helper.ts'
 
 // Another file's thread may still end in this process.
@@ -100,4 +100,15 @@ test('the thread ends five seconds after the last load, with the libraries that 
 
   expect([before, ended()]).toEqual([0, 1])
   expect(await loadInThread(file, {})).toMatchObject({ ok: true })
+})
+
+test.each([
+  ['no limit is known', 0, 135, 512],
+  ['there is none', 2 ** 44, 135, 512],
+  ['the limit of the examples leaves enough', 768, 135, 512],
+  ['it leaves less under load', 768, 289, 383],
+  ['it leaves little', 400, 289, 192],
+  ['it leaves nothing', 256, 289, 192],
+])('where %s, a limit of %i MiB and %i in use give the thread a heap of %i', (_, limit, resident, heap) => {
+  expect(heapMib(limit * 1024 ** 2, resident * 1024 ** 2)).toBe(heap)
 })
