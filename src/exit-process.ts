@@ -1,16 +1,25 @@
+import { accessSync, constants } from 'node:fs'
+
 // What Node's pool of threads does: files, and names that are looked up.
 const inPool = /^(FSReq|GetAddrInfo|GetNameInfo)|CloseReq$/
 
+// Half a second in all: a disk that works has written by then what was begun.
+const maxChecks = 50
+const checkIntervalMs = 10
+
 /**
- * Ends the process. `process.exit` waits for the pool of threads, and a disk or a name server that hangs would keep it
- * for ever: then a Node that does nothing but exit takes the place of this one. SIGKILL would change the exit code, and
- * the first process of a container gets none from itself.
+ * Ends the process, once its pool of threads has done what was begun. `process.exit` waits for the pool, and a disk or
+ * a name server that hangs would keep it for ever: after half a second a Node that does nothing but exit takes the place
+ * of this one. SIGKILL would change the exit code, and the first process of a container gets none from itself.
  */
-export const exitProcess = (code: number): never => {
-  if (process.getActiveResourcesInfo().some((name) => inPool.test(name))) {
-    try {
-      process.execve?.(process.execPath, ['node', '-e', `process.exit(${code})`], {})
-    } catch {} // that Node is gone: it waits
-  }
-  return process.exit(code)
+export const exitProcess = (code: number, checksLeft: number = maxChecks): void => {
+  if (!isPoolBusy()) process.exit(code)
+  if (checksLeft > 0) return void setTimeout(exitProcess, checkIntervalMs, code, checksLeft - 1)
+  try {
+    accessSync(process.execPath, constants.X_OK) // where there is none any more, execve would end in an abort
+    process.execve?.(process.execPath, ['node', '-e', `process.exit(${code})`], {})
+  } catch {}
+  process.exit(code)
 }
+
+const isPoolBusy = (): boolean => process.getActiveResourcesInfo().some((name) => inPool.test(name))

@@ -45,6 +45,25 @@ test('a process that waits for nothing exits as always', async () => {
   expect(await run('')).toEqual({ code: 3, signal: null, out: 'listeners ran\n' })
 })
 
+test('a write that has begun is not cut short', async () => {
+  const script = `
+    const written = await open(pipe + '.whole', 'w')
+    written.write(Buffer.alloc(2 ** 20)).then(({ bytesWritten }) => console.log(bytesWritten === 2 ** 20))`
+
+  expect(await run(script)).toEqual({ code: 3, signal: null, out: 'true\nlisteners ran\n' })
+})
+
+test('where no Node can take its place, it waits for the pool', async () => {
+  const script = `
+    import { spawn } from 'node:child_process'
+    Object.defineProperty(process, 'execPath', { value: pipe + '.gone' })
+    const held = await open(pipe, 'r+')
+    void held.write(Buffer.alloc(2 ** 16 + 1))
+    process.on('exit', () => spawn('sh', ['-c', 'cat < "$0" > /dev/null', pipe], { detached: true }))`
+
+  expect(await run(script)).toEqual({ code: 3, signal: null, out: 'listeners ran\n' })
+})
+
 test.each([
   ['open', hangingOpen],
   ['write', hangingWrite],

@@ -39,6 +39,6 @@ test('names no command that there is not', () => {
   )
   const commands = createFullCommandLine().commands.map((command) => command.name())
 
-  expect([...new Set(named)].sort()).toEqual(['check', 'operation', 'rollback', 'status'])
+  expect([...new Set(named)].sort()).toEqual(['bundle', 'check', 'operation', 'rollback', 'status'])
   expect(commands).toEqual(expect.arrayContaining(named))
 })

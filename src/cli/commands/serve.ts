@@ -93,7 +93,7 @@ const serve = async (
     const again = stopRequest !== null
     // A second signal ends the process at once.
     if (stopRequest !== null && (signal !== stopRequest.signal || now() - stopRequest.at > duplicateSignalMs))
-      exitProcess(1)
+      return exitProcess(1)
     log.info(again ? { signal, again } : { signal }, 'stopping')
     if (again) return
     notifier?.stopping()
