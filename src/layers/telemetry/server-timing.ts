@@ -8,16 +8,7 @@ import type { Exchange, Layer } from '../../exchange.ts'
  */
 export const serverTimingLayer: Layer = (next) => (exchange) => {
   const startedAt = now()
-  return next(exchange).then(
-    (response) => {
-      addServerTiming(exchange, startedAt)
-      return response
-    },
-    (error) => {
-      addServerTiming(exchange, startedAt)
-      throw error
-    },
-  )
+  return next(exchange).finally(() => addServerTiming(exchange, startedAt))
 }
 
 const addServerTiming = (exchange: Exchange, startedAt: number): void => {
