@@ -92,6 +92,9 @@ export const formatShare = (part: number, whole: number): string => {
   return `${percent < 10 ? Number(percent.toFixed(1)) : Math.min(99, Math.round(percent))} %`
 }
 
+/** Rounds to tenths. */
+export const roundToTenths = (value: number): number => Math.round(value * 10) / 10
+
 /** Guesses the duration meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when it cannot. */
 export function suggestDuration(text: string): string | undefined {
   const compact = text.trim().toLowerCase().replaceAll(/\s/g, '')

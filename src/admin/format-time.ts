@@ -19,6 +19,3 @@ export const toExpiry = (notAfter: number) => ({
   notAfter: formatTime(notAfter),
   daysLeft: Math.floor((notAfter - epochMs()) / dayMs),
 })
-
-/** Rounds to tenths. */
-export const roundToTenths = (value: number): number => Math.round(value * 10) / 10

@@ -2,6 +2,7 @@ import { epochMs } from '../clock.ts'
 import type { ClientIdentity, ExchangeTrace } from '../exchange.ts'
 import type { IdempotencyRecord } from '../exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
+import { roundToTenths } from '../units.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 import { sideJson } from './side-json.ts'
@@ -34,8 +35,8 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
     cache: exchange?.cache ?? undefined,
     idempotency: exchange?.idempotency?.outcome,
     firstRequestId: exchange?.idempotency?.firstRequestId ?? undefined,
-    gatewayMs: tenths(totalMs - (upstreamMs ?? 0)),
-    upstreamMs: upstreamMs === null ? null : tenths(upstreamMs),
+    gatewayMs: roundToTenths(totalMs - (upstreamMs ?? 0)),
+    upstreamMs: upstreamMs === null ? null : roundToTenths(upstreamMs),
     bytesIn: record.bytesIn,
     bytesOut: record.bytesOut,
     config: record.configHash,
@@ -103,5 +104,3 @@ const formatTenths = (ms: number): string => {
   const whole = Math.trunc(rounded / 10)
   return `${whole}.${rounded - whole * 10}`
 }
-
-const tenths = (ms: number): number => Math.round(ms * 10) / 10

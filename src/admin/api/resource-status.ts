@@ -21,7 +21,8 @@ import {
   asWord,
   type Decoded,
 } from '../../shared/decode.ts'
-import { formatOptionalTime, formatTime, roundToTenths } from '../format-time.ts'
+import { roundToTenths } from '../../units.ts'
+import { formatOptionalTime, formatTime } from '../format-time.ts'
 
 /** How near the gateway is to its limits. */
 export const limitsShape = asObject({

@@ -11,8 +11,9 @@ import { type HistogramReport, quantile } from '../../observe/metrics/histogram.
 import { type Group, groups, type OperationId } from '../../operations.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asList, asNullable, asNumber, asNumbers, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import { roundToTenths } from '../../units.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { formatTime, roundToTenths } from '../format-time.ts'
+import { formatTime } from '../format-time.ts'
 import { describeComparison } from './describe-comparison.ts'
 import { comparedMembers, shadowShape, sumComparison } from './upstream-status.ts'
 

@@ -18,13 +18,14 @@ import {
   asWord,
   type Decoded,
 } from '../../shared/decode.ts'
+import { roundToTenths } from '../../units.ts'
 import { version } from '../../version.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { listCertificates } from '../findings/credentials.ts'
 import { findingShape } from '../findings/finding.ts'
 import { collectFindingInputs } from '../findings/finding-inputs.ts'
 import { collectFindings } from '../findings/findings.ts'
-import { formatOptionalTime, formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { formatOptionalTime, formatTime, toExpiry } from '../format-time.ts'
 import { problemShape } from './config-responses.ts'
 import { learningShape, learningStatus } from './contract-learning.ts'
 import { contractShape, contractStatus } from './contract-report.ts'

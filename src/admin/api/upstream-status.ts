@@ -16,10 +16,11 @@ import {
   asWord,
   type Decoded,
 } from '../../shared/decode.ts'
+import { roundToTenths } from '../../units.ts'
 import { type EndpointCertificate, firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { emptyEndpointCounts } from '../../upstream/health/endpoint-health.ts'
 import { lastFailurePhrase } from '../findings/finding.ts'
-import { formatOptionalTime, formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { formatOptionalTime, formatTime, toExpiry } from '../format-time.ts'
 import { orderMembers, orderStatus } from './order-status.ts'
 import { shiftShape, shiftStatus } from './shift-status.ts'
 

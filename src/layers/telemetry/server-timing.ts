@@ -1,5 +1,6 @@
 import { now } from '../../clock.ts'
 import type { Exchange, Layer } from '../../exchange.ts'
+import { roundToTenths } from '../../units.ts'
 
 /**
  * Tells clients how long the response's head took (Server Timing §2): in the gateway, and at the upstream from the
@@ -12,10 +13,8 @@ export const serverTimingLayer: Layer = (next) => (exchange) => {
 }
 
 const addServerTiming = (exchange: Exchange, startedAt: number): void => {
-  const { attempt } = exchange
-  const at = now()
-  const upstreamMs = attempt === null ? null : (attempt.endedAt ?? at) - attempt.startedAt
-  const gateway = `gateway;dur=${tenths(at - startedAt - (upstreamMs ?? 0))}`
+  const { upstreamMs } = exchange
+  const gateway = `gateway;dur=${tenths(now() - startedAt - (upstreamMs ?? 0))}`
   exchange.addedResponseFields ??= []
   exchange.addedResponseFields.push(
     'Server-Timing',
@@ -23,4 +22,4 @@ const addServerTiming = (exchange: Exchange, startedAt: number): void => {
   )
 }
 
-const tenths = (ms: number): string => (Math.round(Math.max(0, ms) * 10) / 10).toString()
+const tenths = (ms: number): string => `${roundToTenths(Math.max(0, ms))}`
