@@ -149,14 +149,18 @@ test('docs/operations.md lists every line that the log can have, at its level', 
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
   )
-  const written = files.flatMap((name) =>
-    [
-      ...read(`src/${name}`).matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g),
-      ...read(`src/${name}`).matchAll(/\blogEvent\('(info|warn)', '([^']+)'/g),
+  const written = files.flatMap((name) => {
+    const text = read(`src/${name}`)
+    const changes = [...text.matchAll(/\bcalmChanges\(logEvent, '([^']+)', '([^']+)'/g)]
+    return [
+      ...text.matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g),
+      ...text.matchAll(/\blogEvent\('(info|warn)', '([^']+)'/g),
+      ...changes.map(([call, available]) => [call, 'info', available]),
+      ...changes.map(([call, , unavailable]) => [call, 'warn', unavailable]),
     ]
       .filter(([, , msg]) => msg !== 'exchange')
-      .map(([, level = '', msg]) => `${msg} ${levels[level]}`),
-  )
+      .map(([, level = '', msg]) => `${msg} ${levels[level]}`)
+  })
 
   // Those of operators' commands stand in their entries.
   const events = commandGroups.flatMap(({ commands }) => commands.flatMap(({ event }) => event ?? []))

@@ -87,10 +87,7 @@ export class IdempotencyRegistry {
     this.#logEvent = logEvent
     this.#role = role.kind
     this.#links = new RedisRegistry(
-      calmChanges((isShared, fields) => {
-        if (isShared) logEvent('info', 'idempotency store is available', fields)
-        else logEvent('warn', 'idempotency store is unavailable', fields)
-      }),
+      calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
     )
     this.#memory = role.kind === 'worker' ? null : new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
     this.#store =

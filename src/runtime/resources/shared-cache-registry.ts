@@ -41,10 +41,7 @@ export class SharedCacheRegistry {
   #closedStore: RedisCacheStore | null = null
 
   constructor(logEvent: LogEvent) {
-    const logChange = calmChanges((isShared, fields) => {
-      if (isShared) logEvent('info', 'cache is shared', fields)
-      else logEvent('warn', 'cache is not shared', fields)
-    })
+    const logChange = calmChanges(logEvent, 'cache is shared', 'cache is not shared')
     this.#links = new RedisRegistry((isShared, reason) => {
       logChange(isShared, reason)
       if (!isShared) return

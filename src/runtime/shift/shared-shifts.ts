@@ -66,10 +66,7 @@ export class SharedShifts {
   constructor(shifts: Shifts, logEvent: LogEvent) {
     this.#shifts = shifts
     this.#logEvent = logEvent
-    const logChange = calmChanges((isShared, fields) => {
-      if (isShared) logEvent('info', 'shifts are kept in Redis', fields)
-      else logEvent('warn', 'shifts cannot be kept in Redis', fields)
-    })
+    const logChange = calmChanges(logEvent, 'shifts are kept in Redis', 'shifts cannot be kept in Redis')
     this.#links = new RedisRegistry((isShared, reason) => {
       logChange(isShared, reason)
       if (!isShared) return

@@ -101,10 +101,7 @@ export class DataPlane {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
       limiters: new RateLimiterRegistry(
         limiterRole,
-        calmChanges((isShared, fields) => {
-          if (isShared) logEvent('info', 'limits are shared', fields)
-          else logEvent('warn', 'limits are not shared', fields)
-        }),
+        calmChanges(logEvent, 'limits are shared', 'limits are not shared'),
       ),
       tokenVerifiers: new TokenVerifiers(logEvent, onKeysFetched),
       caches: new CacheRegistry(

@@ -1,4 +1,5 @@
 import { unrefTimeout } from '../../clock.ts'
+import type { LogEvent } from '../../observe/log-event.ts'
 import type { OnSharedChange } from './redis-registry.ts'
 
 const perMs = 60_000
@@ -6,14 +7,12 @@ const perMs = 60_000
 // An outage and its end, twice. A Redis that comes and goes changes several times a second.
 const maxLines = 4
 
-/** Logs whether Redis is in use. `fields`: the reason, where it is not, and `changes`, where some were not logged. */
-type LogSharedState = (isShared: boolean, fields: Readonly<Record<string, unknown>>) => void
-
 /**
- * Has changes logged as they come, but of a Redis that comes and goes once a minute how it stands then: after
- * {@link maxLines} in a minute, until a minute is quiet.
+ * Logs changes as they come, but of a Redis that comes and goes once a minute how it stands then: after
+ * {@link maxLines} in a minute, until a minute is quiet. The fields are the reason, where Redis is not available, and
+ * `changes`, where some were not logged.
  */
-export const calmChanges = (log: LogSharedState): OnSharedChange => {
+export const calmChanges = (logEvent: LogEvent, available: string, unavailable: string): OnSharedChange => {
   let linesLeft = maxLines
   let hasTimer = false
   let changes = 0
@@ -21,7 +20,8 @@ export const calmChanges = (log: LogSharedState): OnSharedChange => {
 
   const logLast = (more: { readonly changes?: number }): void => {
     const [isShared, reason] = last
-    log(isShared, { ...(isShared ? {} : { reason }), ...more })
+    if (isShared) logEvent('info', available, more)
+    else logEvent('warn', unavailable, { reason, ...more })
   }
 
   const startMinute = (lines: number): void => {

@@ -7,7 +7,11 @@ afterEach(() => vi.useRealTimers())
 /** Collects what is logged of a Redis; `flap` has it go and come again, so often, within so long. */
 const open = () => {
   const lines: string[] = []
-  const onChange = calmChanges((isShared, fields) => void lines.push(`${isShared} ${JSON.stringify(fields)}`))
+  const onChange = calmChanges(
+    (level, event, fields) => void lines.push(`${level} ${event} ${JSON.stringify(fields)}`),
+    'here',
+    'gone',
+  )
   const flap = (times: number, ms: number): void => {
     for (let n = 0; n < times; n++) {
       onChange(false, 'lost')
@@ -18,8 +22,8 @@ const open = () => {
   return { lines, onChange, flap }
 }
 
-const gone = 'false {"reason":"lost"}'
-const back = 'true {}'
+const gone = 'warn gone {"reason":"lost"}'
+const back = 'info here {}'
 
 test('two outages in a minute are logged as they come, and so are those of the minutes after', () => {
   const { lines, flap } = open()
@@ -37,7 +41,7 @@ test('a Redis that comes and goes is logged once a minute', () => {
 
   flap(600, 120_000)
 
-  expect(lines).toEqual(new Array(2).fill('true {"changes":600}'))
+  expect(lines).toEqual(new Array(2).fill('info here {"changes":600}'))
 })
 
 test('one that stays away in the end is logged as that, and its return at once when a minute was quiet', () => {
@@ -49,5 +53,5 @@ test('one that stays away in the end is logged as that, and its return at once w
   vi.advanceTimersByTime(120_000)
   onChange(true, null)
 
-  expect(lines).toEqual(['false {"reason":"refused","changes":297}', back])
+  expect(lines).toEqual(['warn gone {"reason":"refused","changes":297}', back])
 })
