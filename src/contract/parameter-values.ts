@@ -1,3 +1,4 @@
+import { tryOrNull } from '../failures/try-or-null.ts'
 import { foldUnderscores, type HeaderFields } from '../header-fields.ts'
 import { ownMember } from '../plain-object.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
@@ -166,9 +167,5 @@ const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** Decodes a part of a query, with `+` for a space; null: its percent-encoding is broken. */
 const decode = (raw: string): string | null => {
   if (!raw.includes('%') && !raw.includes('+')) return raw
-  try {
-    return decodeURIComponent(raw.replaceAll('+', ' '))
-  } catch {
-    return null
-  }
+  return tryOrNull(() => decodeURIComponent(raw.replaceAll('+', ' ')))
 }

@@ -1,3 +1,5 @@
+import { tryOrNull } from '../failures/try-or-null.ts'
+
 /**
  * Tells whether there is a token in a query: RFC 6750 §2.3. The gateway does not read the interface's query, but this
  * name has one meaning, however it is spelled.
@@ -9,9 +11,5 @@ export const hasTokenInQuery = (query: string): boolean =>
 
 const isAccessTokenParam = (pair: string): boolean => {
   const name = pair.split('=', 1)[0] as string
-  try {
-    return decodeURIComponent(name.replaceAll('+', ' ')).trim() === 'access_token'
-  } catch {
-    return false
-  }
+  return tryOrNull(() => decodeURIComponent(name.replaceAll('+', ' ')))?.trim() === 'access_token'
 }

@@ -1,3 +1,4 @@
+import { tryOrNull } from '../../failures/try-or-null.ts'
 import { learnValue } from './learn-value.ts'
 import type { LearnedParameter, LearnedRequest } from './learned-contract.ts'
 import { looksLikeData } from './looks-like-data.ts'
@@ -37,11 +38,7 @@ const groupByName = (query: string): ReadonlyMap<string, readonly string[]> => {
 const decode = (text: string): string => {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
   if (!spaced.includes('%')) return spaced
-  try {
-    return decodeURIComponent(spaced)
-  } catch {
-    return spaced
-  }
+  return tryOrNull(() => decodeURIComponent(spaced)) ?? spaced
 }
 
 /** Creates what is known of a parameter that has not come. */
