@@ -4,6 +4,7 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 import { rateLimitFields } from '../../shared/rate-limiter/rate-limit-fields.ts'
 import { type ConsumeResult, isAllowed, type RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 
 /** Counts the requests of one key, adds the remaining quota to each response, and rejects a request over the limit. */
 const rateLimitEnforcer = (
@@ -31,17 +32,14 @@ const rateLimitEnforcer = (
  * client; undefined means that the client has no limit.
  */
 export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
-  const enforcers = new Map<RateLimiter, ReturnType<typeof rateLimitEnforcer>>()
+  const getEnforcer = weakMemo((limiter: RateLimiter) =>
+    rateLimitEnforcer(limiter, 'client-rate', 'the client asks too often'),
+  )
   return (next) => (exchange) => {
     const client = exchange.identity?.client
     const limiter = client === undefined ? undefined : getLimiter(client)
     if (client === undefined || limiter === undefined) return next(exchange)
-    let enforce = enforcers.get(limiter)
-    if (enforce === undefined) {
-      enforce = rateLimitEnforcer(limiter, 'client-rate', 'the client asks too often')
-      enforcers.set(limiter, enforce)
-    }
-    return enforce(client, exchange, next)
+    return getEnforcer(limiter)(client, exchange, next)
   }
 }
 

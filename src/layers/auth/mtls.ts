@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { tryOrNull } from '../../failures/try-or-null.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 import { type Authenticator, type AuthResult, unauthenticated } from './authenticator.ts'
 import { certificateThumbprint, type GetClientCertificate } from './client-certificate.ts'
 import type { ClientRegistry } from './client-registry.ts'
@@ -14,7 +15,7 @@ export const mtlsAuthenticator = (
   clients: ClientRegistry,
   fields: readonly string[],
 ): Authenticator => {
-  const results = new WeakMap<X509Certificate, AuthResult>()
+  const getResult = weakMemo((certificate: X509Certificate) => findClient(certificate, clients))
   return {
     name: 'mtls',
     fields,
@@ -28,9 +29,7 @@ export const mtlsAuthenticator = (
           presented?.reason ?? 'no-certificate',
           presented?.message ?? 'there is no certificate',
         )
-      const result = results.get(presented) ?? findClient(presented, clients)
-      results.set(presented, result)
-      return result
+      return getResult(presented)
     },
   }
 }

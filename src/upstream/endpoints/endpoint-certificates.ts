@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
 import { expiryWarningMs } from '../../shared/expiry-warning.ts'
+import { weakMemo } from '../../shared/weak-memo.ts'
 
 /** The last certificate that an endpoint showed at one of its addresses. Times are milliseconds since the epoch. */
 export interface EndpointCertificate {
@@ -62,15 +63,14 @@ export class EndpointCertificates {
 
 // By the TLS settings, which include the name that is asked for: with another name an endpoint may show another
 // certificate.
-const byTlsConfig = new WeakMap<UpstreamTlsConfig, Map<string, EndpointCertificates>>()
+const getCertificatesByHost = weakMemo((_: UpstreamTlsConfig) => new Map<string, EndpointCertificates>())
 
 /**
  * Finds the certificates of an endpoint; `host` is its authority. All connections to it with the same settings record
  * what they see in one place.
  */
 export const getEndpointCertificates = (tls: UpstreamTlsConfig, host: string): EndpointCertificates => {
-  const byHost = byTlsConfig.get(tls) ?? new Map<string, EndpointCertificates>()
-  byTlsConfig.set(tls, byHost)
+  const byHost = getCertificatesByHost(tls)
   const certificates = byHost.get(host) ?? new EndpointCertificates()
   byHost.set(host, certificates)
   return certificates
