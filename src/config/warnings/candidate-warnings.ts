@@ -5,7 +5,7 @@ import type { KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
 import { leastShare } from '../sections/candidate/candidate-steps.ts'
 import { suggestNearest } from '../suggest.ts'
-import { findDuplicates } from './upstream-warnings.ts'
+import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from './upstream-warnings.ts'
 
 type CandidateRule = (candidate: {
   /** Where it stands. */
@@ -80,24 +80,11 @@ const withoutHealthCheck: CandidateRule = ({ path, config: { upstream } }) =>
 const unverifiedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
   statedTls !== undefined &&
   'verify' in statedTls &&
-  !upstream.tls.verify && {
-    path: [...path, 'tls', 'verify'],
-    message:
-      'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
-    expected: 'true',
-    found: 'false for this candidate',
-    hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',
-  }
+  !upstream.tls.verify &&
+  warnOfUnverifiedTls([...path, 'tls', 'verify'], 'this candidate')
 
 const unusedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
-  statedTls !== undefined &&
-  !upstream.endpoints.some(({ origin }) => origin.startsWith('https:')) && {
-    path: [...path, 'tls'],
-    message: 'this does nothing: no endpoint of the candidate is spoken to over TLS',
-    expected: 'an endpoint with https://',
-    found: 'none',
-    hint: 'write https:// in front of the endpoints, or remove tls',
-  }
+  statedTls !== undefined && findUnusedTls([...path, 'tls'], 'candidate', upstream)
 
 /** Warns of steps that are shorter than what the guard looks at: it begins anew with each. */
 const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } }) =>

@@ -2,8 +2,10 @@ import { type Group, groups } from '../../operations.ts'
 import type { UpstreamConfig } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
 import { isLoopbackHost } from '../loopback.ts'
-import type { KeyPath } from '../problem.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
+
+type Endpoints = Pick<UpstreamConfig, 'endpoints'>
 
 const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams } }) => {
   const sandboxed = groups.filter((group) => {
@@ -27,7 +29,7 @@ const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
   groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
 
 /** Finds the endpoints that stand in the same list before; `path` is that of their upstream. */
-export const findDuplicates = (path: KeyPath, { endpoints }: Pick<UpstreamConfig, 'endpoints'>): RuleResult => {
+export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleResult => {
   const urls = endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
   return urls.map(
     (url, index) =>
@@ -58,16 +60,22 @@ const statingLevels = (
 /** Warns, at every load, of upstreams whose certificates are not verified. */
 const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
   const unverifiedGroups = groups.filter((group) => !upstreams[group].tls.verify)
-  const overTls = (names: readonly Group[]): string => names.filter((group) => hasTls(parsed, group)).join(', ')
-  return statingLevels(parsed, 'verify', unverifiedGroups).map(({ path, holdsFor }) => ({
-    path,
-    message:
-      'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
-    expected: 'true',
-    found: overTls(holdsFor) === '' ? 'false' : `false for ${overTls(holdsFor)}`,
-    hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',
-  }))
+  const overTls = (names: readonly Group[]): string =>
+    names.filter((group) => hasTls(parsed.upstreams[group])).join(', ')
+  return statingLevels(parsed, 'verify', unverifiedGroups).map(({ path, holdsFor }) =>
+    warnOfUnverifiedTls(path, overTls(holdsFor)),
+  )
 }
+
+/** Warns of certificates that are not verified; `path` is that of the key, and `where` names what has TLS by it. */
+export const warnOfUnverifiedTls = (path: KeyPath, where: string): ConfigIssue => ({
+  path,
+  message:
+    'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
+  expected: 'true',
+  found: where === '' ? 'false' : `false for ${where}`,
+  hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',
+})
 
 const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
   const insecureGroups = groups.filter((group) => parsed.upstreams[group].tls?.insecure ?? parsed.defaults.tls.insecure)
@@ -87,17 +95,20 @@ const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(
     (group) =>
       parsed.upstreams[group].tls !== undefined &&
-      !hasTls(parsed, group) && {
-        path: ['upstreams', group, 'tls'],
-        message: 'this does nothing: no endpoint of the group is spoken to over TLS',
-        expected: 'an endpoint with https://',
-        found: 'none',
-        hint: 'write https:// in front of the endpoints, or remove tls',
-      },
+      findUnusedTls(['upstreams', group, 'tls'], 'group', parsed.upstreams[group]),
   )
 
-const hasTls = ({ upstreams }: ParsedConfig, group: Group): boolean =>
-  upstreams[group].endpoints.some(({ origin }) => origin.startsWith('https:'))
+/** Finds settings of TLS that no endpoint uses; `path` is theirs, and `owner` has the endpoints. */
+export const findUnusedTls = (path: KeyPath, owner: 'candidate' | 'group', upstream: Endpoints): RuleResult =>
+  !hasTls(upstream) && {
+    path,
+    message: `this does nothing: no endpoint of the ${owner} is spoken to over TLS`,
+    expected: 'an endpoint with https://',
+    found: 'none',
+    hint: 'write https:// in front of the endpoints, or remove tls',
+  }
+
+const hasTls = ({ endpoints }: Endpoints): boolean => endpoints.some(({ origin }) => origin.startsWith('https:'))
 
 /** The warnings of endpoints and of TLS towards them. */
 export const upstreamWarnings: readonly WarningRule[] = [
