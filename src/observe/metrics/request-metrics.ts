@@ -3,7 +3,7 @@ import type { FailedAttempt } from '../../failures/errors.ts'
 import { allFailureKinds, type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { AuthMethod } from '../../failures/reason-rows.ts'
 import type { FailureReason } from '../../failures/reasons.ts'
-import { allOperations, type OperationId, type Side, sides } from '../../operations.ts'
+import { byOperation, type OperationId, type Side, sides } from '../../operations.ts'
 import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sumReports } from '../sum-reports.ts'
 import { emptySpanCounts, type SpanCounts } from '../tracing/export-stats.ts'
@@ -25,9 +25,13 @@ export type OperationMetricsReport = OperationMetrics['report']
 export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
   ...rest,
   spans: { ...spans, exportFailure: null },
-  operations: Object.fromEntries(
-    Object.entries(operations).map(([name, each]) => [name, { ...each, inFlight: 0 }]),
-  ) as unknown as RequestMetricsReport['operations'],
+  operations: byLabel((label) => ({ ...operations[label], inFlight: 0 })),
+})
+
+/** Builds a record with a value for each label. */
+const byLabel = <T>(make: (label: OperationLabel) => T): Readonly<Record<OperationLabel, T>> => ({
+  ...byOperation(({ id }) => make(id)),
+  none: make('none'),
 })
 
 /** Sums what several processes have counted; null: no process has counted anything. */
@@ -185,9 +189,7 @@ export const toStatusClass = (status: number): number => Math.min(statusClassCou
 
 /** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
-  readonly operations = Object.fromEntries(
-    [...allOperations.map(({ id }) => id), 'none' as const].map((name) => [name, new OperationMetrics()]),
-  ) as Readonly<Record<OperationLabel, OperationMetrics>>
+  readonly operations = byLabel(() => new OperationMetrics())
   /** The fate of spans. */
   readonly spans: SpanCounts = emptySpanCounts()
   /** By client id, then by status class. Ids are those of the configuration. */
@@ -207,9 +209,7 @@ export class RequestMetrics {
 
   get report() {
     return {
-      operations: Object.fromEntries(
-        Object.entries(this.operations).map(([name, each]) => [name, each.report]),
-      ) as unknown as Readonly<Record<OperationLabel, OperationMetricsReport>>,
+      operations: byLabel((label) => this.operations[label].report),
       /** The fate of spans. */
       spans: { ...this.spans },
       /** Requests by client id and status class; empty unless counted by client. */
