@@ -20,3 +20,9 @@ export const parseJson = (text: string): unknown => {
     return undefined
   }
 }
+
+/** Parses a JSON object; null: the text is something else. */
+export const parseJsonObject = (text: string): PlainObject | null => {
+  const value = parseJson(text)
+  return isPlainObject(value) ? value : null
+}

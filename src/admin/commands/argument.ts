@@ -1,4 +1,4 @@
-import { isPlainObject, parseJson } from '../../plain-object.ts'
+import { parseJsonObject } from '../../plain-object.ts'
 import type { AdminError } from '../admin-error.ts'
 
 /** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
@@ -86,7 +86,7 @@ export const parseArguments = (args: Arguments, raw: RawArguments): object | Adm
 /** Parses a JSON body: an object of the arguments, and of nothing else. */
 export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | AdminError => {
   const shown = Object.fromEntries(Object.entries(args).map(([name, { example }]) => [name, example]))
-  const raw = parseObject(body)
+  const raw = typeof body === 'string' ? parseJsonObject(body) : null
   if (raw === null) return badRequest(`a JSON object is expected, such as ${JSON.stringify(shown)}`)
   const keys = Object.keys(args)
   const unknown = Object.keys(raw).find((key) => !keys.includes(key))
@@ -109,8 +109,3 @@ export const parseFields = (
 export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
-
-const parseObject = (body: unknown): RawArguments | null => {
-  const value = parseJson(typeof body === 'string' ? body : '')
-  return isPlainObject(value) ? value : null
-}

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { epochMs, now } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
-import { isPlainObject, parseJson } from '../../plain-object.ts'
+import { parseJsonObject } from '../../plain-object.ts'
 import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'
@@ -30,7 +30,7 @@ export const introspect = async (server: HttpClient, credentials: IntrospectionC
       'introspection-server',
       `it answered ${status}${status === 401 ? ': wrong client credentials' : ''}`,
     )
-  const claims = parseObject(text)
+  const claims = parseJsonObject(text)
   if (claims === null) throw new VerifierUnavailable('introspection-server', 'its answer is not a JSON object')
   // RFC 7662 §2.2: a boolean. Neither "true" nor 1 lets a client in.
   const { active } = claims
@@ -51,11 +51,6 @@ const createRequest = ({ clientId, clientSecret }: IntrospectionCredentials, tok
 
 // RFC 6749 §2.3.1: each is form-encoded before it becomes part of Basic.
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
-
-const parseObject = (text: string): Claims | null => {
-  const parsed = parseJson(text)
-  return isPlainObject(parsed) ? parsed : null
-}
 
 // A wrong token that comes again and again is introspected once in that time: one that has just been issued may be
 // tried again soon.
