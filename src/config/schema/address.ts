@@ -79,7 +79,7 @@ export const basePath = (description: string) =>
   scalar<string>(
     {
       expected: 'a path such as /lender/v1, or "" for none',
-      parse: (value) => (typeof value === 'string' ? parsePath(value) : new InvalidScalar('wrong type')),
+      parse: textParser(parsePath),
       json: { type: 'string', pattern: "^(/[0-9A-Za-z._~!$&'()*+,;=:@%/-]*)?$" },
     },
     description,

@@ -56,6 +56,12 @@ export const textParser =
     return new InvalidScalar('wrong type', isRightAsText ? 'put it in quotes' : undefined)
   }
 
+/** Makes the parser of a kind that takes nearly any text: a value of another type is to be put in quotes. */
+export const freeTextParser =
+  <T>(parse: (text: string) => T | InvalidScalar): ScalarKind<T>['parse'] =>
+  (value) =>
+    typeof value === 'string' ? parse(value) : new InvalidScalar('not text', 'put it in quotes')
+
 /** Makes a kind of text that one pattern describes, for the gateway and for editors. `fault`: what other text is. */
 export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
   const whole = new RegExp(pattern)

@@ -4,7 +4,7 @@ import { isLoopbackHost } from '../loopback.ts'
 import { escapePlaceholders, Secret } from '../redact.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { keySchema, list } from '../schema/collections.ts'
-import { InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
+import { freeTextParser, InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../schema/scalar-types.ts'
 
 /** The source of an issuer's keys: the URL of a server, or the text of a file. */
@@ -31,7 +31,7 @@ const serverUrl = (description: string) =>
   scalar<string>(
     {
       expected: urlExample,
-      parse: (value) => (typeof value === 'string' ? parseServerUrl(value) : new InvalidScalar('wrong type')),
+      parse: textParser(parseServerUrl),
       render: renderServerUrl,
       json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
     },
@@ -73,10 +73,9 @@ const parseKeySetText = (text: string): JwksSource | InvalidScalar => {
 
 const lineKind = (what: string): ScalarKind<string> => ({
   expected: `${what}: 1 to 1024 visible characters`,
-  parse: (value) => {
-    if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
-    return /^[\x20-\x7e]{1,1024}$/.test(value) && value.trim() === value ? value : new InvalidScalar(`not ${what}`)
-  },
+  parse: freeTextParser((value) =>
+    /^[\x20-\x7e]{1,1024}$/.test(value) && value.trim() === value ? value : new InvalidScalar(`not ${what}`),
+  ),
   json: { type: 'string', minLength: 1, maxLength: 1024 },
 })
 

@@ -18,7 +18,7 @@ export const certificateName = (description: string) =>
   scalar<string>(
     {
       expected,
-      parse: (value) => (typeof value === 'string' ? parseCertificateName(value) : new InvalidScalar('wrong type')),
+      parse: textParser(parseCertificateName),
       json: { type: 'string', pattern: '^(dns|uri|email|sha256):.+$' },
     },
     description,

@@ -3,7 +3,7 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { partialShape, policySwitch } from '../schema/inheritance.ts'
-import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { freeTextParser, InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, choice, duration, durationOrZero, integer, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
 
@@ -40,20 +40,19 @@ const policyShape = {
 const keyBytes = 32
 
 /** Parses a key of 32 bytes; it becomes base64. */
-const parseEncryptionKey = (text: string): string | null => {
+const parseEncryptionKey = (text: string): string | InvalidScalar => {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex').toString('base64')
   const bytes = Buffer.from(text, 'base64')
-  return /^[A-Za-z0-9+/]{43}=$/.test(text) && bytes.length === keyBytes ? text : null
+  return /^[A-Za-z0-9+/]{43}=$/.test(text) && bytes.length === keyBytes
+    ? text
+    : new InvalidScalar('not 32 bytes', 'make one: openssl rand -base64 32')
 }
 
 const encryptionKey = annotate(
   scalar<string>(
     {
       expected: 'file: and a path; there 32 bytes in base64 or hex',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
-        return parseEncryptionKey(value) ?? new InvalidScalar('not 32 bytes', 'make one: openssl rand -base64 32')
-      },
+      parse: freeTextParser(parseEncryptionKey),
       json: { type: 'string' },
     },
     'A key; file:PATH reads it from a file',

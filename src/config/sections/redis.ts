@@ -4,12 +4,11 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { list } from '../schema/collections.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
-import { InvalidScalar, patternKind, scalar, textParser } from '../schema/scalar.ts'
+import { freeTextParser, InvalidScalar, patternKind, scalar, textParser } from '../schema/scalar.ts'
 import { duration } from '../schema/scalar-types.ts'
 
 /** Parses what the URLs of a server and of a node have in common. */
-const parseRedisUrl = (value: unknown): URL | InvalidScalar => {
-  if (typeof value !== 'string') return new InvalidScalar('wrong type')
+const parseRedisUrl = (value: string): URL | InvalidScalar => {
   const parsed = URL.parse(value)
   if (parsed === null || !/^rediss?:\/\/[^/]/i.test(value))
     return new InvalidScalar('not a URL of Redis', 'write redis://HOST:PORT, or rediss:// for TLS')
@@ -25,13 +24,11 @@ const url = annotate(
   scalar<string>(
     {
       expected: 'a URL such as redis://redis.internal:6379 or rediss://…, or file: and a path',
-      parse: (value) => {
+      parse: textParser((value) => {
         const parsed = parseRedisUrl(value)
         if (parsed instanceof InvalidScalar) return parsed
-        return isDecodable(parsed)
-          ? String(value)
-          : new InvalidScalar('a name or password with a broken percent-encoding')
-      },
+        return isDecodable(parsed) ? value : new InvalidScalar('a name or password with a broken percent-encoding')
+      }),
       json: { type: 'string', pattern: '^(file:.+|[Rr][Ee][Dd][Ii][Ss][Ss]?://.+)$' },
     },
     'One server; rediss: over TLS. It may carry a name and a password, and file:PATH reads it from a file',
@@ -46,7 +43,7 @@ const isDecodable = ({ username, password }: URL): boolean =>
 const clusterNode = scalar<string>(
   {
     expected: 'a URL such as redis://redis-1.internal:6379 or rediss://…',
-    parse: (value) => {
+    parse: textParser((value) => {
       const parsed = parseRedisUrl(value)
       if (parsed instanceof InvalidScalar) return parsed
       if (parsed.username !== '' || parsed.password !== '')
@@ -57,7 +54,7 @@ const clusterNode = scalar<string>(
       if (Number(parsed.pathname.slice(1)) > 0)
         return new InvalidScalar('a cluster has database 0 alone', 'remove the path')
       return parsed.href
-    },
+    }),
     json: { type: 'string', pattern: '^[Rr][Ee][Dd][Ii][Ss][Ss]?://[^@]+$' },
   },
   'A node',
@@ -95,11 +92,10 @@ const username = (description: string) =>
   scalar<string>(
     {
       expected: '1 to 128 visible characters',
-      parse: (value) => {
-        if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
+      parse: freeTextParser((value) => {
         if (value.startsWith('file:')) return new InvalidScalar('a path of a file', fileHint)
         return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name of a user')
-      },
+      }),
       json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$', not: { pattern: '^file:' } },
     },
     description,
@@ -110,10 +106,7 @@ const password = (description: string) =>
     scalar<string>(
       {
         expected: 'a password, or file: and a path',
-        parse: (value) => {
-          if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
-          return value === '' ? new InvalidScalar('empty') : value
-        },
+        parse: freeTextParser((value) => (value === '' ? new InvalidScalar('empty') : value)),
         json: { type: 'string', minLength: 1 },
       },
       description,
