@@ -28,7 +28,15 @@ import {
 import { renderPlain } from './render.ts'
 import { InvalidScalar, type ScalarKind } from './scalar.ts'
 
-const day = 24 * 3_600_000
+/** An hour in milliseconds. */
+export const hour = 3_600_000
+
+/** A day in milliseconds. */
+export const day = 24 * hour
+
+/** A mebibyte in bytes. */
+export const mebibyte = 1024 ** 2
+
 const tebibyte = 1024 ** 4
 
 /** Both ends of a range, included. */

@@ -41,8 +41,8 @@ export const percent = (description: string, range: Range = {}) => scalar(percen
 export const optionalPercent = (description: string, range: Range = {}) =>
   scalar(orNone(percentKind(range)), description)
 
-/** The schema of a factor within `range`: `2x`. */
-export const multiple = (description: string, range: Required<Range>) => scalar(multipleKind(range), description)
+/** The schema of a factor: from 1x to 100x unless `range` says otherwise. */
+export const multiple = (description: string, range: Range = {}) => scalar(multipleKind(range), description)
 
 /** The schema of a whole number within `range`. */
 export const integer = (description: string, range: Required<Range>) => scalar(integerKind(range), description)

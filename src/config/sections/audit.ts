@@ -64,10 +64,7 @@ export const auditSchema = annotate(
         onFailure: choice('What becomes of requests while lines cannot be written', ['refuse', 'continue']).prefault(
           'refuse',
         ),
-        rotate: optionalSize('At which size the file is renamed and a new one begun', {
-          min: 4096,
-          max: 1024 ** 4,
-        }).prefault('none'),
+        rotate: optionalSize('At which size the file is renamed and a new one begun', { min: 4096 }).prefault('none'),
       })
       .meta({ description: 'The record of every exchange and every order, line by line sealed' }),
     '{ file: …, key: file:… }',

@@ -2,17 +2,15 @@ import * as z from 'zod'
 import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { policySwitch } from '../schema/inheritance.ts'
+import { mebibyte } from '../schema/scalar-kinds.ts'
 import { boolean, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
-
-const mebibyte = 1024 ** 2
 
 /** The schema of `cache`: the store that all cached operations share. */
 export const cacheSchema = z
   .strictObject({
     maxBytes: size('Most memory of what is stored, of all operations and workers together', {
       min: mebibyte,
-      max: 1024 * 1024 * mebibyte,
     }).prefault('64MiB'),
     credentials: list(
       'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',

@@ -4,6 +4,7 @@ import { formatSize } from '../../units.ts'
 import { optionalKey } from '../schema/annotations.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { mebibyte } from '../schema/scalar-kinds.ts'
 import { boolean, choice, percent, size } from '../schema/scalar-types.ts'
 
 /** The schema of `contract.file`. */
@@ -36,8 +37,8 @@ export const contractSchema = optionalPolicy(
       request: requestMode.prefault('report'),
       response: responseMode.prefault('report'),
       unchecked: uncheckedMode.prefault('pass'),
-      sample: percent('The share of messages that is checked in report mode', { min: 0 }).prefault('100%'),
-      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * 1024 ** 2 }).prefault(
+      sample: percent('The share of messages that is checked in report mode').prefault('100%'),
+      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * mebibyte }).prefault(
         formatSize(defaultMaxCheckedBytes),
       ),
       learn: boolean('Whether the contract is learnt from what passes').prefault(false),

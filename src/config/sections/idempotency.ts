@@ -4,23 +4,21 @@ import { list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { partialShape, policySwitch } from '../schema/inheritance.ts'
 import { freeTextParser, InvalidScalar, scalar } from '../schema/scalar.ts'
+import { day, mebibyte } from '../schema/scalar-kinds.ts'
 import { boolean, choice, duration, durationOrZero, integer, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
-
-const kibibyte = 1024
-const mebibyte = 1024 ** 2
 
 const policyShape = {
   header: lowerFieldName('The field of the key', 'Idempotency-Key').prefault('Idempotency-Key'),
   required: boolean('Whether a request without a key is answered 400').prefault(false),
-  ttl: duration('How long what a key led to is remembered', { min: 1000, max: 31 * 24 * 3_600_000 }).prefault('24h'),
+  ttl: duration('How long what a key led to is remembered', { min: 1000, max: 31 * day }).prefault('24h'),
   maxKey: integer('Most characters of a key; a longer one is answered 400', { min: 16, max: 1024 }).prefault(255),
   maxBody: size('A longer request is hashed while it streams, and compared afterwards', {
-    min: kibibyte,
+    min: 1024,
     max: 16 * mebibyte,
   }).prefault('64KiB'),
   maxResponse: size('A longer answer is passed on and not kept: its repetition is answered 409', {
-    min: kibibyte,
+    min: 1024,
     max: mebibyte,
   }).prefault('64KiB'),
   wait: durationOrZero('How long a repetition waits for the first to end before it is answered 409', {
@@ -74,7 +72,6 @@ export const idempotencySchema = z
     }).prefault(200_000),
     maxBytes: size('Most memory of kept answers, of all workers together; the oldest are given up for others', {
       min: mebibyte,
-      max: 1024 * 1024 * mebibyte,
     }).prefault('64MiB'),
     redis: redisSchema(
       'Redis or Valkey, which remembers for several gateways, and over restarts',

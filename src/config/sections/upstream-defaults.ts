@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
+import { hour } from '../schema/scalar-kinds.ts'
 import { choice, duration, durationOrZero, integer, optionalDuration, optionalSize } from '../schema/scalar-types.ts'
 import { concurrencySchema } from './limits.ts'
 import {
@@ -9,8 +10,6 @@ import {
   retrySchema,
   upstreamTlsSchema,
 } from './upstream-policies.ts'
-
-const hour = 3_600_000
 
 /** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
 export const deadlineSchema = optionalDuration("Longest time until the answer's head, attempts and waits included")

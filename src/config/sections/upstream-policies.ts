@@ -5,7 +5,7 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { reject } from '../schema/collections.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
-import { orNone } from '../schema/scalar-kinds.ts'
+import { hour, orNone } from '../schema/scalar-kinds.ts'
 import {
   boolean,
   choice,
@@ -89,7 +89,7 @@ const probeStreak = (description: string) => integer(description, { min: 1, max:
 export const healthCheckSchema = z
   .strictObject({
     path: optionalKey(path),
-    interval: duration('How long after one probe the next one follows', { min: 100, max: 3_600_000 }).prefault('5s'),
+    interval: duration('How long after one probe the next one follows', { min: 100, max: hour }).prefault('5s'),
     timeout: duration('Longest probe, connecting included').prefault('2s'),
     expect: statusRange('The statuses of a healthy endpoint').prefault('200-299'),
     healthyAfter: probeStreak('So many good probes in a row bring an endpoint back').prefault(2),
@@ -109,13 +109,11 @@ export const outlierSchema = z
     }).prefault('50%'),
     ejectionTime: duration('For how long it is out at first; doubled each time it happens again', {
       min: 100,
-      max: 3_600_000,
+      max: hour,
     }).prefault('10s'),
     maxEjected: percent('The largest share of the endpoints that is out at once').prefault('50%'),
   })
   .meta({ description: 'When real traffic takes one endpoint out for a while' })
-
-const hour = 3_600_000
 
 /** The schema of the circuit breaker of a whole upstream, with the built-in values. */
 export const circuitBreakerSchema = z

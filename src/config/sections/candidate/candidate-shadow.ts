@@ -2,11 +2,9 @@ import * as z from 'zod'
 import { optionalKey } from '../../schema/annotations.ts'
 import { fieldName } from '../../schema/header-fields.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
+import { mebibyte } from '../../schema/scalar-kinds.ts'
 import { boolean, choice, duration, integer, percent, size } from '../../schema/scalar-types.ts'
-
 import { shadowCompareSchema } from './candidate-compare.ts'
-
-const mebibyte = 1024 ** 2
 
 /** The keys of `shadow`. */
 export const shadowKeys = z

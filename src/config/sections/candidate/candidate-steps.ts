@@ -3,13 +3,13 @@ import { optionalKey } from '../../schema/annotations.ts'
 import { reject } from '../../schema/collections.ts'
 import { optionalPolicy } from '../../schema/inheritance.ts'
 import { InvalidScalar, scalar, textParser } from '../../schema/scalar.ts'
+import { day } from '../../schema/scalar-kinds.ts'
 import { duration, percent } from '../../schema/scalar-types.ts'
 
 /** The smallest share that is more than none. */
 export const leastShare = 0.0001
 
 const maxSteps = 20
-const week = 7 * 24 * 3_600_000
 
 const shares = z
   .array(percent('The share of a step', { min: leastShare }))
@@ -47,7 +47,7 @@ export const stepsSchema = optionalPolicy(
   z
     .strictObject({
       shares,
-      every: duration('How long each share holds before the next', { min: 1000, max: week }),
+      every: duration('How long each share holds before the next', { min: 1000, max: 7 * day }),
       startedAt: optionalKey(time('When the first began or begins; without it, when the gateway has the steps')),
     })
     .meta({ description: 'Shares that follow each other by themselves, until one is taken back' }),

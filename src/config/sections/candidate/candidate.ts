@@ -26,12 +26,9 @@ const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 const candidateGuardSchema = optionalPolicy(
   z
     .strictObject({
-      errors: multiple('How many times the part of the requests that the primary fails', { min: 1, max: 100 }).prefault(
-        '2x',
-      ),
+      errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
       latency: multiple('How many times the 95th percentile of the time until the head at the primary', {
         min: 1.1,
-        max: 100,
       }).prefault('1.5x'),
       minRequests: integer('Fewest requests of the candidate to judge by', { min: 10, max: 1_000_000 }).prefault(50),
       window: duration('How long a request counts', { min: 1000, max: 600_000 }).prefault('1m'),
