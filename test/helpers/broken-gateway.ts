@@ -42,7 +42,6 @@ export const openBrokenGateway = async ({
     driftCounts: null,
     comparisons: byGroup(() => null),
     learning: null,
-    auditSink: nullAuditSink,
     telemetry,
     observers: listObservers(loaded.config, telemetry, nullAuditSink),
   }

@@ -197,7 +197,6 @@ export const buildSnapshot = (
         driftCounts,
         comparisons,
         learning,
-        auditSink,
         telemetry,
         observers,
       },

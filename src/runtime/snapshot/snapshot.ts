@@ -2,7 +2,6 @@ import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange.ts'
 import type { ShadowDestination } from '../../layers/candidate/shadow.ts'
 import type { RetryBudget } from '../../layers/resilience/retry-budget.ts'
-import type { AuditSink } from '../../observe/audit/audit-sink.ts'
 import type { ComparisonCounts } from '../../observe/candidate/comparison-counts.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { ExchangeObserver } from '../../observe/exchange-record.ts'
@@ -44,8 +43,6 @@ export interface SnapshotParts {
   readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
   /** What is learnt of the contract, or was. Null: nothing. */
   readonly learning: ContractLearning | null
-  /** The destination of audit lines. */
-  readonly auditSink: AuditSink
   /** What the process has observed. */
   readonly telemetry: ProcessTelemetry
   /** The observers of every exchange, in the order in which they are called. */

@@ -42,7 +42,6 @@ const fakeSnapshot = () => {
     driftCounts: null,
     comparisons: byGroup(() => null),
     learning: null,
-    auditSink: nullAuditSink,
     telemetry: createProcessTelemetry(null, 'gateway'),
     observers: [],
   }
