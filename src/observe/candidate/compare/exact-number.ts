@@ -3,15 +3,11 @@ import type { NumberTolerance } from './comparison.ts'
 
 /** A number of a document that no double holds as it is written: an id of twenty digits, 1e400. */
 export class ExactNumber {
-  readonly #text: string
+  /** The number as it stands in the document. */
+  readonly text: string
 
-  /** `text`: as it stands in the document. */
   constructor(text: string) {
-    this.#text = text
-  }
-
-  get text(): string {
-    return this.#text
+    this.text = text
   }
 }
 
