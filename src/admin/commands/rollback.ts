@@ -5,6 +5,7 @@ import type { UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
+import { truncate } from '../page/format.ts'
 import { html } from '../page/html.ts'
 import { optionalArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { CommandGroup } from './command.ts'
@@ -101,10 +102,7 @@ The file is left alone. It is taken again when its content changes, on SIGHUP an
 const changeItem = ({ path, from, to }: ConfigChange) =>
   html`<li><code>${path}</code>: ${formatValue(from)} → ${formatValue(to)}</li>`
 
-const formatValue = (of: unknown): string => {
-  const text = of === null ? 'not set' : JSON.stringify(of)
-  return text.length > 200 ? `${text.slice(0, 199)}…` : text
-}
+const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : JSON.stringify(of), 200)
 
 /** `hasEndedTries`: an edit was held back, and the rollback has ended that. */
 const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTries = false): AdminError => {
