@@ -6,6 +6,18 @@
 /** A flat list of header fields. */
 export type HeaderFields = readonly string[]
 
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** A token, as a regular expression (RFC 9110 §5.6.2). */
+export const httpTokenPattern = token.source
+
+/** Tells whether `text` can be a field name, a method or a pseudonym. */
+export const isHttpToken = (text: string): boolean => token.test(text)
+
+/** Tells whether `text` can be a field value (RFC 9110 §5.5): one line of Latin-1, no control character but tab. */
+export const isFieldValue = (text: string): boolean => fieldValue.test(text)
+
 // RFC 9110 §7.6.1 and the framing of RFC 9112, which the gateway sets itself on each side; Proxy-* are for the next hop
 // alone (§11.7). Trailers are dropped, so the field that announces them is too.
 const hopByHop = [

@@ -1,5 +1,5 @@
 import { quote } from '../../config/problem.ts'
-import { fieldNameEquals } from '../../header-fields.ts'
+import { fieldNameEquals, isHttpToken } from '../../header-fields.ts'
 import type { SampleMessage } from './sample.ts'
 import { type SampleNode, type SampleProblems, wrongKind } from './sample-problems.ts'
 
@@ -40,7 +40,7 @@ const readFields = (headers: SampleNode, problems: SampleProblems): string[] => 
   const fields: string[] = []
   for (const [name, value] of problems.readMembers(headers, null) ?? []) {
     // RFC 9110 §5.1, §5.6.2
-    if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name))
+    if (!isHttpToken(name))
       problems.add(value.path, value.offset, {
         message: 'no name of a header field',
         expected: 'letters, digits and hyphens',

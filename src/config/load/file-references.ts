@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
+import { isFieldValue } from '../../header-fields.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
@@ -85,14 +86,13 @@ function parseContents(
   const text = bytes.toString('utf8').replace(/\r?\n$/, '')
   if (text === '') return { reason: 'it is empty' }
   if (text.includes('\uFFFD')) return { reason: 'it is not UTF-8' }
-  if ((lines ? notText : notLine).test(text)) {
+  if (lines ? notText.test(text) : !isFieldValue(text)) {
     const hint = lines ? undefined : 'a value is one line of Latin-1'
     return { reason: 'it holds a control character or one beyond U+00FF', hint }
   }
   return text
 }
 
-const notLine = /[^\t\x20-\x7e\x80-\xff]/
 const notText = /[^\t\r\n\x20-\x7e\x80-\xff]/
 
 function mapEntries(value: unknown, change: (entry: unknown, key: string | number) => unknown): unknown {

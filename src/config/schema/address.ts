@@ -2,14 +2,6 @@ import { isIP, isIPv6 } from 'node:net'
 import { suggestNearest } from '../suggest.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 
-/** A token, as a regular expression (RFC 9110 §5.6.2). */
-export const httpTokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
-
-const httpToken = new RegExp(httpTokenPattern)
-
-/** Tells whether `text` can be a field name, a method or a pseudonym. */
-export const isHttpToken = (text: string): boolean => httpToken.test(text)
-
 /** The range of a TCP port; with 0 the system chooses one. */
 export const portRange = { min: 0, max: 65_535 } as const
 

@@ -1,7 +1,13 @@
 import * as z from 'zod'
-import { foldUnderscores, isHopByHop, namesCredential } from '../../header-fields.ts'
+import {
+  foldUnderscores,
+  httpTokenPattern,
+  isFieldValue,
+  isHopByHop,
+  isHttpToken,
+  namesCredential,
+} from '../../header-fields.ts'
 import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
-import { httpTokenPattern, isHttpToken } from './address.ts'
 import { annotate } from './annotations.ts'
 import { keySchema, list, reject } from './collections.ts'
 import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
@@ -109,7 +115,7 @@ const fieldValue = annotate(
 
 /** Rejects control characters but tab, and characters beyond one byte (RFC 9110 §5.5). */
 function rejectValue(value: string): InvalidScalar | undefined {
-  if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
+  if (!isFieldValue(value))
     return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
   if (/^[ \t]|[ \t]$/.test(value)) return new InvalidScalar('a value with blanks around it', 'remove them')
   return undefined

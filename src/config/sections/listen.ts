@@ -1,14 +1,6 @@
 import * as z from 'zod'
-import {
-  basePath,
-  cidrOrAddress,
-  endpointUrl,
-  hostHeader,
-  hostOrAddress,
-  httpTokenPattern,
-  isHttpToken,
-  portRange,
-} from '../schema/address.ts'
+import { httpTokenPattern, isHttpToken } from '../../header-fields.ts'
+import { basePath, cidrOrAddress, endpointUrl, hostHeader, hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { list } from '../schema/collections.ts'
 import { certificate, privateKey, revocationList } from '../schema/pem.ts'

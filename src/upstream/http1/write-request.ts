@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Upload } from '../../body.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { fieldNameEquals, type HeaderFields, isHopByHop } from '../../header-fields.ts'
+import { fieldNameEquals, type HeaderFields, isFieldValue, isHopByHop, isHttpToken } from '../../header-fields.ts'
 import type { Operation } from '../../operations.ts'
 import { maxSingleWriteBytes } from '../../shared/buffers.ts'
 
@@ -23,12 +23,12 @@ export interface UpstreamRequestHead {
  * 9112 §3, §5, RFC 9110 §5.5).
  */
 export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
-  if (!isTarget.test(target) || !isValue.test(host)) throw unsendableError('target or Host')
+  if (!isTarget.test(target) || !isFieldValue(host)) throw unsendableError('target or Host')
   let head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: ${keepAlive ? 'keep-alive' : 'close'}\r\n`
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
     const value = fields[i + 1] as string
-    if (!isName.test(name) || !isValue.test(value) || isRenderedHere(name)) throw unsendableError(name)
+    if (!isHttpToken(name) || !isFieldValue(value) || isRenderedHere(name)) throw unsendableError(name)
     head += `${name}: ${value}\r\n`
   }
   return head
@@ -44,8 +44,6 @@ const renderFraming = (head: string, length: number | null): string => {
 }
 
 const isTarget = /^[\x21-\x7e]+$/
-const isName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const isValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Returns whether a field is the framing's, or this hop's: a second one could be read in place of the first. */
 const isRenderedHere = (name: string): boolean =>

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type HeaderFields, isHopByHop } from '../../../header-fields.ts'
+import { type HeaderFields, isFieldValue, isHopByHop, isHttpToken } from '../../../header-fields.ts'
 import { parseJson } from '../../../plain-object.ts'
 import type { CacheKey } from '../cache-store.ts'
 import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
@@ -102,7 +102,6 @@ const isFieldList = (fields: unknown): fields is HeaderFields =>
   fields.length % 2 === 0 &&
   fields.every((text, i) => (i % 2 === 0 ? isName(text) : isValue(text)))
 
-const isName = (text: unknown): boolean =>
-  typeof text === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text) && !isHopByHop(text)
+const isName = (text: unknown): boolean => typeof text === 'string' && isHttpToken(text) && !isHopByHop(text)
 
-const isValue = (text: unknown): boolean => typeof text === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+const isValue = (text: unknown): boolean => typeof text === 'string' && isFieldValue(text)
