@@ -7,6 +7,7 @@ import {
   authMethodLists,
   type ConfigRule,
   isEnabledAt,
+  isTokenMethod,
   listAt,
   type RuleResult,
   requestsClientCertificates,
@@ -115,9 +116,7 @@ export const senderConstraintRule: ConfigRule = (tree) => {
   const { data } = authSchema.safeParse(valueAt(tree, ['auth']) ?? 'none')
   if (!data) return null
   const { dpop } = data
-  const takesTokens = authMethodLists(tree).some(
-    ({ names }) => names.includes('jwt') || names.includes('introspection'),
-  )
+  const takesTokens = authMethodLists(tree).some(({ names }) => names.some(isTokenMethod))
   const isRequired = data.bound === 'required'
   const hasCertificates = data.mtls.from === 'client-cert' || requestsClientCertificates(tree)
   return [

@@ -1,4 +1,4 @@
-import type { HeaderFields } from '../../header-fields.ts'
+import { type HeaderFields, isBearerToken } from '../../header-fields.ts'
 import { hasTokenInQuery } from '../../shared/token-in-query.ts'
 import type { AuthScheme } from './auth-challenge.ts'
 import { malformedCredential, singleFieldValue } from './authenticator.ts'
@@ -21,14 +21,13 @@ export const parseTokenCredential = (fields: HeaderFields): TokenCredential | nu
   if (name === undefined) throw malformedCredential('bad-credential', 'there is no scheme in Authorization')
   const scheme = name.toLowerCase()
   if (scheme !== 'bearer' && scheme !== 'dpop') return null
-  if (!token68.test(rest)) throw malformedCredential('bad-credential', 'what follows the scheme is no token')
+  if (!isBearerToken(rest)) throw malformedCredential('bad-credential', 'what follows the scheme is no token')
   return { scheme, token: rest }
 }
 
 // RFC 9110 §11.4: a token of §5.6.2, and what follows it after spaces alone: not tabs, nor what only Unicode calls a
 // blank.
 const credentialPattern = /^([!#$%&'*+.^_`|~\w-]+)(?: +([^ ].*))?$/
-const token68 = /^[A-Za-z0-9\-._~+/]+=*$/
 
 /** Rejects a token in the query, where logs and histories keep it: RFC 6750 §2.3, RFC 9700 §4.3.2. */
 export const rejectTokenInQuery = (query: string): void => {
