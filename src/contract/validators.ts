@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { CompiledContract, SchemaName, Violation, ViolationPlace } from './compiled-contract.ts'
 import type { LinearRegExp } from './linear-regexp.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
-import { type SchemaError, toViolations } from './violations.ts'
+import { noViolations, type SchemaError, toViolations } from './violations.ts'
 
 /** The validators of a contract. */
 export interface ContractValidators {
@@ -75,7 +75,6 @@ export const createValidators = (
 /** What is said of a value whose check was given up. */
 export const tooComplex = { rule: 'complexity', detail: 'to check the value takes too long' } as const
 
-const noViolations: readonly Violation[] = []
 const noErrors: readonly SchemaError[] = []
 
 /** Runs a validator; null: it takes too many steps. */

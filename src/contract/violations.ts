@@ -9,6 +9,9 @@ export interface SchemaError {
   readonly message?: string
 }
 
+/** What a message breaks that breaks nothing. */
+export const noViolations: readonly Violation[] = []
+
 /** So many violations of one message are told at most. */
 export const maxViolations = 10
 

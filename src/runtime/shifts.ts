@@ -15,7 +15,7 @@ import {
 } from './shift/kept-shift.ts'
 import { createEntry, effectiveRecord, type ShiftEntry, toState } from './shift/shift-entry.ts'
 import { applyOrder, type ShiftOrder, type ShiftWords } from './shift/shift-order.ts'
-import type { ShiftPlan, ShiftPlans } from './shift/shift-plan.ts'
+import { type ShiftPlans, shiftKey } from './shift/shift-plan.ts'
 import {
   advance,
   beginRecord,
@@ -146,7 +146,7 @@ export class Shifts implements ShiftsView {
       groups.flatMap((group) => {
         const plan = plans[group]
         if (plan === undefined || this.#entries.get(group)?.plan.digest === plan.digest) return []
-        const replaced = isRollback ? this.#replaced.get(replacedKey(group, plan)) : undefined
+        const replaced = isRollback ? this.#replaced.get(shiftKey(group, plan.digest)) : undefined
         const own = replaced ? rolledBack(replaced.record, plan, epoch) : beginRecord(plan, epoch)
         const changes = changesOfStop(replaced?.changes)
         const record = beginWithKept(findKept(group, plan), plan, epoch, own, changes)
@@ -171,7 +171,7 @@ export class Shifts implements ShiftsView {
           if (entry.plan.digest !== plans[group]?.digest) this.#forget(group, entry)
         }
         for (const [group, entry] of begun) {
-          this.#replaced.delete(replacedKey(group, entry.plan))
+          this.#replaced.delete(shiftKey(group, entry.plan.digest))
           this.#entries.set(group, entry)
           this.#arm(entry)
         }
@@ -233,7 +233,7 @@ export class Shifts implements ShiftsView {
   #forget(group: Group, entry: ShiftEntry): void {
     entry.timer.clear()
     this.#entries.delete(group)
-    this.#replaced.set(replacedKey(group, entry.plan), entry)
+    this.#replaced.set(shiftKey(group, entry.plan.digest), entry)
   }
 
   /** Brings the record of a group up to now. Throws when it has no candidate. */
@@ -295,5 +295,3 @@ export class Shifts implements ShiftsView {
     entry.timer.set(left === null ? null : Math.min(Math.max(1, Math.ceil(left - (now() - entry.at))), maxTimerMs))
   }
 }
-
-const replacedKey = (group: Group, { digest }: ShiftPlan): string => `${group} ${digest}`

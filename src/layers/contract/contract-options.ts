@@ -1,7 +1,7 @@
 import { type BodyCheck, type UncheckedReason, uncheckedViolations } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { ContractValidators } from '../../contract/validators.ts'
-import { formatViolationPlace, maxViolations } from '../../contract/violations.ts'
+import { formatViolationPlace, maxViolations, noViolations } from '../../contract/violations.ts'
 import type { Exchange } from '../../exchange.ts'
 import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { MessageDirection } from '../../observe/contract/drift-report.ts'
@@ -65,8 +65,6 @@ export const joinViolations = (head: readonly Violation[], body: readonly Violat
   if (body.length === 0) return head
   return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
 }
-
-export const noViolations: readonly Violation[] = []
 
 /** Describes violations in one line, for the log. */
 export const describeViolations = (violations: readonly Violation[]): string =>

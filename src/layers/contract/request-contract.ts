@@ -6,6 +6,7 @@ import {
   uncheckedViolations,
 } from '../../contract/check-message.ts'
 import type { RequestContract, SchemaName, Violation } from '../../contract/compiled-contract.ts'
+import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
@@ -18,7 +19,6 @@ import {
   describeViolations,
   isSampled,
   joinViolations,
-  noViolations,
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'

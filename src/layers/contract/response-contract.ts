@@ -1,5 +1,6 @@
 import { checkBody, checkResponseHead } from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
+import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
@@ -11,7 +12,6 @@ import {
   describeViolations,
   isSampled,
   joinViolations,
-  noViolations,
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'

@@ -9,7 +9,7 @@ import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import type { RedisSettings } from '../../shared/redis/redis-settings.ts'
 import type { PreparedShifts, Shifts } from '../shifts.ts'
 import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
-import { listShiftPlans, type ShiftPlan } from './shift-plan.ts'
+import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-plan.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 
 /** The plans of another configuration, and where their records will be kept. */
@@ -90,7 +90,7 @@ export class SharedShifts {
     const shifts = this.#shifts.prepare(
       plans,
       isRollback,
-      (group, { digest }) => read.get(toKey(group, digest)) ?? null,
+      (group, { digest }) => read.get(shiftKey(group, digest)) ?? null,
     )
     return {
       ...shifts,
@@ -120,7 +120,7 @@ export class SharedShifts {
     if (!link.isShared) await this.#untilShared(link)
     const read = plans.map(async ([group, { digest }]): Promise<readonly [string, KeptShift | string | null]> => {
       const reply = await callShiftStore(link, settings.prefix, { group, digest }, '', null)
-      const key = toKey(group, digest)
+      const key = shiftKey(group, digest)
       if (reply !== null) {
         const version = reply.kind === 'other' ? reply.version : ''
         this.#seen.set(key, { ...nothingSeen, version, latest: version })
@@ -168,7 +168,7 @@ export class SharedShifts {
     const own = this.#shifts.toKeep(group)
     if (own === null || !link.isShared) return true
     const { digest, record, revision } = own
-    const key = toKey(group, digest)
+    const key = shiftKey(group, digest)
     // What stands for a record that was not read is never written: it asks as if nothing had been seen.
     const seen = own.isHeld ? undefined : this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
@@ -203,7 +203,7 @@ export class SharedShifts {
 
   /** Goes on with what another gateway has written. */
   #takeUp(group: Group, own: ShiftToKeep, seen: SeenShift | undefined, { version, kept }: OtherShift): void {
-    const key = toKey(group, own.digest)
+    const key = shiftKey(group, own.digest)
     if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
     // After a failover Redis may know less than it has confirmed: a stop must not end by that.
     const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)
@@ -221,5 +221,3 @@ const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writte
  * none.
  */
 const keptIn = ({ idempotency, limits }: Config): RedisSettings | null => idempotency.redis ?? limits.redis
-
-const toKey = (group: Group, digest: string): string => `${group} ${digest}`

@@ -23,6 +23,9 @@ export interface StepsPlan {
 /** The plans of the groups that have a candidate. */
 export type ShiftPlans = Readonly<Partial<Record<Group, ShiftPlan>>>
 
+/** Names a plan of a group among those that come and go with edits. */
+export const shiftKey = (group: Group, digest: string): string => `${group} ${digest}`
+
 /** Lists what a configuration says of each group that has a candidate. */
 export const listShiftPlans = ({ upstreams }: Pick<Config, 'upstreams'>): ShiftPlans =>
   Object.fromEntries(
