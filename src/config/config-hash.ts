@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isPlainObject } from '../plain-object.ts'
 import type { Config } from './config.ts'
 
@@ -17,7 +17,7 @@ export const hashConfig = ({
 
 /** Hashes a value to 12 hex digits. The order of keys makes no difference. */
 export const hashValue = (settings: unknown): string =>
-  createHash('sha256').update(JSON.stringify(settings, sortKeys)).digest('hex').slice(0, 12)
+  hash('sha256', JSON.stringify(settings, sortKeys), 'hex').slice(0, 12)
 
 const sortKeys = (_key: string, value: unknown): unknown =>
   isPlainObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value

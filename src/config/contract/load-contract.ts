@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { CompiledContract } from '../../contract/compiled-contract.ts'
 import { errorMessage } from '../../failures/error-message.ts'
@@ -72,9 +72,7 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
   if (findings.isBroken) return null
   warnOfMissing(main, operations, findings)
   schemas.finish()
-  const digest = createHash('sha256')
-    .update(files.sources.map((each) => each.digest).join())
-    .digest('hex')
+  const digest = hash('sha256', files.sources.map((each) => each.digest).join(), 'hex')
   try {
     const code = compileSchemas(schemas.schemas, schemas.shared, compileLimitMs)
     return { digest, operations, document, memberNames: schemas.memberNames, ...code }

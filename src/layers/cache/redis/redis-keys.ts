@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import type { CacheKey, PurgeScope } from '../cache-store.ts'
 
 /** Hashes texts: what a client says may be long, and hold anything. */
-const digestTexts = (...texts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(texts)).digest('base64url')
+const digestTexts = (...texts: readonly string[]): string => hash('sha256', JSON.stringify(texts), 'base64url')
 
 /** The part of a Redis that holds what is cached. */
 export interface CacheKeySpace {
