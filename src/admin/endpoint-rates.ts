@@ -1,4 +1,5 @@
 import { now } from '../clock.ts'
+import { pluck, sum } from '../observe/sum-reports.ts'
 import { type Group, groups, type Side, sides } from '../operations.ts'
 import type { EndpointReport, StatusReport } from '../runtime/report/status-report.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../shared/decode.ts'
@@ -53,7 +54,7 @@ export class EndpointRates {
     })
     const totals = Map.groupBy(rates, ({ group, side }) => `${group} ${side}`)
     return rates.map((each) => {
-      const all = (totals.get(`${each.group} ${each.side}`) ?? []).reduce((sum, { perSecond }) => sum + perSecond, 0)
+      const all = sum(pluck(totals.get(`${each.group} ${each.side}`) ?? [], 'perSecond'))
       return { ...each, share: all === 0 ? null : each.perSecond / all }
     })
   }

@@ -6,6 +6,7 @@ import {
   type OperationMetricsReport,
   type RequestMetricsReport,
 } from '../observe/metrics/request-metrics.ts'
+import { pluck, sum } from '../observe/sum-reports.ts'
 import { byOperation, type OperationId } from '../operations.ts'
 import { asNullable, asNumber, asObject, type Decoded } from '../shared/decode.ts'
 
@@ -146,7 +147,7 @@ export class RateHistory {
 
 const toTotals = ({ requests, total, failed, refused }: OperationMetricsReport): Totals => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
-    requests.filter(matches).reduce((sum, each) => sum + each.count, 0)
+    sum(pluck(requests.filter(matches), 'count'))
   return {
     requests: count(() => true),
     errors: count(isError),

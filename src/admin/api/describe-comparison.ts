@@ -1,4 +1,5 @@
 import type { DifferenceKind } from '../../observe/candidate/compare/comparison.ts'
+import { sum } from '../../observe/sum-reports.ts'
 import type { ComparisonView, DifferenceView } from './shadow-report.ts'
 import { isWholeShift, type ShiftStatus } from './shift-status.ts'
 
@@ -133,7 +134,7 @@ const describeUncompared = (
   for (const { uncompared } of operations)
     for (const [why, count] of Object.entries(uncompared)) if (count > 0) sums.set(why, (sums.get(why) ?? 0) + count)
   if (sums.size === 0) return null
-  const all = [...sums.values()].reduce((total, count) => total + count, 0)
+  const all = sum([...sums.values()])
   const [[only] = ['']] = sums
   const reasons = sums.size === 1 ? only : [...sums].map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
   return `${formatCount(all)} not compared (${reasons})`

@@ -1,4 +1,5 @@
 import type { ShadowReport } from '../../observe/candidate/shadow-counts.ts'
+import { sum } from '../../observe/sum-reports.ts'
 
 type Counts = Readonly<Record<string, number>>
 
@@ -9,7 +10,7 @@ export const describeShadow = (
 ): string => {
   const list = (counts: Counts): readonly string[] =>
     Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [`${formatCount(count)} ${name}`]))
-  const notSent = Object.values(dropped).reduce((sum, count) => sum + count, 0)
+  const notSent = sum(Object.values(dropped))
   const parts = [
     [`${formatCount(sent)} sent`, list(outcomes)] as const,
     ...(notSent === 0 ? [] : [[`${formatCount(notSent)} not sent`, list(dropped)] as const]),

@@ -5,6 +5,7 @@
 import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
 import type { IssuerKeysState } from '../../layers/auth/jwt/jwks-cache.ts'
 import { zeroRedisCacheCounts } from '../../layers/cache/redis/redis-cache-store.ts'
+import { sum } from '../../observe/sum-reports.ts'
 import type { CacheReport } from '../../runtime/report/cache-report.ts'
 import type { IdempotencyReport } from '../../runtime/report/idempotency-report.ts'
 import type { LimitsReport } from '../../runtime/report/limits-report.ts'
@@ -153,7 +154,7 @@ export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decod
   operations: Object.fromEntries(
     operations.map(({ operation, bytes, entries, outcomes }) => {
       const { bypass, ...lookups } = outcomes
-      const total = Object.values(lookups).reduce((sum, count) => sum + count, 0)
+      const total = sum(Object.values(lookups))
       const hitRatio = total === 0 ? null : Math.round(((outcomes.hit + outcomes.stale) / total) * 1000) / 1000
       return [operation, { bytes, entries, hitRatio, ...outcomes }]
     }),

@@ -1,3 +1,4 @@
+import { pluck, sum } from '../../observe/sum-reports.ts'
 import type { Group } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { shellQuote } from '../../shared/program-command.ts'
@@ -36,10 +37,10 @@ export const clientErrorFindings = (
 
 type ResponseCounts = EndpointReport['recentResponses']
 
-const sumResponses = (endpoints: readonly EndpointReport[]): ResponseCounts => ({
-  requests: endpoints.reduce((sum, { recentResponses: responses }) => sum + responses.requests, 0),
-  clientErrors: endpoints.reduce((sum, { recentResponses: responses }) => sum + responses.clientErrors, 0),
-})
+const sumResponses = (endpoints: readonly EndpointReport[]): ResponseCounts => {
+  const responses = pluck(endpoints, 'recentResponses')
+  return { requests: sum(pluck(responses, 'requests')), clientErrors: sum(pluck(responses, 'clientErrors')) }
+}
 
 /**
  * Compares two shares as a test of proportions does: by the deviation that chance alone would cause if they were equal.

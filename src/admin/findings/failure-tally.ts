@@ -1,5 +1,6 @@
 import type { FailureKind } from '../../failures/kinds.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { pluck, sum } from '../../observe/sum-reports.ts'
 import type { Group } from '../../operations.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { pluralize } from '../commands/phrases.ts'
@@ -21,8 +22,8 @@ export interface FailureTally {
 
 /** Sums error counts. */
 export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
-  lastMinute: causes.reduce((sum, { lastMinute }) => sum + lastMinute, 0),
-  last15Min: causes.reduce((sum, { last15Min }) => sum + last15Min, 0),
+  lastMinute: sum(pluck(causes, 'lastMinute')),
+  last15Min: sum(pluck(causes, 'last15Min')),
   firstAt: causes.length === 0 ? null : Math.min(...causes.map(({ firstAt }) => firstAt)),
   lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
 })

@@ -1,6 +1,7 @@
 import type { FailureReason } from '../../failures/reasons.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { groupByKey } from '../../observe/row-counts.ts'
+import { sum } from '../../observe/sum-reports.ts'
 import type { RateLimitReport } from '../../runtime/resources/rate-limits.ts'
 import { areMostFailing, countPhrase, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
 import { createFinding, type Finding, groupOfOperation, joinWithAnd, type Severity, wherePhrase } from './finding.ts'
@@ -54,7 +55,7 @@ const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingI
   if (lastMinute === 0 || lastAt === null) return 'notice'
   if (recent === null || lastMinute < minFailures || isQuiet(lastAt, at)) return 'warning'
   const operations = [...new Set(same.map(({ operation }) => operation))]
-  const requests = operations.reduce((sum, id) => sum + recent[id].requests, 0)
+  const requests = sum(operations.map((id) => recent[id].requests))
   return areMostFailing(lastMinute, requests) ? 'critical' : 'warning'
 }
 

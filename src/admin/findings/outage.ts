@@ -2,6 +2,7 @@ import type { AttemptReport } from '../../failures/errors.ts'
 import { mayBeUpstreamFault } from '../../failures/kinds.ts'
 import { reasonTable } from '../../failures/reasons.ts'
 import { groupByKey, type NonEmpty } from '../../observe/row-counts.ts'
+import { sum } from '../../observe/sum-reports.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
@@ -158,8 +159,8 @@ const quietPhrase = (names: readonly Group[], { report, recent, at }: FindingInp
   const lastAt = Math.max(...endpoints.map(({ lastFailure }) => lastFailure?.at ?? 0))
   if (lastAt === 0 || at - lastAt <= recentMs) return null
   // Endpoints that several groups share are in the same state for each of them.
-  const failed = [...new Map(endpoints.map(({ url, failuresInARow }) => [url, failuresInARow])).values()]
-  const count = failed.reduce((sum, each) => sum + each, 0)
+  const failed = new Map(endpoints.map(({ url, failuresInARow }) => [url, failuresInARow]))
+  const count = sum([...failed.values()])
   return `; no request has been sent there since ${formatTimeOfDay(lastAt, at)}, ${count < 2 ? 'the last one' : `the last ${count}`} failed`
 }
 

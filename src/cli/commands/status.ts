@@ -179,7 +179,7 @@ const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs
   `${remembered} remembered, ${2 * remembered < room ? 'room' : 'ROOM'} for ${room}`
 
 const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): string => {
-  const keys = jwt.keys === 0 ? 'NO KEYS' : jwt.keys === 1 ? '1 key' : `${jwt.keys} keys`
+  const keys = jwt.keys === 0 ? 'NO KEYS' : pluralize(jwt.keys, 'key')
   if (jwt.source === 'file') return `${keys}, of a file`
   const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
   const failure = renderFailure(jwt, at)

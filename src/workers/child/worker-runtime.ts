@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { now, settlesWithin } from '../../clock.ts'
 import { exitProcess } from '../../exit-process.ts'
+import { errorMessage } from '../../failures/error-message.ts'
 import { applyLogConfig, exitOnUncaughtException, openLog } from '../../observe/log.ts'
 import type { LoggingConfig } from '../../observe/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
@@ -197,8 +198,7 @@ export const startWorkerRuntime = async (
       const { id } = message
       handleCall(message).then(
         (value) => send({ type: 'done', id, error: null, result: value }),
-        (error) =>
-          send({ type: 'done', id, error: String(error instanceof Error ? error.message : error), result: null }),
+        (error) => send({ type: 'done', id, error: errorMessage(error), result: null }),
       )
     },
   }

@@ -1,3 +1,4 @@
+import { sum } from '../../../observe/sum-reports.ts'
 import {
   describeComparison,
   describeEqual,
@@ -59,8 +60,7 @@ const operationsTable = (comparisons: readonly ComparisonView[]): Html =>
     ],
   })
 
-const countUncompared = ({ uncompared }: OperationRow['operation']): number =>
-  Object.values(uncompared).reduce((total, count) => total + count, 0)
+const countUncompared = ({ uncompared }: OperationRow['operation']): number => sum(Object.values(uncompared))
 
 const differencesTable = (at: string, comparisons: readonly ComparisonView[]): Html =>
   htmlTable<DifferenceView>({

@@ -1,3 +1,4 @@
+import { sum } from '../../../observe/sum-reports.ts'
 import { formatShare } from '../../../units.ts'
 import type { LearningStatus } from '../../api/contract-learning.ts'
 import { type ContractStatus, type DriftRowView, wasChecked } from '../../api/contract-report.ts'
@@ -58,8 +59,7 @@ const brokenCell = ({ broken, checked, rejected }: Messages): HtmlValue =>
     ? '0'
     : html`<strong>${formatCount(broken)}</strong> <span class="age">${formatShare(broken, checked)}${rejected > 0 && `, ${formatCount(rejected)} rejected`}</span>`
 
-const countUnchecked = ({ unchecked }: Messages): number =>
-  Object.values(unchecked).reduce((sum, count) => sum + count, 0)
+const countUnchecked = ({ unchecked }: Messages): number => sum(Object.values(unchecked))
 
 type Messages = ContractOperation['request']
 
