@@ -1,6 +1,7 @@
 import { allOperations, type Operation } from '../../operations.ts'
 import { sum } from '../sum-reports.ts'
 import { type DraftPart, draftSchema, enoughSightings, gaps, seen, splitByShare } from './draft-schema.ts'
+import type { MessageDirection } from './drift-report.ts'
 import type { LearnedContent, LearnedContract, LearnedOperation, LearnedParameter } from './learned-contract.ts'
 import { learnedInTable, tableSize } from './name-table.ts'
 
@@ -107,7 +108,7 @@ const draftResponses = (responses: LearnedOperation['responses']): DraftPart => 
 
 const draftContent = (
   { count, empty, untyped, mediaTypes }: LearnedContent,
-  direction: 'request' | 'response',
+  direction: MessageDirection,
 ): DraftPart => {
   const types = [...mediaTypes.named].sort(([a], [b]) => (a < b ? -1 : 1))
   const other = count - empty - sum(types.map(([, { learned }]) => learned.count))

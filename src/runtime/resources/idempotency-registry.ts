@@ -89,9 +89,13 @@ export class IdempotencyRegistry {
     this.#links = new RedisRegistry(
       calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
     )
-    this.#memory = role.kind === 'worker' ? null : new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
-    this.#store =
-      role.kind === 'worker' ? remoteIdempotencyStore(role.askPrimaryForKeys) : (this.#memory as IdempotencyStore)
+    if (role.kind === 'worker') {
+      this.#memory = null
+      this.#store = remoteIdempotencyStore(role.askPrimaryForKeys)
+    } else {
+      this.#memory = new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
+      this.#store = this.#memory
+    }
   }
 
   /** Acquires the store of a configuration. Null: no operation has idempotency. */

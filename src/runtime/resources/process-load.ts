@@ -19,8 +19,10 @@ export const createProcessLoad = (logEvent?: LogEvent): ProcessLoad => ({
   rejectedConnections: { maxConnections: new RollingCounter(), maxConnectionsPerAddress: new RollingCounter() },
 })
 
-/** The settings that close connections at once. */
-export type ConnectionLimitKey = 'maxConnections' | 'maxConnectionsPerAddress'
+const limitKeys = ['maxConnections', 'maxConnectionsPerAddress'] as const
+
+/** A setting that closes connections at once. */
+export type ConnectionLimitKey = (typeof limitKeys)[number]
 
 /** The connections of one process that were closed at once, by the setting that closed them. */
 export type RejectedConnectionCounts = Readonly<Record<ConnectionLimitKey, RollingCounter>>
@@ -33,8 +35,6 @@ export interface RejectedConnectionsReport {
   /** When the first of the last quarter of an hour was, in ms since the epoch, to ten seconds. */
   readonly firstAt: number
 }
-
-const limitKeys: readonly ConnectionLimitKey[] = ['maxConnections', 'maxConnectionsPerAddress']
 
 /** Collects the report on settings that have closed any connection in the last quarter of an hour. */
 export const collectRejectedConnections = (counts: RejectedConnectionCounts): readonly RejectedConnectionsReport[] => {
