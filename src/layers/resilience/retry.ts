@@ -5,7 +5,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { foldUnderscores, getFieldValues, type HeaderFields } from '../../header-fields.ts'
 import type { Side } from '../../operations.ts'
-import { sleepUnlessAborted } from '../../shared/sleep-unless-aborted.ts'
+import { sleepUnlessAborted } from '../../shared/scheduling/sleep-unless-aborted.ts'
 
 // The longest wait that a Retry-After imposes on an exchange without a deadline.
 const maxRetryAfterMs = 30_000

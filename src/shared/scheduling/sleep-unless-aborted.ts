@@ -1,5 +1,5 @@
-import { CoalescedTimer } from '../clock.ts'
-import type { Exchange } from '../exchange.ts'
+import { CoalescedTimer } from '../../clock.ts'
+import type { Exchange } from '../../exchange.ts'
 
 /** Waits, unless the exchange is aborted in the meantime: then it rejects at once, with the reason. */
 export const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
