@@ -9,10 +9,11 @@ import type { Exchange, Handler } from '../../src/exchange.ts'
 import { AbandonedAttempts } from '../../src/layers/idempotency/forward-once.ts'
 import { idempotencyLayer } from '../../src/layers/idempotency/idempotency.ts'
 import { encodeKeptResponse } from '../../src/layers/idempotency/kept-response.ts'
-import { BodyRoom } from '../../src/shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../src/shared/bodies/body-memory.ts'
 import { WholeBody } from '../../src/shared/bodies/buffered-request-body.ts'
 import { bufferResponseBody } from '../../src/shared/bodies/buffered-response-body.ts'
 import { BytesBody } from '../../src/shared/bodies/bytes-body.ts'
+import { FairQuota } from '../../src/shared/fair-quota.ts'
 import type { IdempotencyStore } from '../../src/shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../src/shared/idempotency/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from '../../src/shared/idempotency/redis-idempotency-store.ts'
@@ -38,7 +39,7 @@ const rules: OperationIdempotencyConfig = {
 const serveWith = (store: IdempotencyStore): Handler =>
   idempotencyLayer(rules, {
     store,
-    rooms: { requests: new BodyRoom(), responses: new BodyRoom() },
+    rooms: { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) },
     abandoned: new AbandonedAttempts(),
     credentialFields: ['authorization', 'cookie'],
     maxKeysPerClient: 1e7,
@@ -66,7 +67,7 @@ interface LeastStore {
 
 /** The least that a layer can do: two digests, the whole response, and two calls of its store. */
 const serveLeast = ({ claim, settle }: LeastStore): Handler => {
-  const room = new BodyRoom().shareOf('bench')
+  const room = new FairQuota(usualBodyBytes).shareOf('bench')
   return async (exchange) => {
     const [body = Buffer.alloc(0)] = await exchange.body.read()
     const name = hash('sha256', String(exchange.fields[7]), 'base64url')

@@ -1,6 +1,6 @@
 /** How an enforced request is read first, beside the features that also have a say in its body. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { BodyRoom } from '../../src/shared/bodies/body-room.ts'
+import { FairQuota } from '../../src/shared/fair-quota.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -234,14 +234,14 @@ test('a body beyond the bound that no endpoint takes gets its error, and the cli
 test.skipIf(missing !== null)(
   'over HTTP/2, the rest of a body that comes behind its response takes no room',
   async () => {
-    const { shareOf } = BodyRoom.prototype
-    const rooms = new Set<BodyRoom>()
-    const spy = vi.spyOn(BodyRoom.prototype, 'shareOf').mockImplementation(function (this: BodyRoom, client) {
+    const { shareOf } = FairQuota.prototype
+    const rooms = new Set<FairQuota>()
+    const spy = vi.spyOn(FairQuota.prototype, 'shareOf').mockImplementation(function (this: FairQuota, owner) {
       rooms.add(this)
-      return shareOf.call(this, client)
+      return shareOf.call(this, owner)
     })
     onTestFinished(() => spy.mockRestore())
-    const taken = (): number[] => [...rooms].map(({ bytes }) => bytes)
+    const taken = (): number[] => [...rooms].map(({ used }) => used)
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno')),
     )

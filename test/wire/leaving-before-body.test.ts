@@ -1,6 +1,6 @@
 /** Clients that leave while the gateway does something else than read their body: it asks who they are. */
 import { expect, onTestFinished, test } from 'vitest'
-import { BodyRoom } from '../../src/shared/bodies/body-room.ts'
+import { FairQuota } from '../../src/shared/fair-quota.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
@@ -8,17 +8,17 @@ import { httpUpstream } from '../helpers/upstream.ts'
 /** Counts the bytes that are reserved for bodies, in all rooms. */
 const countReserved = (): (() => number) => {
   let reserved = 0
-  const { reserve, release } = BodyRoom.prototype
-  BodyRoom.prototype.reserve = function (bytes) {
+  const { reserve, release } = FairQuota.prototype
+  FairQuota.prototype.reserve = function (bytes) {
     const isDone = reserve.call(this, bytes)
     if (isDone) reserved += bytes
     return isDone
   }
-  BodyRoom.prototype.release = function (bytes) {
+  FairQuota.prototype.release = function (bytes) {
     reserved -= bytes
     release.call(this, bytes)
   }
-  onTestFinished(() => void Object.assign(BodyRoom.prototype, { reserve, release }))
+  onTestFinished(() => void Object.assign(FairQuota.prototype, { reserve, release }))
   return () => reserved
 }
 

@@ -1,5 +1,5 @@
 import { allOperations } from '../../operations.ts'
-import { maxOutsideShare } from '../../shared/bodies/cache-room.ts'
+import { maxOutsideShare } from '../../shared/bodies/body-memory.ts'
 import { formatSize } from '../../units.ts'
 import type { WarningRule } from '../rules/rule.ts'
 import { workerCount, workerShare } from '../worker-count.ts'

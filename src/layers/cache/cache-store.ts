@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
-import { maxOutsideShare } from '../../shared/bodies/cache-room.ts'
+import { maxOutsideShare } from '../../shared/bodies/body-memory.ts'
 import { type CacheOutcomeCounts, CachePartition } from './partition.ts'
 import { PinnedBytes } from './pinned-bytes.ts'
 import type { StoredResponse } from './stored-response.ts'

@@ -3,7 +3,7 @@ import type { ProxyResponse } from '../../exchange.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { ShadowAnswer } from '../../observe/candidate/shadow-pair.ts'
-import type { BodyShare } from '../../shared/bodies/body-room.ts'
+import type { QuotaShare } from '../../shared/fair-quota.ts'
 import { RecordedBody } from './recorded-body.ts'
 
 /** Records what one side answers, as it comes. */
@@ -18,7 +18,7 @@ export class AnswerRecorder {
   #isCut = false
 
   /** A body of more than `maxBytes` is hashed. Where answers are not compared, its bytes are only counted. */
-  constructor(maxBytes: number, room: BodyShare, isCompared: boolean) {
+  constructor(maxBytes: number, room: QuotaShare, isCompared: boolean) {
     this.#body = new RecordedBody(maxBytes, room, isCompared)
   }
 

@@ -1,8 +1,8 @@
 import type { Exchange } from '../../exchange.ts'
 import type { ShadowDropReason } from '../../observe/candidate/shadow-counts.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
-import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
+import type { QuotaShare } from '../../shared/fair-quota.ts'
 
 /** What a {@link CopiedRequest} tells. */
 export interface CopiedRequestListener {
@@ -25,7 +25,7 @@ export class CopiedRequest {
   #isClosed = false
 
   /** A body of more than `maxBody` bytes is not copied. */
-  constructor(exchange: Exchange, maxBody: number, room: BodyShare, listener: CopiedRequestListener) {
+  constructor(exchange: Exchange, maxBody: number, room: QuotaShare, listener: CopiedRequestListener) {
     const { body } = exchange
     this.#exchange = exchange
     this.#maxBody = maxBody

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { ShadowBody } from '../../observe/candidate/shadow-pair.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
-import type { BodyShare } from '../../shared/bodies/body-room.ts'
+import type { QuotaShare } from '../../shared/fair-quota.ts'
 
 // Of a body that is longer than is kept, so many times as much is hashed: enough for a report, and an end to a body
 // that has none.
@@ -19,7 +19,7 @@ export class RecordedBody {
   /** Whether its bytes are kept or hashed; else they are only counted. */
   readonly #isRead: boolean
 
-  constructor(maxBytes: number, room: BodyShare, isRead = true) {
+  constructor(maxBytes: number, room: QuotaShare, isRead = true) {
     this.#isKept = isRead
     this.#isRead = isRead
     this.#maxHashedBytes = maxBytes * hashedTimes

@@ -1,6 +1,6 @@
 import { now } from '../../clock.ts'
 import { createShadowCounts, type ShadowReport } from '../../observe/candidate/shadow-counts.ts'
-import { BodyRoom } from '../../shared/bodies/body-room.ts'
+import { FairQuota } from '../../shared/fair-quota.ts'
 import type { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 import { type SlotEntry, SlotList } from '../../slot-list.ts'
 
@@ -32,7 +32,7 @@ export class ShadowCopies {
   /** What became of requests that the primary was sent twice. */
   readonly repeats = createShadowCounts()
   /** The room for their bodies, and for both answers. */
-  readonly room = new BodyRoom(0)
+  readonly room = new FairQuota(0)
   /** What sends copies, behind the requests of clients. */
   readonly sending: DeferredWork
   /** What is done with pairs when nothing waits for it. It holds no copy up. */
@@ -66,7 +66,7 @@ export class ShadowCopies {
     this.#isOff = bounds === null
     if (bounds === null) return
     this.#concurrency = bounds.concurrency
-    this.room.maxBytes = bounds.maxBytes
+    this.room.max = bounds.maxBytes
     // The configuration may be another one.
     this.backoff.reset()
   }

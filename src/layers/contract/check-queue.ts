@@ -1,11 +1,12 @@
-import { BodyRoom } from '../../shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../shared/bodies/body-memory.ts'
+import { FairQuota } from '../../shared/fair-quota.ts'
 import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 
 /** The checks of report mode, which run when the bytes of their messages have been handed on, and their room. */
 export class CheckQueue {
   /** The room for bodies of requests. Kept apart: slow uploads must not leave responses without room. */
-  readonly requests = new BodyRoom()
-  readonly responses = new BodyRoom()
+  readonly requests = new FairQuota(usualBodyBytes)
+  readonly responses = new FairQuota(usualBodyBytes)
   readonly #work: DeferredWork
 
   /** `onError` is called when a check throws, once a second at most. */

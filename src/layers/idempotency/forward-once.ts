@@ -2,8 +2,8 @@ import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
 import { type FailedAttempt, GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
-import { BodyRoom, type BodyShare } from '../../shared/bodies/body-room.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
+import { FairQuota, type QuotaShare } from '../../shared/fair-quota.ts'
 import { findRequestOwner, formatOwner } from '../../shared/request-owner.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
@@ -18,8 +18,8 @@ const maxAbandonedBytes = 64 * 1024 * 1024
  * no more of them, and of their bodies, than it leaves: a client that leaves again and again ends no other's attempt.
  */
 export class AbandonedAttempts {
-  readonly #places = new BodyRoom(maxAbandoned)
-  readonly #bodies = new BodyRoom(maxAbandonedBytes)
+  readonly #places = new FairQuota(maxAbandoned)
+  readonly #bodies = new FairQuota(maxAbandonedBytes)
 
   /**
    * Counts one more of an owner, with a body of so many bytes. Returns what is called when it has ended; null: there
@@ -43,7 +43,7 @@ export interface AttemptOptions {
   readonly claim: HeldClaim
   /** A longer response is not kept. */
   readonly maxResponse: number
-  readonly room: BodyShare
+  readonly room: QuotaShare
   readonly abandoned: AbandonedAttempts
   /** Returns the digest of the request; null: its body has not come to its end. */
   fingerprint(): string | null

@@ -4,8 +4,8 @@ import type { OperationIdempotencyConfig } from '../../config/config.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import type { IdempotencyOutcome } from '../../exchange-outcomes.ts'
 import { GatewayError, StacklessError } from '../../failures/errors.ts'
-import type { BodyRoom } from '../../shared/bodies/body-room.ts'
 import { clientShare } from '../../shared/bodies/client-share.ts'
+import type { FairQuota } from '../../shared/fair-quota.ts'
 import type { Claim, ClaimResult, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
 import { sleepUnlessAborted } from '../../shared/scheduling/sleep-unless-aborted.ts'
 import { type AbandonedAttempts, forwardAndSettle, forwardDetachable } from './forward-once.ts'
@@ -19,7 +19,7 @@ import { type DigestedBody, digestRequest, drainRequestBody } from './request-di
 export interface IdempotencyDeps {
   readonly store: IdempotencyStore
   /** The room for bodies of requests, and for those of responses: slow uploads leave responses theirs. */
-  readonly rooms: { readonly requests: BodyRoom; readonly responses: BodyRoom }
+  readonly rooms: { readonly requests: FairQuota; readonly responses: FairQuota }
   readonly abandoned: AbandonedAttempts
   /** The fields, in lower case, that tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]

@@ -1,8 +1,8 @@
 import { createHash, hash } from 'node:crypto'
 import type { RequestBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
-import type { BodyShare } from '../../shared/bodies/body-room.ts'
 import { bufferRequestBody, WholeBody } from '../../shared/bodies/buffered-request-body.ts'
+import type { QuotaShare } from '../../shared/fair-quota.ts'
 
 /** The body of a request, as far as it was read before the request is forwarded. */
 export interface DigestedBody {
@@ -23,7 +23,7 @@ export const digestRequest = async (
   exchange: Exchange,
   key: string,
   maxBytes: number,
-  room: BodyShare,
+  room: QuotaShare,
 ): Promise<DigestedBody> => {
   const { body, query } = exchange
   // Where it ends, and the body begins, JSON says itself.

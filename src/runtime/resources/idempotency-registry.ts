@@ -3,7 +3,8 @@ import type { Config, IdempotencyConfig, RedisConfig } from '../../config/config
 import { AbandonedAttempts } from '../../layers/idempotency/forward-once.ts'
 import type { IdempotencyDeps } from '../../layers/idempotency/idempotency.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
-import { BodyRoom } from '../../shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../shared/bodies/body-memory.ts'
+import { FairQuota } from '../../shared/fair-quota.ts'
 import type { IdempotencyCall, IdempotencyReply, IdempotencyStore } from '../../shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../shared/idempotency/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from '../../shared/idempotency/redis-idempotency-store.ts'
@@ -71,7 +72,7 @@ export class IdempotencyRegistry {
   readonly #since = epochMs()
   readonly #memory: MemoryIdempotencyStore | null
   readonly #store: IdempotencyStore
-  readonly #rooms = { requests: new BodyRoom(), responses: new BodyRoom() }
+  readonly #rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
   readonly #abandoned = new AbandonedAttempts()
   /** Counts of all stores in Redis: each configuration has another store. */
   readonly #redisCounts = { refused: 0 }

@@ -1,5 +1,5 @@
 import { freeBuffer, minFreeBytes } from '../buffers.ts'
-import type { BodyShare } from './body-room.ts'
+import type { QuotaShare } from '../fair-quota.ts'
 
 const firstBytes = 4 * 1024
 
@@ -14,7 +14,7 @@ export class BodyCopy {
   /** Why it is not complete: it is larger than the bound, or the process has no room. Null: it is. */
   failure: 'too-large' | 'busy' | null = null
   readonly #maxBytes: number
-  readonly #room: BodyShare
+  readonly #room: QuotaShare
   readonly #expected: number
   #memory: Buffer = noBytes
   /** Whether nothing else reads the memory. */
@@ -24,7 +24,7 @@ export class BodyCopy {
   #reserved = 0
 
   /** `expected` is the length that the message declares; null: it declares none. */
-  constructor(maxBytes: number, room: BodyShare, expected: number | null = null) {
+  constructor(maxBytes: number, room: QuotaShare, expected: number | null = null) {
     this.#maxBytes = maxBytes
     this.#room = room
     this.#expected = Math.min(expected ?? 0, maxExpectedBytes)

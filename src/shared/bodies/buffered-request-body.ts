@@ -1,8 +1,8 @@
 import type { RequestBody, Upload } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import { GatewayError, overloadedError } from '../../failures/errors.ts'
+import type { QuotaShare } from '../fair-quota.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { BodyShare } from './body-room.ts'
 
 /** The body of a request that was read first. */
 export interface BufferedRequestBody {
@@ -20,7 +20,7 @@ export interface BufferedRequestBody {
 export const bufferRequestBody = async (
   exchange: Exchange,
   maxBytes: number,
-  room: BodyShare,
+  room: QuotaShare,
 ): Promise<BufferedRequestBody> => {
   const { body } = exchange
   // A small body is read first in any case.

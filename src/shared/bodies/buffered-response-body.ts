@@ -1,8 +1,8 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import { type GatewayError, overloadedError } from '../../failures/errors.ts'
+import type { QuotaShare } from '../fair-quota.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { BodyShare } from './body-room.ts'
 
 /** The body of a response that was read first. */
 export interface BufferedResponseBody {
@@ -20,7 +20,7 @@ export const bufferResponseBody = (
   body: ResponseBody,
   exchange: Exchange,
   maxBytes: number,
-  room: BodyShare,
+  room: QuotaShare,
 ): Promise<BufferedResponseBody> => {
   const { promise, resolve, reject } = Promise.withResolvers<BufferedResponseBody>()
   const copy = new BodyCopy(maxBytes, room)

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { RecordedBody } from '../../../src/layers/candidate/recorded-body.ts'
-import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
+import { FairQuota } from '../../../src/shared/fair-quota.ts'
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
@@ -15,7 +16,7 @@ const pushAll = (body: RecordedBody, bytes: Buffer, size: number): boolean => {
 
 describe.each([1, 7, 1000])('in chunks of %i', (size) => {
   test('a body within the bound is kept', () => {
-    const body = new RecordedBody(1000, new BodyRoom())
+    const body = new RecordedBody(1000, new FairQuota(usualBodyBytes))
     const bytes = bytesOf(1000)
 
     expect(pushAll(body, bytes, size)).toBe(true)
@@ -24,18 +25,18 @@ describe.each([1, 7, 1000])('in chunks of %i', (size) => {
   })
 
   test('a body beyond the bound is hashed as a whole, and takes no room', () => {
-    const room = new BodyRoom()
+    const room = new FairQuota(usualBodyBytes)
     const body = new RecordedBody(1000, room)
     const bytes = bytesOf(16_000)
 
     expect(pushAll(body, bytes, size)).toBe(true)
 
     expect(body.end()).toEqual({ length: 16_000, bytes: null, sha256: sha256(bytes) })
-    expect(room.bytes).toBe(0)
+    expect(room.used).toBe(0)
   })
 
   test('a body that goes on and on is not read', () => {
-    const body = new RecordedBody(1000, new BodyRoom())
+    const body = new RecordedBody(1000, new FairQuota(usualBodyBytes))
 
     expect(pushAll(body, bytesOf(20_000), size)).toBe(false)
 
@@ -43,7 +44,7 @@ describe.each([1, 7, 1000])('in chunks of %i', (size) => {
   })
 
   test('a body without room is hashed', () => {
-    const body = new RecordedBody(1000, new BodyRoom(0))
+    const body = new RecordedBody(1000, new FairQuota(0))
     const bytes = bytesOf(100)
 
     pushAll(body, bytes, size)
@@ -54,7 +55,7 @@ describe.each([1, 7, 1000])('in chunks of %i', (size) => {
 
 test('a body that comes at once is kept, hashed or counted by its length', () => {
   const record = (length: number) => {
-    const body = new RecordedBody(1000, new BodyRoom())
+    const body = new RecordedBody(1000, new FairQuota(usualBodyBytes))
     body.keep(bytesOf(length))
     return body.end()
   }
@@ -65,16 +66,20 @@ test('a body that comes at once is kept, hashed or counted by its length', () =>
 })
 
 test('an empty body has no bytes, and is kept', () => {
-  expect(new RecordedBody(1000, new BodyRoom()).end()).toEqual({ length: 0, bytes: Buffer.alloc(0), sha256: null })
+  expect(new RecordedBody(1000, new FairQuota(usualBodyBytes)).end()).toEqual({
+    length: 0,
+    bytes: Buffer.alloc(0),
+    sha256: null,
+  })
 })
 
 test('what is freed gives its room back', () => {
-  const room = new BodyRoom()
+  const room = new FairQuota(usualBodyBytes)
   const body = new RecordedBody(100_000, room)
   pushAll(body, bytesOf(50_000), 1000)
-  expect(room.bytes).toBeGreaterThanOrEqual(50_000)
+  expect(room.used).toBeGreaterThanOrEqual(50_000)
 
   body.free()
 
-  expect(room.bytes).toBe(0)
+  expect(room.used).toBe(0)
 })

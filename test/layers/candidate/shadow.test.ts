@@ -222,7 +222,7 @@ describe('a request that the primary does not get', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, pairs: 0 })
-    expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
   })
 })
 
@@ -291,7 +291,7 @@ describe('the pair', () => {
         request: { operation: 'market.insights', requestId: 'id-7' },
       },
     ])
-    expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test.each(['primary', 'candidate'] as const)('of a longer body of the %s has its hash', async (side) => {
@@ -361,7 +361,7 @@ describe('the pair', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
-    expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('that cannot be looked at harms nothing', async () => {
@@ -376,7 +376,7 @@ describe('the pair', () => {
 
     expect(text).toBe('ok')
     expect(errors).toEqual([new Error('a defect')])
-    expect(copies.room.bytes).toBe(0)
+    expect(copies.room.used).toBe(0)
   })
 })
 
@@ -431,7 +431,7 @@ describe('a body of a request', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, dropped: { 'body-too-large': 1 } })
-    expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('goes to the primary alone when the shift is stopped before it has come', async () => {
@@ -475,7 +475,7 @@ describe('a body of a request', () => {
     await settled()
 
     expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
-    expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
   })
 
   test('that is read before it is sent, and whose client leaves, is dropped once', async () => {
@@ -536,7 +536,7 @@ describe('what bounds copies', () => {
     const taken = take(await layer(sending(() => primary.response()))(fakeExchange()))
     await settled()
     for (const { body } of [primary, candidate]) body.push(Buffer.alloc(20 * kib, 'x'))
-    const room = copies.room.bytes
+    const room = copies.room.used
     for (const { body } of [primary, candidate]) body.end()
     await taken
     await settled()
@@ -683,9 +683,9 @@ describe('what bounds copies', () => {
     const text = take(handedOn)
     body.push(Buffer.from('slow '))
     await settled()
-    const before = [copies.report.underWay, copies.room.bytes > 0]
+    const before = [copies.report.underWay, copies.room.used > 0]
     vi.advanceTimersByTime(5000)
-    const after = [copies.report.underWay, copies.room.bytes > 0]
+    const after = [copies.report.underWay, copies.room.used > 0]
     body.push(Buffer.from('end'))
     body.end()
 
@@ -714,7 +714,7 @@ describe('what bounds copies', () => {
 
     expect(text).toBe('ok')
     expect(aborted).toHaveBeenCalledOnce()
-    expect([copies.report.underWay, copies.room.bytes]).toEqual([0, 0])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
     expect(counts).toMatchObject({ sent: 1, pairs: 0, dropped: { stopped: 1 } })
   })
 })

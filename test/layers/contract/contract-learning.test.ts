@@ -5,14 +5,15 @@ import { GatewayError } from '../../../src/failures/errors.ts'
 import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
 import { contractLearningLayer } from '../../../src/layers/contract/contract-learning.ts'
 import type { Learner, ObservedRequest, ObservedResponse } from '../../../src/observe/contract/learner.ts'
-import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
 import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
+import { FairQuota } from '../../../src/shared/fair-quota.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { chunkedBody, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 const json = ['Content-Type', 'application/json']
 
-const pendingBytesOf = ({ requests, responses }: CheckQueue): number => requests.bytes + responses.bytes
+const pendingBytesOf = ({ requests, responses }: CheckQueue): number => requests.used + responses.used
 
 /** A learner that notes what it is shown. */
 const noteObserved = () => {
@@ -115,7 +116,7 @@ test('a request that a layer further out has read is learnt', async () => {
 test('a request of which a layer further out has read the beginning is learnt, though all of it has come', async () => {
   const body = { ...chunkedBody('{"id"', ':"7"}'), received: true }
   const exchange = fakeExchange({ fields: json, body })
-  await bufferRequestBody(exchange, 4, new BodyRoom())
+  await bufferRequestBody(exchange, 4, new FairQuota(usualBodyBytes))
 
   const { requests } = await pass({
     exchange,

@@ -53,7 +53,7 @@ test('a response is checked after it was handed on, though its exchange never en
 
   expect([whole?.toString(), totalsOf(options)]).toEqual(['{"b":1}', []])
   await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, broken: 1 }]))
-  expect(options.checks.responses.bytes).toBe(0)
+  expect(options.checks.responses.used).toBe(0)
 })
 
 test('a response that streams is handed on chunk by chunk, before it is complete', async () => {
@@ -76,7 +76,7 @@ test('a response beyond the bound is not kept, and counts as unchecked', async (
   response.body.consume({ data: () => true, end: () => {}, fail: () => {} })
   for (let i = 0; i < 100; i++) body.push(Buffer.alloc(100, 0x20))
 
-  expect(options.checks.responses.bytes).toBe(0)
+  expect(options.checks.responses.used).toBe(0)
   body.end()
   await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, 'too-large': 1 }]))
 })
@@ -91,7 +91,7 @@ test('a response that is discarded, or breaks off, keeps no room and is not coun
   broken.body.push(Buffer.from('{'))
   broken.body.fail(new GatewayError('truncated'))
 
-  expect([options.checks.responses.bytes, totalsOf(options)]).toEqual([0, []])
+  expect([options.checks.responses.used, totalsOf(options)]).toEqual([0, []])
 })
 
 test('where the process has no room a response is handed on, and counts as unchecked', async () => {
@@ -129,7 +129,7 @@ test('a request is checked after its exchange has ended', async () => {
   expect(totalsOf(options)).toEqual([])
   exchange.finish()
   await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, broken: 1 }]))
-  expect(options.checks.requests.bytes).toBe(0)
+  expect(options.checks.requests.used).toBe(0)
 })
 
 test('of a request that stops in the middle nothing is said', async () => {
@@ -138,7 +138,7 @@ test('of a request that stops in the middle nothing is said', async () => {
   send(options, [Buffer.from('{}'), null]).finish()
 
   await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 1, broken: 1 }]))
-  expect(options.checks.requests.bytes).toBe(0)
+  expect(options.checks.requests.used).toBe(0)
 })
 
 test('the audit log, which reads the bytes of a request, reads them still', () => {
@@ -176,5 +176,5 @@ test('a request that too many checks wait before goes unchecked, and keeps no ro
   send(options, [Buffer.from('{"a"'), Buffer.from(':1}'), null]).finish()
 
   expect(totalsOf(options)).toEqual([{ ...none, busy: 1 }])
-  expect(options.checks.requests.bytes).toBe(0)
+  expect(options.checks.requests.used).toBe(0)
 })

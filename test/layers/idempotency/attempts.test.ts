@@ -6,7 +6,8 @@ import { GatewayError } from '../../../src/failures/errors.ts'
 import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
 import { HeldClaim } from '../../../src/layers/idempotency/held-claim.ts'
 import { idempotencyLayer } from '../../../src/layers/idempotency/idempotency.ts'
-import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
+import { FairQuota } from '../../../src/shared/fair-quota.ts'
 import type {
   ClaimResult,
   IdempotencyCall,
@@ -36,10 +37,10 @@ const settlementsOf = (calls: readonly IdempotencyCall[]) =>
 const serve = (
   next: Handler,
   store: IdempotencyStore,
-  more: { readonly abandoned?: AbandonedAttempts; readonly responses?: BodyRoom } = {},
+  more: { readonly abandoned?: AbandonedAttempts; readonly responses?: FairQuota } = {},
 ) => {
-  const { abandoned = new AbandonedAttempts(), responses = new BodyRoom() } = more
-  const deps = { store, rooms: { requests: new BodyRoom(), responses }, abandoned }
+  const { abandoned = new AbandonedAttempts(), responses = new FairQuota(usualBodyBytes) } = more
+  const deps = { store, rooms: { requests: new FairQuota(usualBodyBytes), responses }, abandoned }
   return idempotencyLayer(rules, { ...deps, credentialFields: [], maxKeysPerClient: 10 })(next)
 }
 
@@ -58,7 +59,7 @@ const gone = new GatewayError('client-gone')
 test('a response for which there is no room was processed all the same, and is not kept', async () => {
   const { store, calls } = openStore()
   const body = { ...fakeResponse().body, takeBuffered: () => Buffer.from('answer') }
-  const handler = serve(async () => ({ ...fakeResponse(), body }), store, { responses: new BodyRoom(0) })
+  const handler = serve(async () => ({ ...fakeResponse(), body }), store, { responses: new FairQuota(0) })
 
   await expect(handler(post())).rejects.toMatchObject({ kind: 'overloaded' })
 

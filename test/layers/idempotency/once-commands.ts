@@ -167,7 +167,7 @@ const finish = async (model: Model, world: World): Promise<void> => {
   await advance(20_000)
   observe(model, world)
   expect(world.sent.filter(({ got }) => got === null).map(({ requestId }) => requestId)).toEqual([])
-  expect(world.gateways.map(({ room }) => room.bytes)).toEqual([0, 0])
+  expect(world.gateways.map(({ room }) => room.used)).toEqual([0, 0])
   expect(world.memory.state().inProgress).toBe(0)
   expect(vi.getTimerCount()).toBe(0)
 }

@@ -10,7 +10,8 @@ import { deadlineLayer } from '../../../src/layers/resilience/deadline.ts'
 import { retryLayer } from '../../../src/layers/resilience/retry.ts'
 import { RetryBudget } from '../../../src/layers/resilience/retry-budget.ts'
 import type { OperationId } from '../../../src/operations.ts'
-import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
+import { FairQuota } from '../../../src/shared/fair-quota.ts'
 import type { IdempotencyStore } from '../../../src/shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../src/shared/idempotency/memory-idempotency-store.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
@@ -55,7 +56,7 @@ export interface Sent {
 export class ModelGateway {
   readonly faults: StoreFault[] = []
   readonly abandoned = new AbandonedAttempts()
-  readonly room = new BodyRoom()
+  readonly room = new FairQuota(usualBodyBytes)
   readonly handlers: Readonly<Record<string, Handler>>
   #stopped: PromiseWithResolvers<void> | null = null
 

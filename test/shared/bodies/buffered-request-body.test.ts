@@ -2,18 +2,30 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Upload } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { BodyCopy } from '../../../src/shared/bodies/body-copy.ts'
-import { BodyRoom } from '../../../src/shared/bodies/body-room.ts'
+import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
 import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
+import { FairQuota } from '../../../src/shared/fair-quota.ts'
 import { chunkedBody, fakeExchange } from '../../helpers/exchange.ts'
 
 test('a part of it that another copy has taken without copying it is not freed with it', () => {
-  const [first, second] = [new BodyCopy(100_000, new BodyRoom()), new BodyCopy(100_000, new BodyRoom())]
+  const [first, second] = [
+    new BodyCopy(100_000, new FairQuota(usualBodyBytes)),
+    new BodyCopy(100_000, new FairQuota(usualBodyBytes)),
+  ]
   for (const bytes of [10_000, 2000]) first.push(Buffer.alloc(bytes, 'x'))
   second.push(first.bytes)
 
   first.free()
 
   expect(second.bytes).toEqual(Buffer.alloc(12_000, 'x'))
+})
+
+test('a copy that was closed takes nothing any more', () => {
+  const room = new FairQuota(usualBodyBytes)
+  const copy = new BodyCopy(100_000, room)
+  copy.close()
+
+  expect([copy.push(Buffer.from('a')), copy.bytes.length, room.used]).toEqual([false, 0, 0])
 })
 
 const readAll = async (upload: Upload): Promise<string> => {
@@ -26,7 +38,7 @@ describe('a body within the bound', () => {
   test('is read, and can be sent as often as one likes', async () => {
     const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
-    const { whole } = await bufferRequestBody(exchange, 100, new BodyRoom())
+    const { whole } = await bufferRequestBody(exchange, 100, new FairQuota(usualBodyBytes))
 
     expect(whole?.toString()).toBe('{"a":1}')
     const { body } = exchange
@@ -35,18 +47,18 @@ describe('a body within the bound', () => {
   })
 
   test('keeps its room until the exchange has finished', async () => {
-    const room = new BodyRoom()
+    const room = new FairQuota(usualBodyBytes)
     const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
     await bufferRequestBody(exchange, 100, room)
 
-    expect(room.bytes).toBeGreaterThan(0)
+    expect(room.used).toBeGreaterThan(0)
     exchange.finish()
-    expect(room.bytes).toBe(0)
+    expect(room.used).toBe(0)
   })
 
   test('finds no room where others have taken it, and the client is told to come again', async () => {
-    const room = new BodyRoom()
+    const room = new FairQuota(usualBodyBytes)
     while (room.reserve(1024 ** 2)) {}
     room.reserve(0)
     const body = chunkedBody('x'.repeat(2 * 1024 ** 2))
@@ -67,7 +79,7 @@ describe('a body beyond the bound', () => {
   test('streams on from its beginning', async () => {
     const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ijkl', 'mn') })
 
-    const { whole } = await bufferRequestBody(exchange, 6, new BodyRoom())
+    const { whole } = await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
 
     expect(whole).toBeNull()
     expect(exchange.body.replayable).toBe(false)
@@ -77,7 +89,7 @@ describe('a body beyond the bound', () => {
   test('can be sent to another endpoint while none has taken of it', async () => {
     const body = chunkedBody('abcd', 'efgh', 'ij')
     const exchange = fakeExchange({ body })
-    await bufferRequestBody(exchange, 6, new BodyRoom())
+    await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
 
     exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
 
@@ -87,7 +99,7 @@ describe('a body beyond the bound', () => {
 
   test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
     const exchange = fakeExchange({ body: chunkedBody('abcd', 'efgh', 'ij') })
-    await bufferRequestBody(exchange, 6, new BodyRoom())
+    await bufferRequestBody(exchange, 6, new FairQuota(usualBodyBytes))
     const onStarted = vi.fn()
     exchange.body.onStarted = onStarted
 
@@ -100,7 +112,7 @@ describe('a body beyond the bound', () => {
 
   test('is given up when no attempt will send it', async () => {
     const body = chunkedBody('abcd', 'efgh', 'ij')
-    const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, new BodyRoom())
+    const { stop } = await bufferRequestBody(fakeExchange({ body }), 6, new FairQuota(usualBodyBytes))
 
     stop()
 
