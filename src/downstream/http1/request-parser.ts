@@ -97,7 +97,7 @@ export class RequestParser {
     return this.#state === stopped
   }
 
-  /** The method of the request that is being read; null: it has not come yet. */
+  /** The method of the head that is being read; null: it has not come yet. */
   get method(): string | null {
     return this.#requestLine.method
   }
@@ -159,8 +159,8 @@ export class RequestParser {
     const { method, version } = this.#requestLine
     const target = this.#requestLine.target(scanner.text)
     const { fields, length, isPersistent } = this.#readFields(scanner, version)
-    // A head keeps no memory while a body comes.
-    scanner.text = ''
+    // A head keeps no memory while a body comes, or nothing.
+    scanner.awaitHead()
     this.#state = length === null ? bodyInChunks : length === 0 ? betweenRequests : bodyOfLength
     this.#remaining = length ?? 0
     // RFC 9110 §9.3.6: what follows CONNECT is for a tunnel, and not HTTP.
