@@ -20,9 +20,9 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
 
   const buffered = proxyResponse.body.takeBuffered()
   if (buffered === null) return proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
-  // TLS copies all that is written, whether the client takes it or not: of a stored response, once for each client that
-  // reads slowly.
-  if (activeRequest.peer.secure && buffered.length > sliceBytes) {
+  // What is written at once is known to be taken only when all of it is: a client that reads a long one slowly would
+  // pass for one that takes nothing. And TLS copies it, once for each client of a stored response.
+  if (buffered.length > sliceBytes) {
     const sliced = sliceBody(buffered)
     return sliced.consume(new ClientSink(activeRequest, sliced))
   }

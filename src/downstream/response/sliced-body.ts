@@ -1,6 +1,6 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
 
-/** The maximum that is written at once where all that is written is copied. */
+/** The maximum that is written at once of a body that is in memory. */
 export const sliceBytes = 64 * 1024
 
 /** Creates a body of a buffer, handed on in slices as they are taken. Others may share the memory. */
