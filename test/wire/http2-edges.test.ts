@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
-import { describe, expect } from 'vitest'
+import { afterEach, describe, expect, vi } from 'vitest'
 import { total } from '../admin/metrics/parse-exposition.ts'
 import {
   block,
@@ -23,6 +23,9 @@ import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { describeTests, drill, test } from '../helpers/speed.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually, fieldValues } from '../helpers/wire.ts'
+
+const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+afterEach(() => void vi.useRealTimers())
 
 const codeIn = (body: Buffer): unknown => JSON.parse(body.toString()).code
 
@@ -471,6 +474,51 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     expect(away && codeOf(away)).toBe(0)
     expect(end).toBe(undefined)
+  })
+
+  test.each<[string, Record<string, unknown>, boolean]>([
+    ['was the last of its connection', { maxRequestsPerConnection: 1 }, false],
+    ['had ended when the gateway stops', {}, true],
+  ])('a response that %s arrives whole, though its client sends more', async (_, listen, stops) => {
+    stopClock()
+    const upstream = await httpUpstream((_request, response) => void response.end(Buffer.alloc(3_000_000)))
+    const shutdown = { wait: '0s', deadline: '10m' }
+    const { port, gateway, lines } = await bootHttp2({ upstream: upstream.url, listen, shutdown })
+    const client = await frameClient(port)
+    client.socket.pause()
+    const wideWindows = [frame(4, 0, 0, Buffer.from([0, 4, 127, 0, 0, 0])), frame(8, 0, 0, Buffer.from([127, 0, 0, 0]))]
+
+    await client.send(...wideWindows, head(1))
+    let turns = 0
+    await eventually(() => {
+      if (turns++ % 10 === 0) client.socket.read() // more slowly than the gateway writes
+      return lines.some(({ msg }) => msg === 'exchange')
+    })
+    const closed = stops ? gateway.close() : null
+    vi.advanceTimersByTime(1_000)
+    await client.send(frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))
+    client.socket.resume()
+    await client.ended()
+    await closed
+
+    const data = client.frames.filter(({ type }) => type === 0)
+    expect(data.reduce((sum, { payload }) => sum + payload.length, 0)).toBe(3_000_000)
+  })
+
+  test('a client whose last response ended long ago does not keep a gateway that stops', async () => {
+    stopClock()
+    const { port, gateway, line } = await bootHttp2({ shutdown: { wait: '0s', deadline: '10m' } })
+    const client = await frameClient(port)
+    await client.send(head(1))
+    await line(({ msg }) => msg === 'exchange')
+    client.socket.pause() // it does not see that the gateway ends its side
+
+    vi.advanceTimersByTime(5_000)
+    const closed = gateway.close()
+    vi.advanceTimersByTime(300)
+    vi.useRealTimers()
+
+    expect(await closed).toBeUndefined()
   })
 })
 

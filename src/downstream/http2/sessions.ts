@@ -8,6 +8,7 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { knownMethods } from '../../node-http.ts'
 import { getClientConnection } from '../listener/client-connection.ts'
 import type { ClientErrorHandler } from '../listener/client-error.ts'
+import { destroyAfterLinger, type LingerMode, maxLingerIdleMs } from '../listener/linger.ts'
 import type { GetListenerConfig } from '../listener/listener-config.ts'
 import type { RequestHandler } from '../request/request-handler.ts'
 import { ReceiveWindows, WideConnections } from './receive-windows.ts'
@@ -207,9 +208,6 @@ interface SessionTimeouts {
   goAway(): void
 }
 
-// Time for GOAWAY to reach a client that does not close by itself.
-const goAwayLingerMs = 300
-
 /** Starts the timeouts of a session. `onLate` is called when its first request has not come in time. */
 const startSessionTimeouts = (
   session: ServerHttp2Session,
@@ -219,20 +217,26 @@ const startSessionTimeouts = (
 ): SessionTimeouts => {
   let openStreams = 0
   let hasRequested = false
-  const closeTimer = new CoalescedTimer(() => socket.destroy())
+  let lastStreamClosedAt = Number.NEGATIVE_INFINITY
+  let isClosing = false
+  /** Closes the connection when its client has, or is not waited for any more. */
+  const closeAfterLinger = (mode: LingerMode): void => {
+    if (isClosing) return
+    isClosing = true
+    destroyAfterLinger(socket, mode)
+  }
   const goAway = (): void => {
     session.close()
-    if (openStreams === 0) closeTimer.set(goAwayLingerMs)
+    // A client that still reads the end of a response sends WINDOW_UPDATE. A socket that is closed then is reset, and
+    // the rest is lost. Any other needs no more time than GOAWAY takes to reach it.
+    if (openStreams === 0) closeAfterLinger(now() - lastStreamClosedAt < maxLingerIdleMs ? 'long' : 'short')
   }
   const idleTimer = new CoalescedTimer(() => {
     if (!hasRequested) onLate()
     goAway()
   })
   idleTimer.set(getTimeouts().headers)
-  socket.once('close', () => {
-    idleTimer.clear()
-    closeTimer.clear()
-  })
+  socket.once('close', () => idleTimer.clear())
   return {
     onStreamOpened() {
       hasRequested = true
@@ -241,7 +245,9 @@ const startSessionTimeouts = (
     },
     onStreamClosed() {
       if (--openStreams > 0 || socket.destroyed) return
-      if (session.closed || session.destroyed) closeTimer.set(goAwayLingerMs)
+      lastStreamClosedAt = now()
+      // Only an error destroys a session that has sent no GOAWAY.
+      if (session.closed || session.destroyed) closeAfterLinger(session.closed ? 'long' : 'short')
       else idleTimer.set(getTimeouts().keepAlive)
     },
     goAway,

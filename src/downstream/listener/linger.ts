@@ -8,6 +8,8 @@ import { closeAfterResponse, getMaxBodyBytes } from './client-connection.ts'
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
+/** How long a client that lingers may send nothing, in ms. */
+export const maxLingerIdleMs = maxIdleChecks * checkIntervalMs
 
 // Of one process. Each is a connection, or a stream of one, whose client could as well stay idle for longer
 // (`keepAlive`). What they send costs time and serves no request: the limit keeps it from growing with their number.
