@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, fieldValues, pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
+import { call, fieldValues, pseudoRandomBytes, renderHead, sha256 } from '../helpers/wire.ts'
 
 /**
  * Asks a gateway twice, before an upstream that answers each request with these bytes; `ends` closes the connection
@@ -156,4 +157,28 @@ describe('an unasked 100 of an upstream', () => {
 test.each(['1.2', '1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
   for (const response of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
     expect(response).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
+})
+
+test.each([
+  ['of a length', 'Content-Length: 2', 'ok'],
+  ['in chunks', 'Transfer-Encoding: chunked', '2\r\nok\r\n0\r\n\r\n'],
+  ['that ends with the connection', 'Connection: close', 'ok'],
+])('a client has status and fields before the first byte of a body %s', async (_, field, body) => {
+  let sendBody = (): void => {}
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      socket.write(`HTTP/1.1 200 OK\r\n${field}\r\n\r\n`)
+      sendBody = () => void socket.end(body)
+    }),
+  )
+  const { port } = await bootGateway({ upstream: upstream.url })
+  const client = await rawClient(port)
+
+  client.send(renderHead({}))
+  const head = await client.until((text) => text.endsWith('\r\n\r\n'))
+  sendBody()
+  const { received } = await client.ended()
+
+  expect([parseStatus(head), isWholeResponse(received)]).toEqual([200, true])
+  expect(received.slice(head.length)).toContain('ok')
 })

@@ -43,7 +43,7 @@ export class Http1Response implements DownstreamResponse {
   lingerMode: LingerMode = 'long'
   readonly request: Http1Request
   readonly #connection: ResponseConnection
-  /** The head, until it goes out with the first bytes of the body. */
+  /** The head, until it goes out: with the first bytes of the body, where these have come. */
   #head = ''
   #hasBody = true
   #isChunked = false
@@ -108,6 +108,10 @@ export class Http1Response implements DownstreamResponse {
     if (this.request.complete && this.#connection.isFollowed(this)) return
     this.isLast = true
     if (unread) this.lingerMode = getLingerMode(failure)
+  }
+
+  flushHead(): void {
+    if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
   }
 
   write(chunk: Buffer, onFlushed?: Flushed): boolean {

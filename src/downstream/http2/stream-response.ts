@@ -120,6 +120,8 @@ export class StreamResponse implements DownstreamResponse {
     onSent()
   }
 
+  flushHead(): void {} // HEADERS are out
+
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean {
     return this.#bodiless || this.destroyed ? true : this.stream.write(chunk, onFlushed)
   }

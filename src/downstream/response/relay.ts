@@ -2,6 +2,7 @@ import { now } from '../../clock.ts'
 import type { ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { fieldNameEquals, getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import { batchWrite } from '../../shared/scheduling/write-batching.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { ClientSink } from './client-sink.ts'
 import { sendLocalReply } from './local-reply.ts'
@@ -19,7 +20,11 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
   if (!writeHead(activeRequest, proxyResponse, fields)) return
 
   const buffered = proxyResponse.body.takeBuffered()
-  if (buffered === null) return proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
+  if (buffered === null) {
+    proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
+    // What comes of the body in the next turn takes the head along: many upstreams write the two apart.
+    return batchWrite(() => response.flushHead())
+  }
   // What is written at once is known to be taken only when all of it is: a client that reads a long one slowly would
   // pass for one that takes nothing. And TLS copies it, once for each client of a stored response.
   if (buffered.length > sliceBytes) {
