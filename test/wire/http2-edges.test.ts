@@ -505,6 +505,26 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(data.reduce((sum, { payload }) => sum + payload.length, 0)).toBe(3_000_000)
   })
 
+  test('a client whose abuse ended its connection is not waited for, though it had GOAWAY before', async () => {
+    stopClock()
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => {}))
+    const shutdown = { wait: '0s', deadline: '10m' }
+    const listen = { maxRequestsPerConnection: 1 }
+    const { port, gateway, line } = await bootHttp2({ upstream: upstream.url, listen, shutdown })
+    const client = await frameClient(port)
+    await client.send(head(1))
+    await client.frame(({ type }) => type === 7)
+
+    client.socket.pause() // it does not see that the gateway ends its side
+    await client.send(...Array.from({ length: 300 }, () => frame(6, 0, 0, Buffer.alloc(8))))
+    await line(({ reason }) => reason === 'too-many-frames')
+    await line(({ operation }) => operation === 'market.insights')
+    vi.advanceTimersByTime(300)
+    vi.useRealTimers()
+
+    expect(await gateway.close()).toBeUndefined()
+  })
+
   test('a client whose last response ended long ago does not keep a gateway that stops', async () => {
     stopClock()
     const { port, gateway, line } = await bootHttp2({ shutdown: { wait: '0s', deadline: '10m' } })

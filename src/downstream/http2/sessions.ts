@@ -92,7 +92,8 @@ const startSession = (
     // At once, and not with the response: a client could give up each request before it has one.
     if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.goAway()
     stream.on('close', () => {
-      sessionTimeouts.onStreamClosed()
+      // An error destroys a session and, with it, its streams. Without one Node destroys it behind its last stream.
+      sessionTimeouts.onStreamClosed(session.destroyed && stream.errored !== null)
       if (!benignResetCodes.has(stream.rstCode) && !allowsReset())
         endForAbuse('too-many-broken-streams', 'too many requests that break the protocol')
     })
@@ -202,8 +203,8 @@ const formatSessionLimits = (listen: SessionLimits): string => JSON.stringify(cr
 interface SessionTimeouts {
   /** Notes a request. */
   onStreamOpened(): void
-  /** Notes that its stream has closed. */
-  onStreamClosed(): void
+  /** Notes that its stream has closed; `hasFailed`: because an error has ended the session. */
+  onStreamClosed(hasFailed: boolean): void
   /** Sends GOAWAY; the session closes when its open streams have ended. */
   goAway(): void
 }
@@ -243,11 +244,11 @@ const startSessionTimeouts = (
       openStreams++
       idleTimer.clear()
     },
-    onStreamClosed() {
+    onStreamClosed(hasFailed) {
       if (--openStreams > 0 || socket.destroyed) return
       lastStreamClosedAt = now()
       // Only an error destroys a session that has sent no GOAWAY.
-      if (session.closed || session.destroyed) closeAfterLinger(session.closed ? 'long' : 'short')
+      if (session.closed || session.destroyed) closeAfterLinger(session.closed && !hasFailed ? 'long' : 'short')
       else idleTimer.set(getTimeouts().keepAlive)
     },
     goAway,
