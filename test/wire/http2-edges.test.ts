@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
-import { afterEach, describe, expect, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
+import { linger } from '../../src/downstream/listener/linger.ts'
 import { total } from '../admin/metrics/parse-exposition.ts'
 import {
   block,
@@ -476,11 +477,17 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(end).toBe(undefined)
   })
 
-  test.each<[string, Record<string, unknown>, boolean]>([
-    ['was the last of its connection', { maxRequestsPerConnection: 1 }, false],
-    ['had ended when the gateway stops', {}, true],
-  ])('a response that %s arrives whole, though its client sends more', async (_, listen, stops) => {
+  test.each<[string, Record<string, unknown>, boolean, number]>([
+    ['was the last of its connection', { maxRequestsPerConnection: 1 }, false, 0],
+    ['had ended when the gateway stops', {}, true, 0],
+    ['had ended when the gateway stops, amid 1,000 rejected clients,', {}, true, 1000],
+  ])('a response that %s arrives whole, though its client sends more', async (_, listen, stops, rejected) => {
     stopClock()
+    const zero = (): number => 0
+    const stopLingers = Array.from({ length: rejected }, () => linger('long', 0, zero, zero))
+    onTestFinished(() => {
+      for (const stop of stopLingers) stop()
+    })
     const upstream = await httpUpstream((_request, response) => void response.end(Buffer.alloc(3_000_000)))
     const shutdown = { wait: '0s', deadline: '10m' }
     const { port, gateway, lines } = await bootHttp2({ upstream: upstream.url, listen, shutdown })

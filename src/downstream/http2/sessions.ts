@@ -8,7 +8,7 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { knownMethods } from '../../node-http.ts'
 import { getClientConnection } from '../listener/client-connection.ts'
 import type { ClientErrorHandler } from '../listener/client-error.ts'
-import { destroyAfterLinger, type LingerMode, maxLingerIdleMs } from '../listener/linger.ts'
+import { destroyAfterLinger, type LingerMode, type LingerSlots, maxLingerIdleMs } from '../listener/linger.ts'
 import type { GetListenerConfig } from '../listener/listener-config.ts'
 import type { RequestHandler } from '../request/request-handler.ts'
 import { ReceiveWindows, WideConnections } from './receive-windows.ts'
@@ -209,6 +209,9 @@ interface SessionTimeouts {
   goAway(): void
 }
 
+// A reload or a stop can send GOAWAY to more clients than there is room for: those that were sent an error keep theirs.
+const sessionSlots: LingerSlots = { taken: 0 }
+
 /** Starts the timeouts of a session. `onLate` is called when its first request has not come in time. */
 const startSessionTimeouts = (
   session: ServerHttp2Session,
@@ -224,7 +227,7 @@ const startSessionTimeouts = (
   const closeAfterLinger = (mode: LingerMode): void => {
     if (isClosing) return
     isClosing = true
-    destroyAfterLinger(socket, mode)
+    destroyAfterLinger(socket, mode, sessionSlots)
   }
   const goAway = (): void => {
     session.close()

@@ -11,12 +11,20 @@ const maxIdleChecks = 5
 /** How long a client that lingers may send nothing, in ms. */
 export const maxLingerIdleMs = maxIdleChecks * checkIntervalMs
 
-// Of one process. Each is a connection, or a stream of one, whose client could as well stay idle for longer
-// (`keepAlive`). What they send costs time and serves no request: the limit keeps it from growing with their number.
+// Of one process, and of each kind. Each is a connection, or a stream of one, whose client could as well stay idle for
+// longer (`keepAlive`). What they send costs time and serves no request: the limit keeps it from growing with their
+// number.
 const maxLingering = 1000
 // The wait of a client beyond that limit: enough within a data centre.
 const shortLingerMs = 300
-let lingeringCount = 0
+
+/** The clients of one kind that are waited for at once in a process. */
+export interface LingerSlots {
+  taken: number
+}
+
+/** The connections of HTTP/1, and the streams of HTTP/2. */
+const requestSlots: LingerSlots = { taken: 0 }
 
 /**
  * How long to wait for a client that is still sending after its response: as long as it sends, within limits, or for
@@ -36,8 +44,14 @@ export const getLingerMode = (failure: GatewayError | null): LingerMode =>
  * `maxBytes`; then calls `end`. The caller discards what comes, and counts it by `received`. Returns a function that
  * stops the wait.
  */
-export const linger = (mode: LingerMode, maxBytes: number, received: () => number, end: () => void): (() => void) => {
-  if (mode === 'short' || lingeringCount >= maxLingering) {
+export const linger = (
+  mode: LingerMode,
+  maxBytes: number,
+  received: () => number,
+  end: () => void,
+  slots = requestSlots,
+): (() => void) => {
+  if (mode === 'short' || slots.taken >= maxLingering) {
     const timer = new CoalescedTimer(end)
     timer.set(shortLingerMs)
     return () => timer.clear()
@@ -53,10 +67,10 @@ export const linger = (mode: LingerMode, maxBytes: number, received: () => numbe
     if (checks >= maxChecks || idleChecks >= maxIdleChecks || lastReceived - receivedAtStart > maxBytes) end()
     else timer.set(checkIntervalMs)
   })
-  lingeringCount++
+  slots.taken++
   timer.set(checkIntervalMs)
   return () => {
-    lingeringCount--
+    slots.taken--
     timer.clear()
   }
 }
@@ -77,9 +91,9 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
  * when the response closes the connection, the gateway half-closes, discards what comes, and closes when the request
  * ends, or when the limits of {@link linger} are reached (RFC 9112 §9.6).
  */
-export const destroyAfterLinger = (socket: Socket, mode: LingerMode): void => {
+export const destroyAfterLinger = (socket: Socket, mode: LingerMode, slots?: LingerSlots): void => {
   const end = () => void socket.destroy()
-  const stopLinger = linger(mode, getMaxBodyBytes(socket), () => socket.bytesRead, end)
+  const stopLinger = linger(mode, getMaxBodyBytes(socket), () => socket.bytesRead, end, slots)
   socket.once('end', end)
   socket.once('close', stopLinger)
 }
