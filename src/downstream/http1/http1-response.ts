@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { HeaderFields } from '../../header-fields.ts'
 import { maxSingleWriteBytes } from '../../shared/buffers.ts'
+import { batchWrite } from '../../shared/scheduling/write-batching.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
 import { closeAfterResponse } from '../listener/client-connection.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
@@ -111,7 +112,11 @@ export class Http1Response implements DownstreamResponse {
   }
 
   flushHead(): void {
-    if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
+    if (this.#head === '') return
+    // What comes of the body in the next turn takes the head along: many upstreams write the two apart.
+    batchWrite(() => {
+      if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
+    })
   }
 
   write(chunk: Buffer, onFlushed?: Flushed): boolean {

@@ -2,7 +2,6 @@ import { now } from '../../clock.ts'
 import type { ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { fieldNameEquals, getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
-import { batchWrite } from '../../shared/scheduling/write-batching.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { ClientSink } from './client-sink.ts'
 import { sendLocalReply } from './local-reply.ts'
@@ -22,8 +21,7 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
   const buffered = proxyResponse.body.takeBuffered()
   if (buffered === null) {
     proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
-    // What comes of the body in the next turn takes the head along: many upstreams write the two apart.
-    return batchWrite(() => response.flushHead())
+    return response.flushHead()
   }
   // What is written at once is known to be taken only when all of it is: a client that reads a long one slowly would
   // pass for one that takes nothing. And TLS copies it, once for each client of a stored response.

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
 import type { ActiveRequest } from '../../../src/downstream/request/active-request.ts'
 import { relayResponse } from '../../../src/downstream/response/relay.ts'
@@ -102,6 +102,19 @@ test.each([
   await relayed
 
   expect(writes.map(shorten)).toEqual(['the head, 2\r\nok\r\n'])
+})
+
+test('nothing is left to do at the end of the turn where the body has taken the head along', () => {
+  const schedule = vi.spyOn(globalThis, 'setImmediate')
+  onTestFinished(() => schedule.mockRestore())
+  const { response, writes } = http1Response()
+  const { body, proxyResponse } = streamed()
+  body.push(Buffer.from('ok'))
+
+  relayResponse(activeRequest(response), proxyResponse, '1.1 gateway')
+
+  expect(writes.map(shorten)).toEqual(['the head, 2\r\nok\r\n'])
+  expect(schedule).not.toHaveBeenCalled()
 })
 
 test('layers are told that a response is over whose client left before any of it was written', () => {
