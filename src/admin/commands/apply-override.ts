@@ -6,7 +6,8 @@ import type { AdminError } from '../admin-error.ts'
 import { formatOptionalTime } from '../format-time.ts'
 import type { Argument } from './argument.ts'
 
-const maxTtlMs = 24 * 3_600_000
+/** The longest time that an override holds, in milliseconds. */
+export const maxTtlMs = 24 * 3_600_000
 
 /** Creates the argument that says how long an override holds, in milliseconds. */
 export const durationArgument = (usage: string, byDefault: string): Argument<number> => ({

@@ -8,6 +8,7 @@ import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
 import { formatOptionalTime } from '../format-time.ts'
+import { maxTtlMs } from './apply-override.ts'
 
 /** An endpoint of one side of a group just now, with overrides that are set but not in effect yet. */
 export interface EndpointState {
@@ -22,6 +23,8 @@ export interface EndpointState {
   readonly takesWork: boolean
   /** Until when an order alone has it take work, in milliseconds since the epoch; null: that is not so. */
   readonly readyUntil: number | null
+  /** Until when an order alone keeps it from work, in milliseconds since the epoch; null: that is not so. */
+  readonly drainUntil: number | null
   /** Why it gets none at present, though it would; null: it does. */
   readonly outage: string | null
 }
@@ -43,6 +46,7 @@ export const listEndpointStates = (
         ({ weight, drain }) => weight > 0 && findDrain(overrides.endpoints, key, drain) === null,
       )
       const takesWorkByFile = same.some(({ weight, drain }) => weight > 0 && !drain)
+      const orderedUntil = overrides.endpoints.get(key)?.until ?? null
       return {
         side,
         url,
@@ -50,7 +54,8 @@ export const listEndpointStates = (
         drainedByFile: same.some(({ drain }) => drain),
         hasWeight: same.some(({ weight }) => weight > 0),
         takesWork,
-        readyUntil: takesWork && !takesWorkByFile ? (overrides.endpoints.get(key)?.until ?? null) : null,
+        readyUntil: takesWork && !takesWorkByFile ? orderedUntil : null,
+        drainUntil: !takesWork && takesWorkByFile ? orderedUntil : null,
         outage: state === 'down' || state === 'ejected' ? state : null,
       }
     })
@@ -64,7 +69,8 @@ export const otherTakers = (
 
 /**
  * Rejects draining the last endpoint of a side that takes requests for as long, or the last healthy one; null: another
- * one remains. Those of a candidate may all be drained, unless requests of clients would fail.
+ * one remains. One that an order drains already is not drained for longer without another that lasts. Those of a
+ * candidate may all be drained, unless requests of clients would fail.
  */
 export const rejectLastEndpoint = (
   { reloader, overrides }: AdminContext,
@@ -78,7 +84,7 @@ export const rejectLastEndpoint = (
   const isExposed =
     findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
   const last = targets.find(
-    (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(lasting, target)),
+    (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(lasting, target), until),
   )
   if (last === undefined) return null
   const { side, url } = last
@@ -92,7 +98,8 @@ export const rejectLastEndpoint = (
   ]
   const brief = takers.find(({ outage }) => outage === null)
   const drained = brief ?? idle.find(({ hasWeight }) => hasWeight)
-  const longer = drained?.drainedByFile === true ? `, with a --ttl above ${formatDuration(ttlMs)}` : ''
+  const longer =
+    drained?.drainedByFile === true && ttlMs < maxTtlMs ? `, with a --ttl above ${formatDuration(ttlMs)}` : ''
   const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url}${longer})`
   const less = brief === undefined ? '' : ', drain this one for less'
   const refusals = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
@@ -107,5 +114,12 @@ export const rejectLastEndpoint = (
   }
 }
 
-const isLastTaker = ({ takesWork, outage }: EndpointState, others: readonly EndpointState[]): boolean =>
-  takesWork && !others.some((other) => other.outage === null) && (outage === null || others.length === 0)
+/** Tells whether an endpoint that is drained until then leaves none; `others` are those that take work as long. */
+const isLastTaker = (
+  { takesWork, drainUntil, outage }: EndpointState,
+  others: readonly EndpointState[],
+  until: number,
+): boolean =>
+  takesWork && outage === null
+    ? others.every((other) => other.outage !== null)
+    : others.length === 0 && (takesWork || (drainUntil !== null && drainUntil < until))

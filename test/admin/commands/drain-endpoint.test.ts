@@ -363,6 +363,58 @@ describe('the last one that takes work', () => {
     expect(await states(live)).toEqual(['draining', 'up'])
   })
 
+  test('is not drained for a day by the word of an order, and no hint names a longer time than that', async () => {
+    const { live, one, two } = await boot({}, true)
+    await command(live, 'ready', { group: 'market', url: two.url, ttl: '24h' })
+
+    const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '24h' })
+
+    expect(status).toBe(409)
+    expect(body.detail).toContain(`first (endpoint ready market ${two.url}), drain this one for less, add one`)
+  })
+
+  test('is not drained for longer than that when it drains already, but for less', async () => {
+    const { live, one, two } = await boot({}, true)
+    await command(live, 'ready', { group: 'market', url: two.url, ttl: '1h' })
+    const first = await command(live, 'drain', { group: 'market', url: one.url, ttl: '30m' })
+
+    const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '8h' })
+    const before = await endpoints(live)
+    const still = await command(live, 'drain', { group: 'market', url: one.url, ttl: '45m' })
+
+    expect(longer).toMatchObject(rejected)
+    expect(longer.body.detail).toContain('drain this one for less')
+    expect(before).toMatchObject([{ state: 'draining', drainUntil: first.body.until }, { state: 'up' }])
+    expect(still.status).toBe(200)
+  })
+
+  test('that drains already, and that an edit left alone, is drained for less and not for longer', async () => {
+    const { live, one } = await boot()
+    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
+    live.edit({ upstreams: { market: one.url } })
+    await live.gateway.reload('request')
+
+    const longer = await command(live, 'drain', { group: 'market', url: one.url, ttl: '2h' })
+    const shorter = await command(live, 'drain', { group: 'market', url: one.url, ttl: '30m' })
+
+    expect(longer).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
+    expect(shorter.status).toBe(200)
+  })
+
+  test('is no endpoint that the file drains or gives no weight: those are drained, again and for longer too', async () => {
+    const { live, one, two } = await boot()
+    const drain = async (url: string, ttl: string) =>
+      (await command(live, 'drain', { group: 'market', url, ttl })).status
+    await drain(one.url, '1h')
+    const weightless = { url: 'http://127.0.0.1:1', weight: 0 }
+    live.edit({ upstreams: { market: { endpoints: [one.url, { url: two.url, drain: true }, weightless] } } })
+    await live.gateway.reload('request')
+
+    expect(await states(live)).toEqual(['draining', 'draining', 'draining'])
+    expect([await drain(two.url, '1m'), await drain(two.url, '2h')]).toEqual([200, 200])
+    expect([await drain(weightless.url, '1m'), await drain(weightless.url, '2h')]).toEqual([200, 200])
+  })
+
   test('is drained for as long as an order stands that the file needs no longer', async () => {
     const { live, one, two, settings } = await boot({}, true)
     await command(live, 'ready', { group: 'market', url: two.url, ttl: '15m' })
