@@ -13,7 +13,13 @@ import {
 } from './apply-override.ts'
 import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
-import { type EndpointState, listEndpointStates, otherTakers, rejectLastEndpoint } from './endpoint-states.ts'
+import {
+  type EndpointState,
+  listEndpointStates,
+  otherTakers,
+  rejectEarlyEnd,
+  rejectLastEndpoint,
+} from './endpoint-states.ts'
 import { joinFirst, paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
 import { toAdminError, workersNotAnswering } from './workers-not-answering.ts'
 
@@ -66,7 +72,8 @@ const stateCommand = (state: EndpointOverrideState) =>
       if (state === 'ready' && !isHeld && !targets.some(({ hasWeight }) => hasWeight)) return withoutWeight(url)
       const isReset = state === 'ready' && !targets.some(({ drainedByFile }) => drainedByFile)
       if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
-      const rejection = state === 'drain' ? rejectLastEndpoint(context, group, targets, endpoints, ttl) : null
+      const reject = state === 'drain' ? rejectLastEndpoint : rejectEarlyEnd
+      const rejection = reject(context, group, targets, endpoints, ttl)
       return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
     },
     async run(context, { group, url, targets, ttlMs }, { by, apply }) {

@@ -73,7 +73,7 @@ export const otherTakers = (
  * candidate may all be drained, unless requests of clients would fail.
  */
 export const rejectLastEndpoint = (
-  { reloader, overrides }: AdminContext,
+  context: AdminContext,
   group: Group,
   targets: readonly EndpointState[],
   endpoints: readonly EndpointState[],
@@ -81,10 +81,8 @@ export const rejectLastEndpoint = (
 ): AdminError | null => {
   const until = epochMs() + ttlMs
   const lasting = endpoints.filter(({ readyUntil }) => readyUntil === null || readyUntil >= until)
-  const isExposed =
-    findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
   const last = targets.find(
-    (target) => (target.side === 'primary' || isExposed) && isLastTaker(target, otherTakers(lasting, target), until),
+    (target) => servesClients(context, group, target) && isLastTaker(target, otherTakers(lasting, target), until),
   )
   if (last === undefined) return null
   const { side, url } = last
@@ -113,6 +111,40 @@ export const rejectLastEndpoint = (
     detail: `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}${less}, add one in the file, or ${instead}`,
   }
 }
+
+/**
+ * Rejects having an endpoint take work for less time than before, where its side then waits for the end of another
+ * one's drain; null: none has to be waited for.
+ */
+export const rejectEarlyEnd = (
+  context: AdminContext,
+  group: Group,
+  targets: readonly EndpointState[],
+  endpoints: readonly EndpointState[],
+  ttlMs: number,
+): AdminError | null => {
+  const until = epochMs() + ttlMs
+  for (const target of targets) {
+    const { side, url, readyUntil } = target
+    const drained = endpoints.filter((each) => each.side === side && each.url !== url && each.drainUntil !== null)
+    if (drained.length === 0 || readyUntil === null || until >= readyUntil) continue
+    const back = Math.min(...drained.map(({ drainUntil }) => drainUntil ?? 0))
+    const others = otherTakers(endpoints, target)
+    const isSpared = others.some((each) => each.readyUntil === null || each.readyUntil >= back)
+    if (until >= back || isSpared || !servesClients(context, group, target)) continue
+    return {
+      status: 409,
+      code: 'last-endpoint',
+      detail: `no other endpoint of ${describeSide(group, side)} takes work until ${formatOptionalTime(back)}, when a drain ends: give this order a --ttl that lasts until then, or end that drain first (endpoint ready)`,
+    }
+  }
+  return null
+}
+
+/** Tells whether requests of clients fail where no endpoint of its side takes work. */
+const servesClients = ({ reloader, overrides }: AdminContext, group: Group, { side }: EndpointState): boolean =>
+  side === 'primary' ||
+  findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
 
 /** Tells whether an endpoint that is drained until then leaves none; `others` are those that take work as long. */
 const isLastTaker = (

@@ -388,6 +388,38 @@ describe('the last one that takes work', () => {
     expect(still.status).toBe(200)
   })
 
+  test('is not made to take work for less than the drain of the other one lasts', async () => {
+    const { live, one, two } = await boot({}, true)
+    const ready = async (url: string, ttl: string) => await command(live, 'ready', { group: 'market', url, ttl })
+    const first = await ready(two.url, '2h')
+    const { body: drain } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
+
+    const early = await ready(two.url, '10m')
+    const before = await endpoints(live)
+    const late = await ready(two.url, '90m')
+    await ready(one.url, '15m')
+    const spared = await ready(two.url, '10m')
+
+    expect(early).toMatchObject({ status: 409, body: { code: 'last-endpoint' } })
+    expect(early.body.detail).toContain(
+      `no other endpoint of market takes work until ${drain.until}, when a drain ends`,
+    )
+    expect(before).toMatchObject([{ state: 'draining' }, { state: 'up', readyUntil: first.body.until }])
+    expect([late.status, spared.status]).toEqual([200, 200])
+  })
+
+  test('is made to take work for a short time where none does, until the drain of the other one ends', async () => {
+    const { live, one, two } = await boot()
+    await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
+    live.edit({ upstreams: { market: { endpoints: [one.url, { url: two.url, drain: true }] } } })
+    await live.gateway.reload('request')
+
+    const { status } = await command(live, 'ready', { group: 'market', url: two.url, ttl: '10m' })
+
+    expect(status).toBe(200)
+    expect(await states(live)).toEqual(['draining', 'up'])
+  })
+
   test('that drains already, and that an edit left alone, is drained for less and not for longer', async () => {
     const { live, one } = await boot()
     await command(live, 'drain', { group: 'market', url: one.url, ttl: '1h' })
