@@ -9,8 +9,8 @@ const checkIntervalMs = 10
 
 /**
  * Ends the process, once its pool of threads has done what was begun. `process.exit` waits for the pool, and a disk or
- * a name server that hangs would keep it for ever: after half a second a Node that does nothing but exit takes the place
- * of this one. SIGKILL would change the exit code, and the first process of a container gets none from itself.
+ * a name server that hangs would keep it for ever. So after half a second a Node that does nothing but exit takes the
+ * place of this one. SIGKILL would change the exit code, and the first process of a container gets none from itself.
  */
 export const exitProcess = (code: number, checksLeft: number = maxChecks): void => {
   if (!isPoolBusy()) process.exit(code)
