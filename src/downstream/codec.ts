@@ -62,7 +62,7 @@ export interface DownstreamResponse {
   writeInterim(status: number, fields: HeaderFields): void
   /** Makes its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
   markLast(request: LastResponseContext, unread: boolean): void
-  /** Sends the head by the end of the turn, unless some of the body takes it along. */
+  /** Sends the head by the end of the next turn, unless some of the body takes it along. */
   flushHead(): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
   /** Ends it; `body`: what is left of it, as bytes or as latin1. */

@@ -13,7 +13,7 @@ const closeTimeoutMs = 1000
 /**
  * Opens the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own
  * destination. It keeps whatever a stalled reader does not take (63 MB became 292 in 10 s); or it writes from the
- * thread pool, and then a process with a stalled reader does not exit.
+ * thread pool, and then a stalled reader holds one of its four threads.
  */
 export const openLog = async (config: LoggingConfig) => {
   const { level, buffer } = config.log
