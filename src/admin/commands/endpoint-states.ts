@@ -105,11 +105,9 @@ export const rejectLastEndpoint = (
     side === 'primary'
       ? `take its operations out of service (${refusals.join('; ')})`
       : `take its clients back (shift ${group} --abort)`
-  return {
-    status: 409,
-    code: 'last-endpoint',
-    detail: `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}${less}, add one in the file, or ${instead}`,
-  }
+  return lastEndpoint(
+    `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}${less}, add one in the file, or ${instead}`,
+  )
 }
 
 /**
@@ -132,14 +130,14 @@ export const rejectEarlyEnd = (
     const others = otherTakers(endpoints, target)
     const isSpared = others.some((each) => each.readyUntil === null || each.readyUntil >= back)
     if (until >= back || isSpared || !servesClients(context, group, target)) continue
-    return {
-      status: 409,
-      code: 'last-endpoint',
-      detail: `no other endpoint of ${describeSide(group, side)} takes work until ${formatOptionalTime(back)}, when a drain ends: give this order a --ttl that lasts until then, or end that drain first (endpoint ready)`,
-    }
+    return lastEndpoint(
+      `no other endpoint of ${describeSide(group, side)} takes work until ${formatOptionalTime(back)}, when a drain ends: give this order a --ttl that lasts until then, or end that drain first (endpoint ready)`,
+    )
   }
   return null
 }
+
+const lastEndpoint = (detail: string): AdminError => ({ status: 409, code: 'last-endpoint', detail })
 
 /** Tells whether requests of clients fail where no endpoint of its side takes work. */
 const servesClients = ({ reloader, overrides }: AdminContext, group: Group, { side }: EndpointState): boolean =>
