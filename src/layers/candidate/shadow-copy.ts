@@ -162,7 +162,8 @@ export class ShadowCopy implements StoppableCopy {
   #settle(): void {
     const primary = this.#primary.answer
     const candidate = this.#candidate.answer
-    if (primary === null || candidate === null) return
+    // The end of the primary may cut the candidate: both ends lead here.
+    if (this.#isOver || primary === null || candidate === null) return
     const { onPair } = this.#destination
     if (this.#isPairable && onPair !== null) this.#handOn(primary, candidate, onPair)
     else this.#end()

@@ -633,6 +633,22 @@ describe('what bounds copies', () => {
     expect(pairs[0]?.candidate.body).toEqual(pairs[0]?.primary.body)
   })
 
+  test('an answer that waits for that of the primary, and is cut when that ends, makes one pair', async () => {
+    const [slow, fast] = [streamed(), streamed()]
+    const { layer, pairs, counts, errors } = shadowing({ send: sending(() => fast.response()) })
+
+    const text = take(await layer(sending(() => slow.response()))(fakeExchange()))
+    await settled()
+    for (let i = 0; i < 65; i++) fast.body.push(Buffer.alloc(kib))
+    slow.body.push(Buffer.from('short'))
+    slow.body.end()
+    await settled()
+
+    expect(await text).toBe('short')
+    expect([pairs.length, counts.pairs, errors]).toEqual([1, 1, []])
+    expect(pairs[0]?.primary.body.bytes?.toString()).toBe('short')
+  })
+
   test('an answer as long as that of the primary is read to its end', async () => {
     const large = streamed()
     const { layer, pairs } = shadowing({ maxBody: kib, send: sending(() => large.response()) })
