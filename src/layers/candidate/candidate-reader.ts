@@ -15,21 +15,14 @@ const readTimes = 4
 export class CandidateReader {
   readonly #candidate: AnswerRecorder
   readonly #primary: AnswerRecorder
-  readonly #maxBody: number
   readonly #onEnd: (error: GatewayError | null) => void
   /** Null: it does not stream, or not yet. */
   #body: ResponseBody | null = null
 
   /** `onEnd` is called once, with why the answer is not complete; null: it is, or it was cut. */
-  constructor(
-    candidate: AnswerRecorder,
-    primary: AnswerRecorder,
-    maxBody: number,
-    onEnd: (error: GatewayError | null) => void,
-  ) {
+  constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
     this.#candidate = candidate
     this.#primary = primary
-    this.#maxBody = maxBody
     this.#onEnd = onEnd
   }
 
@@ -75,17 +68,9 @@ export class CandidateReader {
   }
 
   #readsOn(): boolean {
-    if (this.#candidate.length <= this.#readable) return true
+    if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
     if (this.#primary.answer !== null && this.#body !== null) this.#cut(this.#body)
     return false
-  }
-
-  /** How much of it is read, for as much as there is of the primary's. */
-  get #readable(): number {
-    const { length, answer } = this.#primary
-    if (answer !== null && length > this.#maxBody) return length // the hashes of longer ones differ
-    const several = Math.max(readAnyway, length * readTimes)
-    return answer === null ? several : Math.min(this.#maxBody, several)
   }
 
   #cut(body: ResponseBody): void {

@@ -50,7 +50,7 @@ export class ShadowCopy implements StoppableCopy {
     const isCompared = destination.onPair !== null
     this.#primary = new AnswerRecorder(maxBody, copies.room, isCompared)
     this.#candidate = new AnswerRecorder(maxBody, copies.room, isCompared)
-    this.#reader = new CandidateReader(this.#candidate, this.#primary, maxBody, (error) => this.#onCandidateEnd(error))
+    this.#reader = new CandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
   }
 
   /** Takes the primary's response, and returns the one to hand on: the same. */

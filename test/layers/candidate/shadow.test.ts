@@ -545,11 +545,22 @@ describe('what bounds copies', () => {
     expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
   })
 
-  test('a candidate that answers with errors gets all copies: they are answers', async () => {
-    const { layer, counts } = shadowing({ send: sending(() => answer('broken', 500)) })
+  test.each([
+    ['with errors', () => answer('broken', 500)],
+    [
+      'with a little more than the primary, and than is kept',
+      () => {
+        const { body, response } = streamed()
+        for (let i = 0; i < 102; i++) body.push(Buffer.alloc(kib))
+        void setImmediate().then(() => body.end())
+        return response()
+      },
+    ],
+  ])('a candidate that answers %s gets all copies: they are answers', async (_, respond) => {
+    const { layer, counts } = shadowing({ send: sending(respond) })
 
     for (let i = 0; i < 8; i++) {
-      await take(await layer(sending())(fakeExchange()))
+      await take(await layer(sending(() => answer('x'.repeat(99 * kib))))(fakeExchange()))
       await settled()
     }
 
@@ -590,7 +601,7 @@ describe('what bounds copies', () => {
   test.each([
     ['is cut where it is four times as long as that of the primary', 'x'.repeat(20 * kib), 81],
     ['is cut at 64 KiB where the primary has little to say', 'short', 65],
-    ['is cut where it is longer than is kept, and than that of the primary', 'x'.repeat(101 * kib), 102],
+    ['is cut where it is four times as long as one that is longer than is kept', 'x'.repeat(101 * kib), 405],
   ])('an answer without an end %s', async (_, ofPrimary, chunks) => {
     const endless = streamed()
     const { layer, pairs } = shadowing({ send: sending(() => endless.response()) })
@@ -649,18 +660,23 @@ describe('what bounds copies', () => {
     expect(pairs[0]?.primary.body.bytes?.toString()).toBe('short')
   })
 
-  test('an answer as long as that of the primary is read to its end', async () => {
+  test.each([
+    ['that is as long as that of the primary', 3, 3],
+    ['that is longer than is kept, where that of the primary is not,', 1, 3],
+    ['that is longer than that of the primary, where both are longer than is kept,', 3, 4],
+  ])('an answer %s is read to its end', async (_, ofPrimary, ofCandidate) => {
     const large = streamed()
     const { layer, pairs } = shadowing({ maxBody: kib, send: sending(() => large.response()) })
 
-    await take(await layer(sending(() => answer('x'.repeat(3 * kib))))(fakeExchange()))
+    await take(await layer(sending(() => answer('x'.repeat(ofPrimary * kib))))(fakeExchange()))
     await settled()
-    for (let i = 0; i < 3; i++) large.body.push(Buffer.alloc(kib, 'x'))
+    for (let i = 0; i < ofCandidate; i++) large.body.push(Buffer.alloc(kib, 'x'))
     large.body.end()
     await settled()
 
-    expect(pairs[0]?.candidate.body).toEqual(pairs[0]?.primary.body)
-    expect(pairs[0]?.candidate.body.sha256).not.toBeNull()
+    const whole = 'x'.repeat(ofCandidate * kib)
+    const sha256 = createHash('sha256').update(whole).digest('hex')
+    expect(pairs[0]?.candidate.body).toEqual({ length: whole.length, bytes: null, sha256 })
   })
 
   test('a candidate that takes too long is given up, and has failed', async () => {

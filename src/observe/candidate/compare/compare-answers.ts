@@ -124,17 +124,14 @@ const compareHashes = (
   const [hash, other] = [primary, candidate].map(({ body: { bytes, sha256: known } }) =>
     bytes === null ? known : sha256(bytes),
   )
-  const areCoded = isCoded(primary.fields) || isCoded(candidate.fields)
-  if (hash != null && other == null && primary.body.bytes !== null && !areCoded) {
-    // It is so much longer that the rest of it was not read.
-    differences.add('bytes', '', describeBytes(primary.body.length, hash), `more than ${candidate.body.length} bytes`)
-    return 'complete'
-  }
-  if (hash == null || other == null) return 'too-large'
+  if (hash == null) return 'too-large'
   if (hash === other) return 'complete'
+  // Without a hash, the candidate's is so much longer that the rest was not read. No other text of a document is.
+  const isFarLonger = other == null && primary.body.bytes !== null
   // Two texts of one document differ: members in another order, another coding.
-  if (primary.type.isJson || areCoded) return 'too-large'
-  differences.add('bytes', '', describeBytes(primary.body.length, hash), describeBytes(candidate.body.length, other))
+  if (isCoded(primary.fields) || isCoded(candidate.fields) || (primary.type.isJson && !isFarLonger)) return 'too-large'
+  const told = other == null ? `more than ${candidate.body.length} bytes` : describeBytes(candidate.body.length, other)
+  differences.add('bytes', '', describeBytes(primary.body.length, hash), told)
   return 'complete'
 }
 

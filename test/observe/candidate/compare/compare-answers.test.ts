@@ -147,6 +147,9 @@ describe('the bodies', () => {
     ])
     expect(compare(answer(gzipSync('{}'), { fields: coded }), cut)).toEqual(['too-large'])
     expect(compare(longAnswer(1000, 'a'.repeat(64), 'application/json'), cut)).toEqual(['too-large'])
+    expect(compare(longAnswer(1000, 'a'.repeat(64)), longAnswer(70_000, null))).toEqual([
+      'bytes : 1000 bytes, SHA-256 aaaaaaaaaaaaaaaa → more than 70000 bytes (a value)',
+    ])
   })
 
   test.each([
