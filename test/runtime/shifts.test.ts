@@ -179,6 +179,27 @@ describe('steps', () => {
     expect(news).toEqual(['risk pause ended 0.01', 'risk step 0.05'])
     expect(share()).toBe(0.05)
   })
+
+  test.each<[string, ShiftOrder, object]>([
+    ['an order', { kind: 'to', share: 0.06, ttlMs: 20 * minute }, { share: 0.06, step: { reached: 2 } }],
+    ['a pause', { kind: 'pause', ttlMs: 20 * minute }, { share: 0.01, step: { reached: 1 } }],
+  ])('that were to begin while no gateway ran make up for one, and %s of before them is over', (_, order, expected) => {
+    const risk = stepped({ steps: steps(start + 10 * minute) })
+    const { shifts: before } = open(risk)
+    before.order('risk', order, words).confirm()
+    const { record } = before.toKeep('risk') ?? {}
+    if (record === undefined) throw new Error('risk has a candidate')
+    const { shifts } = open(plan({ digest: 'b' }))
+
+    shifts.prepare({ risk }, false, () => ({ record, ageMs: 600 * minute })).commit()
+    const begun = shifts.get('risk')
+    vi.advanceTimersByTime(15 * minute - 1)
+    const still = shifts.get('risk')
+
+    expect(begun).toMatchObject({ ...expected, cause: 'steps', until: null, paused: null })
+    expect(begun?.step?.nextAt).toBe(start + 15 * minute)
+    expect(still).toMatchObject(expected)
+  })
 })
 
 describe('an order', () => {

@@ -133,16 +133,15 @@ export const advance = (
   maxSteps = Number.POSITIVE_INFINITY,
 ): AdvancedRecord => {
   const events: ShiftEvent[] = []
-  let [current, left, steps] = [record, elapsedMs, 0]
-  for (let due = untilNextMs(current, plan); due !== null && due <= left; due = untilNextMs(current, plan)) {
+  let [current, left, steps, running] = [record, elapsedMs, 0, plan]
+  for (let due = untilNextMs(current, running); due !== null && due <= left; due = untilNextMs(current, running)) {
     left -= due
-    const [next, event] = settleDue(subtract(current, plan, due), plan, epoch)
+    const [next, event] = settleDue(subtract(current, running, due), plan, epoch)
     events.push(event)
     current = next
-    if (event === 'step' && ++steps >= maxSteps)
-      return { record: subtract(current, { ...plan, steps: null }, left), events }
+    if (event === 'step' && ++steps >= maxSteps) running = { ...plan, steps: null }
   }
-  return { record: subtract(current, plan, left), events }
+  return { record: subtract(current, running, left), events }
 }
 
 /** Tells whether the time of a step runs. The wait for the first one does not rest: the file says when it ends. */
