@@ -123,6 +123,20 @@ test('what another gateway says of the same share changes nothing for what is co
   expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
 })
 
+test('nor does an edit of anything else after that', () => {
+  const { report, state, shifts, apply } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
+  vi.advanceTimersByTime(10_000)
+  const own = shifts.toKeep('market')
+  if (own === null) throw new Error('market has a candidate')
+
+  report(bad)
+  shifts.takeUp('market', own.digest, { record: { ...own.record, since: own.record.since - 300 }, ageMs: 0 })
+  apply()
+  vi.advanceTimersByTime(1000)
+
+  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+})
+
 test('a step that is not in effect yet is not guarded yet, and the one before it is', () => {
   const { report, state, hang } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
 

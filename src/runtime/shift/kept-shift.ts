@@ -36,10 +36,13 @@ export const beginWithKept = (
 ): ShiftRecord => {
   if (kept === null) return own
   if (typeof kept === 'string') return own.stop === null ? heldRecord(own, epoch, kept) : own
-  return takeUpKept(kept, plan, epoch, own, changes)
+  return mergeRecords(bringUp(kept, plan, epoch), own, changes)
 }
 
-/** Returns the record with which a plan goes on: what is kept elsewhere, with what was changed here on top. */
+/**
+ * Returns the record with which a plan goes on: what is kept elsewhere, with what was changed here on top. What means
+ * the same has held here since it began here, a little later or earlier than at the gateway that wrote it.
+ */
 export const takeUpKept = (
   kept: KeptShift | null,
   plan: ShiftPlan,
@@ -47,10 +50,14 @@ export const takeUpKept = (
   own: ShiftRecord,
   changes: OwnChanges,
 ): ShiftRecord => {
-  const current =
-    kept === null ? beginRecord(plan, epoch) : advance(kept.record, plan, kept.ageMs, epoch, maxStepsMadeUp).record
-  return mergeRecords(current, own, changes)
+  const current = kept === null ? beginRecord(plan, epoch) : bringUp(kept, plan, epoch)
+  const merged = mergeRecords(current, own, changes)
+  return hasSameEffect(merged, own, plan, epoch) ? { ...merged, since: own.since } : merged
 }
+
+/** Brings a record that is kept elsewhere up to now. */
+const bringUp = ({ record, ageMs }: KeptShift, plan: ShiftPlan, epoch: number): ShiftRecord =>
+  advance(record, plan, ageMs, epoch, maxStepsMadeUp).record
 
 const recordKeys = [
   'order',
