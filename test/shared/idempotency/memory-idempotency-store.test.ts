@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Claim, ClaimResult } from '../../../src/shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../src/shared/idempotency/memory-idempotency-store.ts'
-import { createClaim } from '../../helpers/idempotency-claim.ts'
+import { createClaim, repeatClaim } from '../../helpers/idempotency-claim.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -167,6 +167,33 @@ test('remembers what a plain list of records would, whatever is claimed, settled
     }),
     { numRuns: 150, examples: [[roomOfExpired]] },
   )
+})
+
+test('what is left of many keys is found, with its response, when those between were forgotten', () => {
+  const store = new MemoryIdempotencyStore({ maxEntries: 1e6, maxBytes: 1e9 })
+  const claims = Array.from({ length: 8000 }, () => createClaim({ client: 'c', maxKeys: 1e6 }))
+  for (const [nth, claim] of claims.entries()) {
+    const response = Buffer.alloc(300, nth % 256)
+    const settlement =
+      nth % 100 === 50
+        ? ({ state: 'unknown', fingerprint: 'f-1' } as const)
+        : ({ state: 'done', fingerprint: 'f-1', response } as const)
+    store.reply({ type: 'claim', claim })
+    store.reply({ type: 'settle', claim, settlement })
+  }
+
+  for (const [nth, claim] of claims.entries()) if (nth % 50 !== 0) store.reply({ type: 'forget', key: claim })
+
+  for (let nth = 0; nth < claims.length; nth += 50) {
+    const claim = claims[nth] as Claim
+    const first = { requestId: claim.requestId, fingerprint: 'f-1' }
+    expect(store.reply({ type: 'claim', claim: repeatClaim(claim) })).toEqual(
+      nth % 100 === 50
+        ? { state: 'unknown', ...first }
+        : { state: 'done', ...first, response: Buffer.alloc(300, nth % 256) },
+    )
+  }
+  expect(store.state()).toMatchObject({ entries: 160, unknown: 80, bytes: 80 * 300 })
 })
 
 test('an attempt whose lease has run out is unknown, and then expires, though nobody asks for it', () => {

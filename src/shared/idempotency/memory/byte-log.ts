@@ -6,6 +6,11 @@ interface Segment {
   readonly memory: Buffer
   /** How many of its bytes have been given to entries. */
   used: number
+  /** How many of these are of entries that were not removed. */
+  live: number
+  /** All entries before this were removed. */
+  from: number
+  previous: Segment | null
   next: Segment | null
 }
 
@@ -32,7 +37,7 @@ export class LogMemory {
   /** Opens a piece for an entry of so many bytes, its header included. */
   open(bytes: number): Segment {
     const memory = Buffer.allocUnsafeSlow(Math.max(bytes, segmentBytes))
-    const segment = { number: ++this.#last, memory, used: 0, next: null }
+    const segment: Segment = { number: ++this.#last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
     this.#segments.set(segment.number, segment)
     return segment
   }
@@ -61,20 +66,25 @@ export class LogMemory {
 /** Returns where an entry begins in its memory. */
 export const positionOf = (place: number): number => place % placesPerSegment
 
+/** Called when an entry has got another place, where its bytes are by now. It adds and removes none. */
+type OnMoved = (from: number, to: number) => void
+
 /**
  * Entries of bytes in the order in which they were added, in few large pieces of memory: to the collector, a hundred
- * thousand entries are a handful of objects. Those that are removed give their memory back when all before them are
- * removed, too. So it is for entries that end in the order in which they came, but for a few.
+ * thousand entries are a handful of objects. A piece without entries is given back, and one takes the entries of the
+ * next when both together are half of it at most. So at least a quarter of the memory is of entries, but for the last
+ * two pieces, whichever entries are removed.
  */
 export class ByteLog {
   readonly #memory: LogMemory
-  /** The piece with the first entry that was not removed, and where its header stands; null: none was added yet. */
+  readonly #onMoved: OnMoved
+  /** Every piece but the last has an entry. */
   #first: Segment | null = null
-  #firstAt = 0
   #last: Segment | null = null
 
-  constructor(memory: LogMemory) {
+  constructor(memory: LogMemory, onMoved: OnMoved) {
     this.#memory = memory
+    this.#onMoved = onMoved
   }
 
   /** Adds an entry of so many bytes, and returns its place. The caller writes what is in it. */
@@ -84,21 +94,27 @@ export class ByteLog {
     const segment = last !== null && last.used + length <= last.memory.length ? last : this.#open(length)
     const at = segment.used
     segment.used += length
+    segment.live += length
     segment.memory.writeUInt32LE(length, at)
     segment.memory[at + isRemovedAt] = 0
-    return segment.number * placesPerSegment + at + headerBytes
+    return placeIn(segment, at)
   }
 
-  /** Removes an entry, which must not have been removed before. */
+  /** Removes an entry, which must not have been removed before. Others may get another place. */
   remove(place: number): void {
-    const { memory } = this.#memory.segmentOf(place)
-    memory[positionOf(place) - headerBytes + isRemovedAt] = 1
-    this.#skipRemoved()
+    const segment = this.#memory.segmentOf(place)
+    const at = positionOf(place) - headerBytes
+    segment.memory[at + isRemovedAt] = 1
+    segment.live -= segment.memory.readUInt32LE(at)
+    if (segment !== this.#last) this.#tidy(segment)
   }
 
   /** Returns the place of the first entry; null: there is none. */
   first(): number | null {
-    return this.#first && this.#placeIn(this.#first, this.#firstAt)
+    const first = this.#first
+    if (first === null || first.live === 0) return null
+    while (first.memory[first.from + isRemovedAt] === 1) first.from += first.memory.readUInt32LE(first.from)
+    return placeIn(first, first.from)
   }
 
   /** Returns the place of the entry that was added next after one that was not removed; null: that is the last one. */
@@ -112,7 +128,7 @@ export class ByteLog {
         at = 0
       }
     } while (segment !== null && segment.memory[at + isRemovedAt] === 1)
-    return segment && this.#placeIn(segment, at)
+    return segment && placeIn(segment, at)
   }
 
   /** Gives its memory back. Its entries are gone. */
@@ -121,33 +137,64 @@ export class ByteLog {
     this.#first = this.#last = null
   }
 
-  #placeIn(segment: Segment, at: number): number | null {
-    return at === segment.used ? null : segment.number * placesPerSegment + at + headerBytes
-  }
-
   #open(length: number): Segment {
     const segment = this.#memory.open(length)
-    if (this.#last === null) {
-      this.#first = segment
-      this.#firstAt = 0
-    } else this.#last.next = segment
+    const before = this.#last
     this.#last = segment
-    this.#skipRemoved()
+    if (before === null) this.#first = segment
+    else {
+      segment.previous = before
+      before.next = segment
+      this.#tidy(before)
+    }
     return segment
   }
 
-  #skipRemoved(): void {
-    for (;;) {
-      const first = this.#first
-      if (first === null) return
-      if (this.#firstAt < first.used) {
-        if (first.memory[this.#firstAt + isRemovedAt] !== 1) return
-        this.#firstAt += first.memory.readUInt32LE(this.#firstAt)
-      } else if (first.next !== null) {
-        this.#first = first.next
-        this.#firstAt = 0
-        this.#memory.close(first)
-      } else return // the next entry goes there
+  /** Gives a piece back that is empty, and joins what is left of neighbours. It is not the last one, which grows. */
+  #tidy(segment: Segment): void {
+    const { previous } = segment
+    if (segment.live === 0) this.#unlink(segment)
+    else this.#absorb(segment)
+    if (previous !== null) this.#absorb(previous)
+  }
+
+  /**
+   * Moves the entries of the pieces behind into this one, as long as they are few. Half of it stays free. Otherwise
+   * each piece would be moved to behind the last entry of the one before.
+   */
+  #absorb(into: Segment): void {
+    for (let next = into.next; next !== null && next !== this.#last; next = into.next) {
+      if ((into.live + next.live) * 2 > into.memory.length) return
+      const end = this.#move(into, into, 0)
+      into.used = this.#move(next, into, end)
+      into.live = into.used
+      into.from = 0
+      this.#unlink(next)
     }
   }
+
+  /** Moves the entries of a piece into another, or down in the same, from `to` on. Returns where they end. */
+  #move(source: Segment, target: Segment, to: number): number {
+    let end = to
+    for (let at = 0, length = 0; at < source.used; at += length) {
+      length = source.memory.readUInt32LE(at)
+      if (source.memory[at + isRemovedAt] === 1) continue
+      const [before, after] = [placeIn(source, at), placeIn(target, end)]
+      source.memory.copy(target.memory, end, at, at + length)
+      if (before !== after) this.#onMoved(before, after)
+      end += length
+    }
+    return end
+  }
+
+  #unlink(segment: Segment): void {
+    const { previous, next } = segment
+    if (previous === null) this.#first = next
+    else previous.next = next
+    if (next !== null) next.previous = previous
+    this.#memory.close(segment)
+  }
 }
+
+/** Returns the place of the entry whose header stands at `at`. */
+const placeIn = ({ number }: Segment, at: number): number => number * placesPerSegment + at + headerBytes

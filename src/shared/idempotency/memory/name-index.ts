@@ -53,6 +53,14 @@ export class NameIndex {
     if (this.#places.length > fewestSlots && this.#size * 8 < this.#places.length) this.#resize(this.#places.length / 2)
   }
 
+  /** Changes the place of a name from `from`, where its entry need not be any more. */
+  move(name: string, from: number, to: number): void {
+    const last = this.#places.length - 1
+    let slot = this.#hash(name) & last
+    while (this.#places[slot] !== from) slot = (slot + 1) & last
+    this.#places[slot] = to
+  }
+
   #slotOf(name: string): number | null {
     const last = this.#places.length - 1
     const hash = this.#hash(name)

@@ -203,9 +203,22 @@ export class SettledRecords {
   #generationOf(ttlMs: number): Generation {
     const known = this.#generations.get(ttlMs)
     if (known !== undefined) return known
-    const [records, responses] = [new ByteLog(this.#memory), new ByteLog(this.#memory)]
-    const generation = { ttlMs, records, responses, unknown: 0, oldestUnknown: 0 }
+    const records = new ByteLog(this.#memory, (from, to) => this.#onRecordMoved(generation, from, to))
+    const responses = new ByteLog(this.#memory, (_, to) => this.#onResponseMoved(to))
+    const generation: Generation = { ttlMs, records, responses, unknown: 0, oldestUnknown: 0 }
     this.#generations.set(ttlMs, generation)
     return generation
+  }
+
+  #onRecordMoved(generation: Generation, from: number, to: number): void {
+    this.#index.move(this.read(to).name, from, to)
+    const response = this.#responsePlaceOf(to)
+    if (response !== 0) this.#memory.memoryOf(response).writeDoubleLE(to, positionOf(response))
+    if (generation.oldestUnknown === from) generation.oldestUnknown = to
+  }
+
+  #onResponseMoved(to: number): void {
+    const record = this.#memory.memoryOf(to).readDoubleLE(positionOf(to))
+    writeResponsePlace(this.#memory.memoryOf(record), positionOf(record), to)
   }
 }

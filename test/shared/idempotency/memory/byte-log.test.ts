@@ -30,8 +30,13 @@ test('entries stay as they were written, in their order, whatever is added and r
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
       const memory = new LogMemory()
-      const logs = [new ByteLog(memory), new ByteLog(memory)] as const
       const expected: { place: number; byte: number }[][] = [[], []]
+      const logs = expected.map(
+        (own) =>
+          new ByteLog(memory, (from, to) => {
+            for (const entry of own.filter(({ place }) => place === from)) entry.place = to
+          }),
+      )
       for (const [nth, each] of steps.entries()) {
         const log = logs[each.log] as ByteLog
         const own = expected[each.log] ?? []
@@ -54,7 +59,7 @@ test('entries stay as they were written, in their order, whatever is added and r
 
 test('what was removed gives its memory back', () => {
   const memory = new LogMemory()
-  const log = new ByteLog(memory)
+  const log = new ByteLog(memory, () => {})
   const places = Array.from({ length: 100 }, () => log.add(100_000))
 
   for (const place of places.slice(0, 90)) log.remove(place)
@@ -65,9 +70,34 @@ test('what was removed gives its memory back', () => {
   expect([memory.segments, log.first()]).toEqual([0, null])
 })
 
+test('an entry that stays keeps no other piece of memory', () => {
+  const memory = new LogMemory()
+  const log = new ByteLog(memory, () => {})
+
+  log.add(1000)
+  for (let nth = 0; nth < 10_000; nth++) log.remove(log.add(1000))
+
+  // Its own, and the last one.
+  expect(memory.segments).toBe(2)
+})
+
+test('entries that stay, one in each piece of memory, are moved together', () => {
+  const memory = new LogMemory()
+  const log = new ByteLog(memory, () => {})
+
+  for (let nth = 0; nth < 50_000; nth++) {
+    const place = log.add(1000)
+    if (nth % 300 !== 0) log.remove(place)
+  }
+
+  // A log of all has 192. 130 of the 167 entries are half of the first one.
+  expect(memory.segments).toBeLessThanOrEqual(4)
+  expect(listPlaces(log)).toHaveLength(167)
+})
+
 test('one place of memory serves a log with one entry at a time', () => {
   const memory = new LogMemory()
-  const log = new ByteLog(memory)
+  const log = new ByteLog(memory, () => {})
 
   for (let nth = 0; nth < 10_000; nth++) log.remove(log.add(1000))
 

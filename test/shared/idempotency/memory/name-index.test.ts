@@ -32,6 +32,19 @@ test('a name is found where it was added, whatever else was added and removed', 
   )
 })
 
+test('a name is found where it was moved to', () => {
+  const { index, names } = openIndex()
+  for (let nth = 0; nth < 1000; nth++) index.add(`name ${nth}`, names.push(`name ${nth}`) - 1)
+
+  for (let nth = 0; nth < 1000; nth++) {
+    names[nth + 1] = ''
+    index.move(`name ${nth}`, nth + 1, names.push(`name ${nth}`) - 1)
+  }
+
+  const found = Array.from({ length: 1000 }, (_, nth) => index.find(`name ${nth}`))
+  expect(found).toEqual(Array.from({ length: 1000 }, (_, nth) => 1001 + nth))
+})
+
 test('an index that has become empty takes as little as a new one', () => {
   const { index, names } = openIndex()
 
