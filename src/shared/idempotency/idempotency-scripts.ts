@@ -1,8 +1,8 @@
 import { createScript } from '../redis/redis-script.ts'
 
 // A record is a hash: `s` its state (`p` in progress, `d` done, `u` unknown), `t` the token of the attempt, `f` the
-// fingerprint (empty: not known), `i` the id of the first request, `c` since when, `l` until when an attempt in
-// progress holds without a renewal, `w` where an attempt before it may have been processed, `r` the sealed response.
+// fingerprint (empty: not known), `i` the id of the first request, `c` when that was claimed, `l` until when an attempt
+// in progress holds without a renewal, `w` where an attempt before it may have been processed, `r` the sealed response.
 // All times are of Redis's own clock, in milliseconds.
 
 const clock = `
@@ -21,15 +21,15 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 export const claimKeyScript = createScript(`${clock}
 local token, fingerprint, id = ARGV[1], ARGV[2], ARGV[3]
 local kept, lease, max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[7])
-local found = redis.call('HMGET', KEYS[1], 's', 'i', 'f', 't', 'r', 'l')
-local state = found[1]
+local found = redis.call('HMGET', KEYS[1], 's', 'i', 'f', 't', 'r', 'l', 'c')
+local state, since = found[1], now
 if state then
   if state == 'p' and tonumber(found[6]) <= now then state = 'u' end
   if fingerprint == '' then fingerprint = found[3] end
   if state ~= 'u' or ARGV[6] ~= '1' or found[3] ~= fingerprint then
     return { state, found[2], found[3], found[4], found[5] }
   end
-  id = found[2]
+  id, since = found[2], found[7]
   redis.call('HSET', KEYS[1], 'w', '1')
 else
   local used = 0
@@ -39,7 +39,7 @@ else
   local bucket = string.format('%.17g %.17g', used + 1, now)
   redis.call('SET', KEYS[2], bucket, 'PX', string.format('%.0f', math.ceil((used + 1) * kept / max)))
 end
-redis.call('HSET', KEYS[1], 's', 'p', 't', token, 'f', fingerprint, 'i', id, 'c', now, 'l', now + lease)
+redis.call('HSET', KEYS[1], 's', 'p', 't', token, 'f', fingerprint, 'i', id, 'c', since, 'l', now + lease)
 redis.call('PEXPIRE', KEYS[1], kept + lease)
 return { 'c' }
 `)
@@ -80,8 +80,8 @@ return 1
 `)
 
 /**
- * Finds a record. KEYS: the record. Returns state, request id, since when, how many milliseconds it is still kept, and
- * how many bytes there are of a response; nothing where there is no record.
+ * Finds a record. KEYS: the record. Returns state, id and time of the first request, how many milliseconds it is still
+ * kept, and how many bytes there are of a response; nothing where there is no record.
  */
 export const findKeyScript = createScript(`${clock}
 local found = redis.call('HMGET', KEYS[1], 's', 'i', 'c', 'l')

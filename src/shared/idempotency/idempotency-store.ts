@@ -62,6 +62,7 @@ export type Settlement =
 /** What operators see of a record. Times are milliseconds since the epoch. */
 export interface RecordSummary {
   readonly state: 'in-progress' | 'unknown' | 'done'
+  /** The id of the first request with the key, and when it was claimed. */
   readonly requestId: string
   readonly claimedAt: number
   readonly expiresAt: number

@@ -100,13 +100,13 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
     const place = this.#settled.find(claim.name, at)
     if (place === null) return this.#insert(claim, at)
-    const { state, requestId, fingerprint } = this.#settled.read(place)
+    const { state, requestId, fingerprint, claimedAt } = this.#settled.read(place)
     if (state === 'done') return { state, requestId, fingerprint, response: this.#settled.copyResponse(place) }
     // Of a body that streams it is not known yet whether it is the same.
     const known = claim.fingerprint ?? fingerprint
     if (!claim.takesOver || fingerprint !== known) return { state, requestId, fingerprint }
     this.#settled.remove(place)
-    this.#add({ ...claim, requestId, fingerprint: known }, at, true)
+    this.#add({ ...claim, requestId, fingerprint: known }, at, claimedAt)
     return { state: 'claimed' }
   }
 
@@ -119,15 +119,17 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       (this.#countByClient.get(claim.client) ?? 0) < claim.maxKeys &&
       (this.#countByShare.get(claim.share) ?? 0) < free
     ) {
-      this.#add(claim, at, false)
+      this.#add(claim, at, null)
       return { state: 'claimed' }
     }
     this.#refused++
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 
-  #add(claim: Claim, at: number, wasUnknown: boolean): void {
-    this.#attempts.add({ claim, claimedAt: at, wasUnknown, leaseUntil: at + claim.leaseMs })
+  /** Adds an attempt. `firstAt`: when the first one was claimed, whose outcome is unknown; null: this is the first. */
+  #add(claim: Claim, at: number, firstAt: number | null): void {
+    const wasUnknown = firstAt !== null
+    this.#attempts.add({ claim, claimedAt: firstAt ?? at, wasUnknown, leaseUntil: at + claim.leaseMs })
     this.#count(claim, 1)
   }
 
@@ -178,9 +180,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const attempt = this.#findAttempt(name, at)
     const place = attempt === null ? this.#settled.find(name, at) : null
     if (attempt !== null) {
-      const { claim, claimedAt } = attempt
+      const { claim, claimedAt, leaseUntil } = attempt
       const { requestId, ttlMs } = claim
-      const times = { claimedAt: toEpoch(claimedAt, at), expiresAt: toEpoch(claimedAt + ttlMs, at) }
+      const times = { claimedAt: toEpoch(claimedAt, at), expiresAt: toEpoch(leaseUntil + ttlMs, at) }
       return { state: 'in-progress', requestId, ...times, responseBytes: null }
     }
     if (place === null) return false

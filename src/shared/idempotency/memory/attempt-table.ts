@@ -4,6 +4,7 @@ import { NameIndex } from './name-index.ts'
 /** An attempt that is under way. Times are of the monotonic clock. */
 export interface Attempt {
   readonly claim: Claim
+  /** When the first attempt with its key was claimed. */
   readonly claimedAt: number
   /** Whether an attempt before this one may have been processed. */
   readonly wasUnknown: boolean

@@ -7,6 +7,7 @@ export interface SettledRecord {
   /** The digest of query and body; null: it is not known. */
   readonly fingerprint: string | null
   readonly state: 'unknown' | 'done'
+  /** When the first attempt was claimed. */
   readonly claimedAt: number
   /** When the attempt ended. */
   readonly since: number
