@@ -227,7 +227,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect((await live.gateway.reload('request')).result).toBe('applied')
     expect(await live.line(({ msg }) => msg === 'idempotency store changed')).toMatchObject({
       from: 'memory',
-      to: new URL(redis.url).host,
+      to: `${new URL(redis.url).host}, database 0, prefix test-${nth}`,
     })
     await live.line(isAvailable)
     release()

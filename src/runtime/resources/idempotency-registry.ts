@@ -13,7 +13,7 @@ import { createResponseSealer } from '../../shared/idempotency/response-sealer.t
 import type { LimiterRole } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
-import { describeRedis, withReplicas } from '../../shared/redis/redis-settings.ts'
+import { describeKeyspace, isSameKeyspace, withReplicas } from '../../shared/redis/redis-settings.ts'
 
 /** The state of the store that remembers requests with a key. */
 export interface IdempotencyState {
@@ -79,8 +79,8 @@ export class IdempotencyRegistry {
   readonly #links: RedisRegistry
   readonly #logEvent: LogEvent
   readonly #role: LimiterRole['kind']
-  /** Where is remembered what the last configuration asked for. Null: there was none. */
-  #place: string | null = null
+  /** The Redis that the last configuration had keys remembered in; null: in memory. Undefined: there was none. */
+  #redis: RedisConfig | null | undefined
   /** What tells whose a key is, of each operation that has had keys. */
   readonly #owners = new Map<string, string>()
 
@@ -122,11 +122,11 @@ export class IdempotencyRegistry {
   }
 
   /** Logs an edit after which every key is new: what is remembered stays where it was. */
-  #logStoreChange(redis: RedisConfig | null): void {
-    const to = redis === null ? 'memory' : describeRedis(redis)
-    const from = this.#place
-    this.#place = to
-    if (from !== null && from !== to) this.#logEvent('warn', 'idempotency store changed', { from, to })
+  #logStoreChange(to: RedisConfig | null): void {
+    const from = this.#redis
+    this.#redis = to
+    if (from === undefined || from === to || (from !== null && to !== null && isSameKeyspace(from, to))) return
+    this.#logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
   }
 
   /** Logs an edit after which the same client and key are another key. */
@@ -177,3 +177,5 @@ export class IdempotencyRegistry {
     return memory && calls.map((call) => memory.reply(call))
   }
 }
+
+const describeStore = (redis: RedisConfig | null): string => (redis === null ? 'memory' : describeKeyspace(redis))

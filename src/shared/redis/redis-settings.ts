@@ -150,6 +150,37 @@ export const describeRedis = (settings: RedisSettings): string => {
   }
 }
 
+/** Names the keys in a Redis for operators, without a secret. */
+export const describeKeyspace = (settings: RedisSettings): string => {
+  const topology = redisTopology(settings)
+  const database = topology.kind === 'server' ? topology.server.database : 0
+  return `${describeRedis(settings)}, database ${database}, prefix ${settings.prefix}`
+}
+
+/**
+ * Tells whether settings name the same keys of the same Redis, as far as they tell. Sentinels, and nodes of a cluster,
+ * are the same as long as one of them is.
+ */
+export const isSameKeyspace = (settings: RedisSettings, other: RedisSettings): boolean => {
+  const [one, another] = [identify(settings), identify(other)]
+  return one.name === another.name && one.addresses.some((address) => another.addresses.includes(address))
+}
+
+/** What does not change as long as a Redis is the same, and what is known of where it is. */
+const identify = (settings: RedisSettings): { readonly name: string; readonly addresses: readonly string[] } => {
+  const { prefix } = settings
+  const topology = redisTopology(settings)
+  const nameOf = (...more: readonly (string | number)[]): string => JSON.stringify([topology.kind, prefix, ...more])
+  switch (topology.kind) {
+    case 'server':
+      return { name: nameOf(topology.server.database), addresses: [formatAddress(topology.server)] }
+    case 'sentinel':
+      return { name: nameOf(topology.name), addresses: topology.sentinels.map(formatAddress) }
+    case 'cluster':
+      return { name: nameOf(), addresses: topology.seeds.map(formatAddress) }
+  }
+}
+
 // A cluster may have many, and the name stands in a line.
 const maxNamed = 3
 

@@ -76,6 +76,26 @@ test('an edit that is prepared changes no bound, and is not logged, before it is
   edited.release()
 })
 
+test.each<[string, object, object | null]>([
+  ['is of another prefix', { prefix: 'other' }, { to: '127.0.0.1:1, database 0, prefix other' }],
+  ['is another database', { url: 'redis://127.0.0.1:1/3' }, { to: '127.0.0.1:1, database 3, prefix lender-gateway' }],
+  ['has another timeout', { timeout: '30ms' }, null],
+])('an edit after which Redis %s is logged when every key is new', (_, edit, expected) => {
+  const events: (readonly [string, object])[] = []
+  const registry = new IdempotencyRegistry({ kind: 'alone' }, (__, event, fields) => events.push([event, fields]))
+  const url = 'redis://127.0.0.1:1'
+  const leases = [{}, edit].map((more) =>
+    acquire({ redis: { url, ...more }, encryptionKeys: ['0'.repeat(64)] }, registry),
+  )
+
+  for (const lease of leases) lease.activate()
+
+  const changes = events.filter(([event]) => event === 'idempotency store changed').map(([, fields]) => fields)
+  const from = '127.0.0.1:1, database 0, prefix lender-gateway'
+  expect(changes).toEqual(expected === null ? [] : [{ from, ...expected }])
+  for (const lease of leases) lease.release()
+})
+
 test('the keys that Redis has refused are counted on after an edit', async () => {
   vi.useRealTimers()
   const redis = await scriptedRedis((command) => (command.includes(claimKeyScript.sha) ? ['f'] : undefined))

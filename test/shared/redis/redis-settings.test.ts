@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { describeRedis, type RedisSettings, redisTopology } from '../../../src/shared/redis/redis-settings.ts'
+import {
+  describeKeyspace,
+  describeRedis,
+  isSameKeyspace,
+  type RedisSettings,
+  redisTopology,
+} from '../../../src/shared/redis/redis-settings.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
 
 const systemTls = { ca: null, certificate: null, key: null }
@@ -78,4 +84,41 @@ test.each<[Partial<RedisSettings>, string]>([
   ],
 ])('%j is called %j', (settings, name) => {
   expect(describeRedis(redisSettings(settings))).toBe(name)
+})
+
+const url = 'redis://redis.internal:6379'
+const sentinel = { sentinels: ['a:1', 'b:1'], name: 'm' }
+const cluster = { cluster: ['redis://a:1', 'redis://b:1'] }
+
+test.each<[string, Partial<RedisSettings>, Partial<RedisSettings>]>([
+  ['another password and timeout', { url }, { url: 'redis://u:p@redis.internal', timeout: 1 }],
+  ['one more Sentinel', sentinel, { ...sentinel, sentinels: ['b:1', 'c:1', 'a:1'] }],
+  ['other Sentinels, but for one', sentinel, { ...sentinel, sentinels: ['b:1', 'c:1'] }],
+  ['other nodes of a cluster, but for one', cluster, { cluster: ['redis://c:1', 'redis://b:1'] }],
+])('with %s the keys are the same', (_, one, other) => {
+  expect(isSameKeyspace(redisSettings(one), redisSettings(other))).toBe(true)
+})
+
+test.each<[string, Partial<RedisSettings>, Partial<RedisSettings>]>([
+  ['prefix', { url }, { url, prefix: 'other' }],
+  ['prefix of a cluster', cluster, { ...cluster, prefix: 'other' }],
+  ['database', { url }, { url: `${url}/1` }],
+  ['host', { url }, { url: 'redis://other' }],
+  ['name of the master', sentinel, { ...sentinel, name: 'n' }],
+  ['set of Sentinels', sentinel, { ...sentinel, sentinels: ['c:1'] }],
+  ['cluster', cluster, { cluster: ['redis://c:1'] }],
+])('with another %s the keys are others', (_, one, other) => {
+  expect(isSameKeyspace(redisSettings(one), redisSettings(other))).toBe(false)
+})
+
+test('the keys of a Redis are called by database and prefix too', () => {
+  const described = [{ url: 'redis://u:secret@redis.internal/2' }, sentinel, cluster].map((each) =>
+    describeKeyspace(redisSettings({ ...each, prefix: 'p' })),
+  )
+
+  expect(described).toEqual([
+    'redis.internal:6379, database 2, prefix p',
+    'm of Sentinel a:1, b:1, database 0, prefix p',
+    'cluster a:1, b:1, database 0, prefix p',
+  ])
 })
