@@ -122,6 +122,11 @@ export class Exchange {
   failedAttempts: FailedAttempt[] | null = null
   /** When the deadline ends, on the monotonic clock; null: there is none, or it has not begun. */
   deadlineAt: number | null = null
+  /**
+   * Called with what ends the deadline when the head of the response has come, by a layer outside the deadline that
+   * reads the body before the head goes on. Null: the deadline ends with the head.
+   */
+  holdDeadline: ((end: () => void) => void) | null = null
   /** Whether the gateway waits for the client: more of the request body has to come before anything else can. */
   waitsForClient = false
   /** Whether its last attempt was given up while it waited for a connection, or for its turn to be written on one. */

@@ -124,6 +124,17 @@ test('a deadline leaves an unknown outcome', async () => {
   expect(upstream.begun()).toBe(1)
 })
 
+test('a deadline ends a response whose body does not come to its end, and leaves an unknown outcome', async () => {
+  const upstream = await httpUpstream((_, response) => {
+    response.writeHead(200, { 'Content-Length': '4' }).write('do')
+  })
+  const operations = { 'valuation.score': { idempotency: true, deadline: '1s' } }
+  const { port } = await bootGateway({ upstream: upstream.url, operations })
+
+  expect([await post(port, 'a'), await post(port, 'a')]).toEqual(['504 deadline-exceeded', '409 outcome-unknown'])
+  expect(upstream.begun()).toBe(1)
+})
+
 test('a deadline frees the key of a request that has waited for its connection until then', async () => {
   const upstream = await httpUpstream(({ body }, response) => {
     // Its head has come, so no deadline ends it; its body keeps the only connection.

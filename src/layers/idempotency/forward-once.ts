@@ -96,7 +96,7 @@ export const forwardDetachable = (
   })
 }
 
-/** Forwards a request as `own`, and settles its claim by what became of it. */
+/** Forwards a request as `own`, and settles its claim by what became of it. The deadline lasts until it is known. */
 export const forwardAndSettle = async (
   exchange: Exchange,
   own: Exchange,
@@ -108,6 +108,10 @@ export const forwardAndSettle = async (
     return claim.settle({ state, fingerprint: fingerprint(), response })
   }
 
+  let endDeadline = (): void => {}
+  own.holdDeadline = (end) => {
+    endDeadline = end
+  }
   // What its record says when the client leaves, and takes the request with it: the record is written at once.
   exchange.idempotency = { outcome: 'unknown', firstRequestId: null }
   let response: ProxyResponse
@@ -120,6 +124,7 @@ export const forwardAndSettle = async (
   const { status, reason, fields } = response
   const state = classifyResponse(status, own.failedAttempts ?? [])
   if (state !== 'done') {
+    endDeadline()
     await settle(state)
     return response
   }
@@ -131,6 +136,8 @@ export const forwardAndSettle = async (
     // The upstream has processed it; this process has no room for what it said.
     await settle(failure.kind === 'overloaded' ? 'done' : 'unknown')
     throw failure
+  } finally {
+    endDeadline()
   }
   const { whole, body } = buffered
   await settle('done', whole && encodeKeptResponse({ status, reason, fields }, whole))

@@ -6,7 +6,8 @@ import { GatewayError } from '../../failures/errors.ts'
  * Limits the time until the response's head, including all attempts and the waits between them. The time starts when
  * the request is complete: a long upload is limited by the gaps between its chunks, never by a total. It also runs
  * until the upload begins: the exchange then waits for a connection to the upstream, and nothing else would end that
- * wait. The layer stands outside the retries, so that they share one budget of time.
+ * wait. The layer stands outside the retries, so that they share one budget of time. Where a layer outside this one
+ * reads the body before the head goes on, the time lasts until then: an upstream that drips does not hold the client.
  */
 export const deadlineLayer =
   (ms: number): Layer =>
@@ -34,7 +35,8 @@ export const deadlineLayer =
     }
     return next(exchange).then(
       (response) => {
-        stop()
+        if (exchange.holdDeadline === null) stop()
+        else exchange.holdDeadline(stop)
         return response
       },
       (error) => {

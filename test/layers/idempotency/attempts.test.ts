@@ -1,11 +1,13 @@
 /** What an attempt tells its store, and what it gives back when it ends in another way than by a response. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { BodySink } from '../../../src/body.ts'
 import type { OperationIdempotencyConfig } from '../../../src/config/config.ts'
 import type { Exchange, Handler } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
 import { HeldClaim } from '../../../src/layers/idempotency/held-claim.ts'
 import { idempotencyLayer } from '../../../src/layers/idempotency/idempotency.ts'
+import { deadlineLayer } from '../../../src/layers/resilience/deadline.ts'
 import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
 import { FairQuota } from '../../../src/shared/fair-quota.ts'
 import type {
@@ -64,6 +66,50 @@ test('a response for which there is no room was processed all the same, and is n
   await expect(handler(post())).rejects.toMatchObject({ kind: 'overloaded' })
 
   expect(settlementsOf(calls)).toMatchObject([{ state: 'done', response: null }])
+})
+
+/** Answers with a body of which `begin` gives the beginning; the end does not come. */
+const unfinished =
+  (begin: (sink: BodySink) => void): Handler =>
+  async (own) => {
+    const consume = (sink: BodySink): void => {
+      own.setAbortListener((reason) => sink.fail(reason))
+      begin(sink)
+    }
+    return { ...fakeResponse(), body: { ...fakeResponse().body, takeBuffered: () => null, consume } }
+  }
+
+test('the deadline lasts until the body was read, and leaves the outcome unknown', async () => {
+  const { store, calls } = openStore()
+  const failed = vi.fn()
+  const dripping = unfinished((sink) => sink.data(Buffer.from('a')))
+
+  serve(deadlineLayer(1000)(dripping), store)(post()).catch(failed)
+  await vi.advanceTimersByTimeAsync(1001)
+
+  expect(failed).toHaveBeenCalledWith(expect.objectContaining({ kind: 'deadline-exceeded' }))
+  expect(settlementsOf(calls)).toMatchObject([{ state: 'unknown' }])
+})
+
+test('the deadline does not end a response that is too long to be kept, once its head goes on', async () => {
+  const { store, calls } = openStore()
+  const ended = vi.fn()
+  const long = unfinished((sink) => sink.data(Buffer.alloc(rules.maxResponse + 1)))
+
+  const response = await serve(
+    deadlineLayer(1000)(async (own) => {
+      own.onFinished(ended)
+      const answered = await long(own)
+      own.setAbortListener(ended)
+      return answered
+    }),
+    store,
+  )(post())
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(response.status).toBe(200)
+  expect(settlementsOf(calls)).toMatchObject([{ state: 'done', response: null }])
+  expect(ended).not.toHaveBeenCalled()
 })
 
 test('a claim that comes after its client has left is given back, and nothing is forwarded', async () => {
