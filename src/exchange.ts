@@ -67,6 +67,12 @@ export interface AttemptTrace {
   end(status: number | null, failure: GatewayError | null): void
 }
 
+/** What serves an exchange. It stays open as long as it is acquired. */
+export interface ServingResources {
+  acquire(): void
+  release(): void
+}
+
 /** Called when the exchange ends before its response is complete. */
 type AbortListener = (reason: GatewayError) => void
 
@@ -148,6 +154,9 @@ export class Exchange {
    * has failed its side already.
    */
   onBrokenAnswer: (() => void) | null = null
+
+  /** What serves it, for an attempt that goes on after it. Null: nothing is to be kept open. */
+  servedBy: ServingResources | null = null
 
   #aborted: GatewayError | null = null
   #abortListener: AbortListener | null = null

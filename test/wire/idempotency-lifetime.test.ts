@@ -105,6 +105,28 @@ test('a gateway that stops waits for an abandoned attempt, as for every request'
   expect([wasClosed, connections]).toEqual([false, 1])
 })
 
+test('a gateway that stops waits for an abandoned attempt that is to be repeated', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const upstream = await httpUpstream(async (_, response) => {
+    await released
+    response.writeHead(upstream.requests.length === 1 ? 503 : 200, { 'Retry-After': '1' }).end('done')
+  })
+  const live = await bootLiveGateway({
+    upstream: upstream.url,
+    defaults: { retry: {} },
+    operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
+    shutdown: { wait: '1ms', deadline: '30s' },
+  })
+
+  await abandon(live, 'a', () => upstream.requests.length === 1)
+  await left(live)
+  const closed = live.gateway.close()
+  release()
+  await closed
+
+  expect(upstream.requests).toHaveLength(2)
+})
+
 test('a request that the gateway cuts at its end has the gateway’s reason, with a key and without', async () => {
   const { upstream } = await openHeldUpstream()
   const live = await bootLiveGateway({

@@ -40,6 +40,7 @@ export const createExchange = (
       ? (status, fields) => writeInterim(activeRequest, status, fields)
       : null,
   })
+  exchange.servedBy = snapshot
   body.onFailure = (error) => exchange.abort(error)
   activeRequest.body = body
   activeRequest.exchange = exchange

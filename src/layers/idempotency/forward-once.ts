@@ -68,6 +68,7 @@ export const forwardDetachable = (
     const onSettled = (): boolean => {
       if (release !== null) {
         release()
+        exchange.servedBy?.release()
         own.finish()
       } else if (exchange.aborted === null) adoptAttempts(exchange, own)
       return release === null
@@ -76,6 +77,7 @@ export const forwardDetachable = (
       if (reason.kind === 'client-gone') release = abandoned.add(formatOwner(findRequestOwner(exchange)), bytes)
       adoptAttempts(exchange, own) // the record of the request is written now
       if (release === null) return own.abort(reason)
+      exchange.servedBy?.acquire() // also between two attempts, when it has no endpoint
       exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
       exchange.setAbortListener(null)
       reject(reason)

@@ -51,9 +51,9 @@ export interface SnapshotParts {
 
 /** One configuration as running objects: nine handlers and the upstreams they use. Never changed, only replaced. */
 export interface Snapshot extends SnapshotParts {
-  /** Counts a request that begins with this snapshot, and keeps the snapshot open for it. */
+  /** Counts a request that begins with this snapshot, or outlives its client, and keeps the snapshot open for it. */
   acquire(): void
-  /** Counts out a request whose response is complete. */
+  /** Counts out a request that has ended. */
   release(): void
   /**
    * Releases the resources when no request uses the snapshot any more, however long that takes: a body has no total
