@@ -227,6 +227,8 @@ const stateTexts: Readonly<Record<KeySummary['state'], string>> = {
   'in-progress': 'the first request with this key is under way',
   unknown: 'the outcome of the first request with this key is unknown',
   done: 'the first request with this key was processed',
+  unreadable:
+    'the first request with this key was processed, but its response cannot be decrypted, so a repetition gets 409 outcome-unknown',
 }
 
 function describeKey({ state, firstRequestId, claimedAt, expiresAt, responseBytes }: KeySummary): string {

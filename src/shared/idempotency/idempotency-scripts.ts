@@ -81,14 +81,14 @@ return 1
 
 /**
  * Finds a record. KEYS: the record. Returns state, id and time of the first request, how many milliseconds it is still
- * kept, and how many bytes there are of a response; nothing where there is no record.
+ * kept, token, fingerprint and response; nothing where there is no record.
  */
 export const findKeyScript = createScript(`${clock}
-local found = redis.call('HMGET', KEYS[1], 's', 'i', 'c', 'l')
+local found = redis.call('HMGET', KEYS[1], 's', 'i', 'c', 'l', 't', 'f', 'r')
 local state = found[1]
 if not state then return {} end
 if state == 'p' and tonumber(found[4]) <= now then state = 'u' end
-return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), redis.call('HSTRLEN', KEYS[1], 'r') }
+return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), found[5], found[6], found[7] }
 `)
 
 /**

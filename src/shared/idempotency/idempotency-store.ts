@@ -61,7 +61,8 @@ export type Settlement =
 
 /** What operators see of a record. Times are milliseconds since the epoch. */
 export interface RecordSummary {
-  readonly state: 'in-progress' | 'unknown' | 'done'
+  /** `unreadable`: it is done, and its response cannot be decrypted. A claim is told that its outcome is unknown. */
+  readonly state: 'in-progress' | 'unknown' | 'done' | 'unreadable'
   /** The id of the first request with the key, and when it was claimed. */
   readonly requestId: string
   readonly claimedAt: number

@@ -120,10 +120,8 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (state !== 'd') return null
     if (sealed === null) return { state: 'done', ...first, response: null }
     if (!Buffer.isBuffer(sealed)) return null
-    const response = this.#options.sealer.open(sealed, contextOf(name, token, first.fingerprint))
-    if (response !== null) return { state: 'done', ...first, response }
-    this.#logUndecrypted()
-    return { state: 'unknown', ...first }
+    const response = this.#open(sealed, contextOf(name, token, first.fingerprint))
+    return response === null ? { state: 'unknown', ...first } : { state: 'done', ...first, response }
   }
 
   async #settle(claim: Claim, settlement: Settlement): Promise<boolean | null> {
@@ -153,11 +151,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (!Array.isArray(reply)) return null
     if (reply.length === 0) return false
     const [state, requestId, claimedAt] = [toText(reply[0]), toText(reply[1]), Number(toText(reply[2]))]
-    const [leftMs, responseBytes] = [Number(reply[3]), Number(reply[4])]
+    const [leftMs, token, digest] = [Number(reply[3]), toText(reply[4]), toText(reply[5])]
+    const sealed: unknown = reply[6]
     const shown = shownStates.get(state ?? '')
-    if (shown === undefined || requestId === null || !(claimedAt > 0 && leftMs >= 0 && responseBytes >= 0)) return null
-    const expiresAt = Math.round(epochMs() + leftMs)
-    return { state: shown, requestId, claimedAt, expiresAt, responseBytes: responseBytes === 0 ? null : responseBytes }
+    if (shown === undefined || requestId === null || !(claimedAt > 0 && leftMs >= 0)) return null
+    const record = { requestId, claimedAt, expiresAt: Math.round(epochMs() + leftMs) }
+    if (shown !== 'done' || !Buffer.isBuffer(sealed)) return { state: shown, ...record, responseBytes: null }
+    const response = this.#open(sealed, contextOf(key.name, token ?? '', digest === '' ? null : digest))
+    return { state: response === null ? 'unreadable' : 'done', ...record, responseBytes: sealed.length }
   }
 
   async #forget(key: KeyDigest): Promise<IdempotencyReplies['forget'] | null> {
@@ -180,11 +181,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     this.#heldUntil.delete(claim.token)
   }
 
-  #logUndecrypted(): void {
+  /** Decrypts a response; null: it cannot be, which is logged. */
+  #open(sealed: Buffer, context: string): Buffer | null {
+    const response = this.#options.sealer.open(sealed, context)
     const at = now()
-    if (this.#loggedAt !== null && at - this.#loggedAt < logPauseMs) return
+    if (response !== null || (this.#loggedAt !== null && at - this.#loggedAt < logPauseMs)) return response
     this.#loggedAt = at
     this.#options.logEvent('warn', 'a remembered response cannot be decrypted', {})
+    return null
   }
 
   // In a cluster, all keys of a client are of one slot.

@@ -29,23 +29,26 @@ describe.skipIf(program.missing)('with Redis', () => {
     const redis = await startRedis(program.path ?? '')
     onTestFinished(() => redis.kill())
     const upstream = await httpUpstream((_, response) => response.end('done'))
-    const boot = async () => {
+    const boot = async (encryptionKey = Buffer.alloc(32, 1)) => {
       const live = await bootLiveGateway({
         upstream: upstream.url,
         operations: { [operation]: { idempotency: true } },
         idempotency: {
           redis: { url: redis.url, timeout: '1s' },
-          encryptionKeys: [Buffer.alloc(32, 1).toString('base64')],
+          encryptionKeys: [encryptionKey.toString('base64')],
         },
       })
       await live.line(({ msg }) => msg === 'idempotency store is available')
       return live
     }
-    const [one, other] = [await boot(), await boot()]
+    const [one, other, stranger] = [await boot(), await boot(), await boot(Buffer.alloc(32, 2))]
     const none = await command(other, 'show')
     await post(one)
 
     const shown = await command(other, 'show')
+    const unreadable = await command(stranger, 'show')
+    const repeated = await post(stranger)
+    const asked = await command(stranger, 'forget')
     const forgotten = await command(other, 'forget', { yes: true })
     const again = await command(other, 'forget', { yes: true })
     await post(one)
@@ -59,6 +62,12 @@ describe.skipIf(program.missing)('with Redis', () => {
       [200, { state: 'done', firstRequestId: 'first' }],
       [409, { code: 'not-remembered' }],
       [503, { code: 'idempotency-unavailable' }],
+    ])
+    expect(unreadable).toMatchObject([200, { state: 'unreadable', firstRequestId: 'first' }])
+    expect(repeated.body.toString()).toContain('outcome-unknown')
+    expect(asked).toMatchObject([
+      409,
+      { code: 'not-confirmed', detail: expect.stringContaining('cannot be decrypted') },
     ])
     expect(upstream.requests).toHaveLength(2)
     const { idempotency, findings } = (await fetchAdmin(`${one.admin}/status`)).body as Readonly<Record<string, never>>
