@@ -50,7 +50,10 @@ const storeFindings = (
   return [createFinding(isOver ? 'notice' : 'warning', 'idempotency', cause, { since: rejected.firstAt, command })]
 }
 
-/** Finds outcomes that a person has to clear up. Where the upstream knows keys, a repetition clears them up. */
+/**
+ * Finds outcomes that a person has to clear up. Where the upstream knows keys, a repetition clears them up. The store
+ * does not know whose operation a key is, so where some operations forward, their outcomes count as well.
+ */
 const unknownFindings = (
   { at, config, report }: FindingInputs,
   { unknown, oldestUnknown }: IdempotencyReport,
@@ -62,7 +65,7 @@ const unknownFindings = (
   if (worst === undefined) return []
   const isMany = unknown >= manyUnknown
   if (!isMany && at - oldestUnknown < oldUnknownMs) return []
-  const cause = `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 until the upstream was asked and the key is forgotten`
+  const cause = `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(oldestUnknown, at)}: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten`
   const severity = isMany ? 'warning' : 'notice'
   return [
     createFinding(severity, 'idempotency', cause, { since: oldestUnknown, command: explainCommandLine(worst, config) }),

@@ -54,7 +54,7 @@ describe('unknown outcomes', () => {
         severity: 'warning',
         about: 'idempotency',
         cause:
-          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is refused with 409 until the upstream was asked and the key is forgotten',
+          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten',
         alsoAbout: [],
         details: [],
         since: '2026-11-21T02:03:19.000Z',
