@@ -108,7 +108,10 @@ export class RefusalFollower {
     const before = this.#total
     const missed = before !== null && total - before !== fresh.length
     this.#total = total
-    for (const refusal of fresh) this.#seen.add(refusalKey(refusal))
+    for (const key of refusals.map(refusalKey).reverse()) {
+      this.#seen.delete(key) // what is still listed is forgotten last
+      this.#seen.add(key)
+    }
     for (const key of this.#seen) {
       if (this.#seen.size <= maxRemembered) break
       this.#seen.delete(key)

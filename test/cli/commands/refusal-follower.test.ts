@@ -73,6 +73,20 @@ test('entries that come again after a worker was silent are not new', () => {
   expect(follow.next(response(60, [...other, ...one]))).toEqual({ fresh: [], missed: false })
 })
 
+test('an old entry that is listed all the time is new once, however many others come', () => {
+  const follow = new RefusalFollower()
+  const rare = from(1, 1, null)
+  follow.next(response(1, rare))
+
+  const repeated: string[] = []
+  for (let n = 1; n <= 30; n++) {
+    const { fresh, missed } = follow.next(response(1 + 100 * n, [...from(n * 100, n * 100 + 99), ...rare]))
+    if (missed || ids(fresh).includes('r1')) repeated.push(`list ${n}`)
+  }
+
+  expect(repeated).toEqual([])
+})
+
 test('the follower remembers a limited number', () => {
   const follow = new RefusalFollower()
   for (let n = 0; n < 50; n++) follow.next(response(100 * n, from(n * 100, n * 100 + 99)))
