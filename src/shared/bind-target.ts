@@ -27,16 +27,25 @@ interface BindDescriptor extends InheritedSocket {
   readonly port: number | null
 }
 
+/** Why a listener could not open. */
+export interface ListenError extends NodeJS.ErrnoException {
+  /** The address as it was configured; Node names the one that a host name has. */
+  readonly target?: BindAddress
+}
+
 /**
- * Makes a server listen. Rejects when it cannot, and when the descriptor is no TCP socket that listens where it should:
- * the kernel would let a socket without an address listen as well, on a port of its own choice.
+ * Makes a server listen. Rejects with a {@link ListenError} when it cannot, and when the descriptor is no TCP socket
+ * that listens where it should: the kernel would let a socket without an address listen as well, on a port of its own
+ * choice.
  */
 export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
   new Promise((resolve, reject) => {
-    server.once('error', (error) =>
-      reject('fd' in target ? new Error(notListeningText(target), { cause: error }) : error),
-    )
-    if ('host' in target) return void server.listen(target.port, target.host, resolve)
+    if ('host' in target) {
+      const { host, port } = target
+      server.once('error', (error: ListenError) => reject(Object.assign(error, { target: { host, port } })))
+      return void server.listen(port, host, resolve)
+    }
+    server.once('error', (error) => reject(new Error(notListeningText(target), { cause: error })))
     server.listen({ fd: target.fd }, () => {
       const address = server.address() as AddressInfo | string | null
       const port = typeof address === 'object' ? address?.port : undefined

@@ -8,6 +8,7 @@ import { exitProcess } from '../../exit-process.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Log } from '../../observe/log.ts'
 import { allOperations } from '../../operations.ts'
+import type { ListenError } from '../../shared/bind-target.ts'
 import { defaultConfigFile } from '../options.ts'
 import { formatTable } from '../render/table.ts'
 import type { ServiceNotifier } from '../systemd/service-notifier.ts'
@@ -176,16 +177,13 @@ const listenForStop = (): StopListener => {
 }
 
 /** Makes an error that names the remedy for a listener that cannot open; undefined: the cause is another one. */
-const explainListenError = (
-  error: NodeJS.ErrnoException & { readonly address?: string; readonly hostname?: string; readonly port?: number },
-  { listen, admin }: Config,
-): Error | undefined => {
-  const isAddressOf = ({ host, port }: { readonly host: string; readonly port: number }): boolean =>
-    (error.address ?? error.hostname ?? host) === host && (error.port ?? port) === port
-  const key = isAddressOf(admin) && !isAddressOf(listen) ? 'admin' : 'listen'
-  const { host, port } = key === 'admin' ? admin : listen
+const explainListenError = ({ code, target }: ListenError, config: Config): Error | undefined => {
+  if (target === undefined) return undefined
+  const { host, port } = target
+  const key = (['listen', 'admin'] as const).find((name) => config[name].host === host && config[name].port === port)
+  if (key === undefined) return undefined
   const at = `cannot listen on ${host}:${port}`
-  switch (error.code) {
+  switch (code) {
     case 'EADDRINUSE':
       return new Error(`${at}: another process does; stop it, or change ${key}.port`)
     case 'EACCES':

@@ -58,27 +58,30 @@ test('start-up prints the nine with their upstreams, and how to reroute one', as
   expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
 })
 
-testAndDrill.each(part(['listen', 'admin'] as const))(
-  'a port of %s in use is one clear line and exit code 1',
-  async (key) => {
-    const blocker = createServer()
-    const port = await new Promise<number>((resolve) => {
-      blocker.listen(0, '127.0.0.1', () => {
-        const address = blocker.address()
-        resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
-      })
+// Of a name, the error of the system has the address alone.
+testAndDrill.each(
+  part([
+    ['admin', 'localhost'],
+    ['listen', '127.0.0.1'],
+  ] as const),
+)('a port of %s in use at %s is one clear line and exit code 1', async (key, host) => {
+  const blocker = createServer()
+  const port = await new Promise<number>((resolve) => {
+    blocker.listen(0, host, () => {
+      const address = blocker.address()
+      resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
     })
-    onTestFinished(() => void blocker.close())
+  })
+  onTestFinished(() => void blocker.close())
 
-    const served = serve(configFile({ [key]: { port } }))
+  const served = serve(configFile({ [key]: { host, port } }))
 
-    expect(await served.ended).toEqual({ code: 1, signal: null })
-    expect(served.errors()).toBe(
-      `lender-gateway: cannot listen on 127.0.0.1:${port}: another process does; stop it, or change ${key}.port\n`,
-    )
-    expect(served.lines).toEqual([])
-  },
-)
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.errors()).toBe(
+    `lender-gateway: cannot listen on ${host}:${port}: another process does; stop it, or change ${key}.port\n`,
+  )
+  expect(served.lines).toEqual([])
+})
 
 drill('an address that this machine does not have is one clear line and exit code 1', async () => {
   // RFC 5737: for documentation, so no machine has it.
