@@ -32,6 +32,14 @@ const callbacks = {
     !(name === 'open' && element.localName === 'details') && !(name === 'checked' && element.localName === 'input'),
 }
 
+// What changes while a finding stays the same: times, counts, shares, durations and sizes. Digits of a URL, an address,
+// a name or a class of statuses (5xx) are none of these.
+const changing =
+  /\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d|(?<=[ (])\d+(?:\.\d+)?(?:ms|[smh]| ?(?:[KMGT]i)?B)?(?=[ ,;)]|$)/g
+
+/** Removes what changes while a finding stays the same. @param {string} words */
+export const toStableWords = (words) => words.replaceAll(changing, '')
+
 /**
  * Lists what is wrong, as the section says it; findings that differ in numbers and times only are the same.
  * @returns {ReadonlyMap<string, string>}
@@ -41,6 +49,6 @@ export const findings = () =>
     [...document.querySelectorAll('#findings [data-about]')].map((found) => {
       const { about = '', severity = '' } = found instanceof HTMLElement ? found.dataset : {}
       const words = `${severity} ${about} ${found.querySelector('.words')?.textContent}`
-      return [words.replaceAll(/(?<= )\d+(?= )|\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d/g, ''), words]
+      return [toStableWords(words), words]
     }),
   )
