@@ -101,7 +101,8 @@ const renderLog = ({ dropped }: Status['log']): string =>
 const renderAudit = ({ file, count, since, reason, lost }: NonNullable<Status['audit']>, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST`
   if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
-  return `${pluralize(count, 'line')} in ${file}${missing}`
+  // Files that were rotated hold the others.
+  return `the chain in ${file} has ${pluralize(count, 'line')}${missing}`
 }
 
 const loadCauses: Readonly<Record<string, string>> = {

@@ -431,6 +431,10 @@ test('a certificate is marked from the day on which it is a finding', () => {
   expect(marks).toEqual(['good', 'warning', 'warning', 'bad'])
 })
 
+test('the lines of the audit log are those of its chain, and not of the file that was rotated last', () => {
+  expect(part('records')).toContain('/var/log/lender-gateway/audit.log , its chain has 120 455 lines,')
+})
+
 test('what is off or unknown is said so, and nothing is rendered as null or undefined', () => {
   const { status } = fixture
   const bare: Overview = {

@@ -59,6 +59,18 @@ const troubled = {
   log: { level: 'info', dropped: 12 },
 }
 
+const audit = {
+  file: '/var/log/audit.log',
+  chain: '47fe3007d10bf399',
+  count: 1204,
+  hash: '5'.repeat(64),
+  reason: null,
+  since: '2026-11-21T02:04:57.000Z',
+  waitingBytes: 0,
+  lost: 0,
+  state: 'written',
+}
+
 describe('status shows', () => {
   test('a healthy gateway', async () => {
     expect(await runStatus(healthyStatus)).toEqual({
@@ -142,6 +154,16 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
 
     expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never had')
     expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never had; CANNOT BE ASKED in 1 of 2 workers since /)
+  })
+
+  test.each([
+    ['is written', {}, 'the chain in /var/log/audit.log has 1204 lines'],
+    ['has lost some', { lost: 3 }, 'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST'],
+    ['cannot be written', { reason: 'ENOSPC' }, 'NOT WRITTEN since 2026-11-21T02:04:57Z, 3s ago: ENOSPC'],
+  ])('an audit log that %s, with the lines of its chain', async (_, how, row) => {
+    const { out } = await runStatus({ ...healthyStatus, audit: { ...audit, ...how } })
+
+    expect(out).toContain(`\naudit    ${row}\n`)
   })
 
   test.each([
