@@ -41,8 +41,8 @@ interface ChainProgress {
 
 /**
  * Follows the lines of an audit log and finds what is not as it was written: a line that was edited, dropped, inserted
- * or moved, and, by checkpoints, an end that was cut off. Each file continues the chain of the one before, or begins
- * another one; the first begins where it says.
+ * or moved, and, by checkpoints, an end that was cut off. Each file continues a chain of those before, or begins
+ * another one where its first line says: older files may be archived.
  */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
@@ -58,6 +58,8 @@ export class ChainVerifier {
   /** The keys that were not given, each reported once: of the lines that they seal, nothing more can be said. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
+  /** The file of the last line. */
+  #file: string | null = null
   /** What stands after the last line and forms no line. */
   #torn: TornPieces | null = null
 
@@ -79,10 +81,12 @@ export class ChainVerifier {
     const read = parseAuditLine(bytes)
     if (read === null) return this.#onMalformedLine(bytes, place, isEnded)
     const fields = parseChainFields(read)
-    if (beginsChain(read, place)) this.#acceptTornEnd()
-    this.#checkTorn(fields?.torn ?? null, place)
-    const chain = this.#findChain(read, fields, place)
+    const known = this.#findChain(read, place)
+    if (known === null) this.#acceptTornEndBefore(place)
+    this.#checkTorn(fields?.torn ?? null, place, known === null)
+    const chain = known ?? this.#beginChain(read, fields, place)
     if (chain === null) return
+    this.#last = chain
     this.#checkLine(chain, read, place)
     if (!isEnded) this.#addNote(place, 'the last line has no end: a crash cut it off, or it is just being written')
     if (fields?.event === 'key') chain.keyId = fields.next
@@ -109,8 +113,14 @@ export class ChainVerifier {
     // Of a line cut off in a stream no more can be said; the number of the next one of its chain shows whether it is
     // missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
+    this.#acceptTornEndBefore(place)
     this.#torn ??= new TornPieces(place, bytes)
     this.#torn.add(bytes, isEnded)
+  }
+
+  /** Accepts a torn piece of the file before, where this one does not say what it is. */
+  #acceptTornEndBefore({ file }: AuditLinePosition): void {
+    if (this.#torn !== null && this.#torn.place.file !== file) this.#acceptTornEnd()
   }
 
   /** Accepts a torn piece at the end of a chain, if it may be the beginning of its next line. */
@@ -124,12 +134,15 @@ export class ChainVerifier {
     this.#addNote(torn.place, message)
   }
 
-  /** Accepts a torn piece where the next line, written after the crash, reports exactly that. */
-  #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition): void {
+  /**
+   * Accepts a torn piece where the next line, written after the crash, reports exactly that. `isFirst`: that line is
+   * the first of its chain here, so the piece may be at the end of a file that is archived.
+   */
+  #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition, isFirst = false): void {
     const torn = this.#torn
     this.#torn = null
     if (torn === null) {
-      if (announced !== null && this.#chains.size > 0)
+      if (announced !== null && !isFirst)
         this.#addFinding(
           { file, line },
           `the torn line of ${announced.bytes} bytes is missing that stood before this one`,
@@ -143,13 +156,15 @@ export class ChainVerifier {
     this.#addFinding(torn.place, `this is no line of an audit log; expected line ${next}`)
   }
 
-  /** Finds the chain that a line belongs to; null: unknown. */
-  #findChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
-    const known = this.#isMixed || beginsChain(read, place) ? this.#chains.get(read.chain) : this.#last
-    if (known != null) {
-      this.#last = known
-      return known
-    }
+  /** Finds the chain that a line should belong to, within a file that of the line before; null: none so far. */
+  #findChain({ chain }: ParsedAuditLine, { file }: AuditLinePosition): ChainProgress | null {
+    const isFree = this.#isMixed || file !== this.#file
+    this.#file = file
+    return isFree ? (this.#chains.get(chain) ?? null) : this.#last
+  }
+
+  /** Begins the chain of a line; null: it says not where. */
+  #beginChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
     if (fields?.previous == null) {
       this.#addFinding(place, 'the first line says not what it follows; expected the first line of a file')
       return null
@@ -157,7 +172,6 @@ export class ChainVerifier {
     const link = { chain: read.chain, count: read.number - 1, mac: fields.previous }
     const begun = { link, first: read.number, lines: 0, keyId: fields.key, place }
     this.#chains.set(read.chain, begun)
-    this.#last = begun
     return begun
   }
 
@@ -227,6 +241,3 @@ export class ChainVerifier {
       )
   }
 }
-
-/** Tells whether a line is the first of its chain, and of a file: `audit.file` was edited to another one. */
-const beginsChain = ({ number }: ParsedAuditLine, { line }: AuditLinePosition): boolean => number === 1 && line === 1

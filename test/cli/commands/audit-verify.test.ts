@@ -58,6 +58,22 @@ test('a log that does not start at its beginning is reported so', async () => {
   expect(later.out).toContain('all is as it was written, from number 5 on; whether')
 })
 
+test('the oldest files of either of two chains may be archived', async () => {
+  const other = sample(2)
+  const later = { 'other.log': sample(2, other.link).text, 'other.log.3': other.text }
+
+  expect(await verifies({ 'audit.log': first.text, 'other.log': later['other.log'] })).toMatchObject({
+    code: 0,
+    errors: '',
+    out: expect.stringContaining('all is as it was written, from number 4 on; whether'),
+  })
+  expect(await verifies({ 'audit.log': second.text, ...later })).toMatchObject({
+    code: 0,
+    errors: '',
+    out: expect.stringContaining('all is as it was written, from number 5 on; whether'),
+  })
+})
+
 test('junk without a line end is one finding, however long it is', async () => {
   const { code, errors, out } = await verifies({
     'audit.log': Buffer.concat([Buffer.from(first.text), Buffer.alloc(32e6)]),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { headLine, keyLine } from '../../../src/observe/audit/audit-line.ts'
 import { toTornLine } from '../../../src/observe/audit/backlog.ts'
-import { nextLinePrefix, seal, toAuditKey } from '../../../src/observe/audit/chain.ts'
+import { genesis, linePrefix, nextLinePrefix, seal, toAuditKey } from '../../../src/observe/audit/chain.ts'
 import { key, places, sample, verified } from './sample-audit-log.ts'
 
 const whole = sample(4)
@@ -150,6 +150,36 @@ describe('several files', () => {
         { first: 1, last: other.link, lines: 4 },
       ])
     }
+  })
+
+  test('may begin another chain where the older files of that are archived, or its first line was torn', () => {
+    const other = sample(3)
+    const later = sample(2, other.link)
+    const piece = `${linePrefix}0123`
+    const announced = headLine(0, 'start', genesis(), key, toTornLine(Buffer.from(piece)))
+    const torn = `${piece}\n${seal(key, genesis(), announced).line}`
+
+    for (const [files, first] of [
+      [[whole.text, later.text], 5],
+      [[second.text, later.text], 5],
+      [[whole.text, torn], 1],
+      [[`${whole.text}${nextLinePrefix(whole.link)}`, torn], 1],
+    ] as const) {
+      const { findings, chains } = verified(files)
+
+      expect(findings).toEqual([])
+      expect(chains.map((chain) => chain.first)[1]).toBe(first)
+    }
+  })
+
+  test('begin no chain with a line that says not what it follows, or that was edited', () => {
+    const later = sample(2, sample(3).link).text
+    const [, ...cut] = later.split('\n')
+    const renamed = second.text.replace(whole.link.chain, '0'.repeat(16))
+
+    expect(places(verified([whole.text, cut.join('\n')]).findings)).toContain('b:1')
+    expect(places(verified([whole.text, later.replace('"seq":5', '"seq":6')]).findings)).toContain('b:1')
+    expect(places(verified([whole.text, renamed]).findings)).toContain('b:1')
   })
 
   test('begin no chain in their midst, nor the same one twice', () => {
