@@ -55,6 +55,8 @@ export class ChainVerifier {
   readonly #isMixed: boolean
   readonly #chains = new Map<string, ChainProgress>()
   readonly #matched = new Set<Checkpoint>()
+  /** The first line with the number of a checkpoint and another HMAC: the checkpoint may be of another chain. */
+  readonly #mismatched = new Map<Checkpoint, AuditFinding>()
   /** The keys that were not given, each reported once: of the lines that they seal, nothing more can be said. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
@@ -214,15 +216,18 @@ export class ChainVerifier {
   #matchCheckpoints({ chain, count, mac }: ChainPosition, place: AuditLinePosition): void {
     for (const checkpoint of this.#checkpoints) {
       if (checkpoint.count !== count || (checkpoint.chain ?? chain) !== chain) continue
-      // The hash alone says which of several chains it belongs to.
-      if (checkpoint.hash !== mac && checkpoint.chain === null && this.#isMixed) continue
-      this.#matched.add(checkpoint)
-      if (checkpoint.hash === mac) continue
-      this.#addFinding(place, `line number ${count} has the HMAC ${mac}; the checkpoint expects ${checkpoint.hash}`)
+      if (checkpoint.hash === mac) this.#matched.add(checkpoint)
+      else if (!this.#mismatched.has(checkpoint)) {
+        const message = `line number ${count} has the HMAC ${mac}; the checkpoint expects ${checkpoint.hash}`
+        this.#mismatched.set(checkpoint, { ...place, message })
+      }
     }
   }
 
-  #reportUnmatched({ chain, count, hash }: Checkpoint): void {
+  #reportUnmatched(checkpoint: Checkpoint): void {
+    const { chain, count, hash } = checkpoint
+    const mismatch = this.#mismatched.get(checkpoint)
+    if (mismatch !== undefined) return this.#addFinding(mismatch, mismatch.message)
     const all = [...this.#chains.values()]
     const seen = chain === null ? all.at(-1) : this.#chains.get(chain)
     if (seen === undefined) {

@@ -172,6 +172,16 @@ describe('several files', () => {
     }
   })
 
+  test('may begin another chain, with a checkpoint of it that names none', () => {
+    const other = sample(2)
+    const checkpoint = { chain: null, count: other.link.count, hash: other.link.mac }
+
+    expect(verified([whole.text, other.text], { checkpoints: [at, checkpoint] }).findings).toEqual([])
+    expect(
+      verified([whole.text, other.text], { checkpoints: [{ ...checkpoint, hash: '0'.repeat(64) }] }).findings,
+    ).toMatchObject([{ file: 'a', line: 3, message: expect.stringContaining('the checkpoint expects 0000') }])
+  })
+
   test('begin no chain with a line that says not what it follows, or that was edited', () => {
     const later = sample(2, sample(3).link).text
     const [, ...cut] = later.split('\n')
