@@ -42,11 +42,17 @@ test('a thread that cannot be started is a problem of the reload, and the next o
 
 test('an edit of a file that takes too long to read is not taken for what was read', async () => {
   const file = configured(slowFile)
+  const { prototype } = (await vi.importActual<typeof import('node:worker_threads')>('node:worker_threads')).Worker
+  const { postMessage } = prototype
+  const asked = vi.spyOn(prototype, 'postMessage').mockImplementationOnce(function edited(this: Worker, message) {
+    writeFileSync(file, `${slowFile}# mended`) // as slow, whichever of the two the thread reads
+    postMessage.call(this, message)
+  })
+  onTestFinished(() => asked.mockRestore())
 
-  const reading = loadInThread(file, {}, [], 0)
-  writeFileSync(file, `${slowFile}# mended`) // as slow, whichever of the two the thread reads
-  const { ok, sources } = await reading
+  const { ok, sources } = await loadInThread(file, {}, [], 100)
 
+  expect(asked).toHaveBeenCalledOnce()
   expect(ok).toBe(false)
   expect(await findChangedFiles(sources)).toEqual([file])
 })

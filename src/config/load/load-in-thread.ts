@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { unrefTimeout } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
+import { SerialQueue } from '../../serial-queue.ts'
 import type { ClientConfig } from '../config.ts'
 import { deepFreeze } from '../deep-freeze.ts'
 import type { Environment } from '../environment.ts'
@@ -8,7 +9,7 @@ import { fileProblem } from '../problem.ts'
 import type { LoadedConfig, LoadResult } from './load.ts'
 import type { LoadReply, LoadRequest } from './load-thread.ts'
 import { deserializeClients } from './serialize-clients.ts'
-import { maxConfigBytes, readSourceFile, type SourceFile } from './source-files.ts'
+import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from './source-files.ts'
 
 const script = new URL('./load-thread.ts', import.meta.url)
 
@@ -30,6 +31,9 @@ let idleThread: Worker | null = null
 const maxIdleMs = 5_000
 let cancelIdleTimer = (): void => {}
 
+// One at a time: on a file system that hangs, each would hold one of the four threads of Node's pool.
+const sourceReads = new SerialQueue()
+
 /**
  * Does what `loadConfig` does, in a thread of its own: parsing and checking a large file takes time in which no request
  * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. Clients equal to
@@ -42,15 +46,16 @@ export const loadInThread = (
   limitMs = withinMs,
 ): Promise<LoadResult> =>
   new Promise((resolve) => {
-    // Read first: an operator's edit during the load must be noticed.
-    const source = readSourceFile(file, maxConfigBytes)
+    let source = toSourceFile(file, null, maxConfigBytes)
     let thread: Worker
     try {
       thread = acquireThread()
     } catch (error) {
-      return resolve(failedResult(file, withoutDigest(source), errorText(error)))
+      return resolve(failedResult(file, source, errorText(error)))
     }
+    let isOver = false
     const finish = (result: LoadResult | Promise<LoadResult>, isReusable = false): void => {
+      isOver = true
       clearInterval(timer)
       thread.off('message', onReply).off('error', onError).off('exit', onExit)
       if (isReusable) releaseThread(thread)
@@ -69,7 +74,12 @@ export const loadInThread = (
       )
     const onExit = (): void => finish(failedResult(file, source, 'it cannot be read'))
     thread.on('message', onReply).on('error', onError).on('exit', onExit)
-    thread.postMessage({ file, environment: { ...environment } } satisfies LoadRequest)
+    void sourceReads.run(async () => {
+      if (isOver) return
+      // Before the thread reads it: an operator's edit during the load must be noticed.
+      source = await readSourceFile(file, maxConfigBytes)
+      if (!isOver) thread.postMessage({ file, environment: { ...environment } } satisfies LoadRequest)
+    })
   })
 
 /** Puts the clients back into the configuration, in turns that leave the serving thread time for requests. */

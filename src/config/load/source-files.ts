@@ -2,7 +2,6 @@ import { createHash, hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { isReadError, readFileWithLimit } from './read-file.ts'
 
 /** A file that a configuration was read from: its own, or one that it refers to. */
 export interface SourceFile {
@@ -24,11 +23,15 @@ export const toSourceFile = (file: string, bytes: Uint8Array | null, limit: numb
   limit,
 })
 
-/** Makes the record of a file as it is now. */
-export const readSourceFile = (file: string, limit: number): SourceFile => {
-  const read = readFileWithLimit(file, limit)
-  return toSourceFile(file, isReadError(read) ? null : read, limit)
-}
+/**
+ * Makes the record of a file as it is now. It reads in the background: a network file system that hangs would stop the
+ * serving thread. In that case this never resolves.
+ */
+export const readSourceFile = async (file: string, limit: number): Promise<SourceFile> => ({
+  file: resolve(file),
+  digest: await digestFile(file, limit),
+  limit,
+})
 
 /**
  * Reads the stat data of the files, which differ after an edit. It follows links: Kubernetes changes a mounted
@@ -48,17 +51,14 @@ const readFileStamp = (file: string): Promise<string> =>
     () => `${file} is not there`,
   )
 
-/**
- * Lists the files whose contents have changed. It reads in the background: a network file system that hangs would stop
- * the serving thread. In that case this never resolves.
- */
+/** Lists the files whose contents have changed. It reads in the background, as {@link readSourceFile} does. */
 export const findChangedFiles = async (sources: readonly SourceFile[]): Promise<readonly string[]> => {
   const changed: string[] = []
   for (const { file, digest, limit } of sources) if ((await digestFile(file, limit)) !== digest) changed.push(file)
   return changed
 }
 
-/** Hashes a file in the background, as {@link readSourceFile} does at once. */
+/** Hashes a file; null: it cannot be read, or is too large. */
 const digestFile = async (file: string, limit: number): Promise<string | null> => {
   try {
     await using opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)

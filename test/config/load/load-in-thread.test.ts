@@ -1,9 +1,15 @@
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../../src/config/load/load-config.ts'
 import { heapMib, loadInThread } from '../../../src/config/load/load-in-thread.ts'
 import { folderWith, sandbox, slowFile } from '../helper.ts'
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>()
+  return { ...real, open: vi.fn(real.open) }
+})
 
 // Another file's thread may still end in this process.
 const threads = new Set<unknown>()
@@ -64,13 +70,30 @@ test('the thread uses the given environment, and no other', async () => {
 test('a load that takes too long is a problem of the file, whose digest is known all the same', async () => {
   const file = fileWith(slowFile)
 
-  const loaded = await loadInThread(file, {}, [], 1)
+  const loaded = await loadInThread(file, {}, [], 100)
 
   expect(loaded).toMatchObject({
     ok: false,
-    problems: [{ file, line: 1, message: 'it takes longer than 0.001s to read' }],
+    problems: [{ file, line: 1, message: 'it takes longer than 0.1s to read' }],
     sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
   })
+})
+
+test('a file that hangs holds one thread of the pool, however often it is loaded, until it responds again', async () => {
+  const file = fileWith(sandbox)
+  const hanging = Promise.withResolvers<never>()
+  const opened = vi.mocked(open).mockClear().mockReturnValueOnce(hanging.promise)
+
+  const [one, other] = [await loadInThread(file, {}, [], 30), await loadInThread(file, {}, [], 30)]
+  const calls = opened.mock.calls.length
+  hanging.reject(new Error('EIO'))
+  const next = await loadInThread(file, {})
+
+  const message = 'it takes longer than 0.03s to read'
+  expect(one).toMatchObject({ ok: false, problems: [{ message }], sources: [{ file, digest: null }] })
+  expect(other).toEqual(one)
+  expect(calls).toBe(1)
+  expect(next.ok).toBe(true)
 })
 
 test('a standstill of the process is no time that the load takes', async () => {

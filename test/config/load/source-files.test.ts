@@ -7,8 +7,8 @@ test('a file of the largest size is unchanged until its contents differ', async 
   const file = join(folderWith({ key: 'x'.repeat(100) }), 'key')
 
   expect([
-    await findChangedFiles([readSourceFile(file, 100)]),
-    await findChangedFiles([readSourceFile(file, 99)]),
+    await findChangedFiles([await readSourceFile(file, 100)]),
+    await findChangedFiles([await readSourceFile(file, 99)]),
   ]).toEqual([[], []])
-  expect(readSourceFile(file, 100).digest).toMatch(/^[0-9a-f]{64}$/)
+  expect((await readSourceFile(file, 100)).digest).toMatch(/^[0-9a-f]{64}$/)
 })
