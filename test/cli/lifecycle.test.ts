@@ -1,10 +1,10 @@
 /** How the process starts, drains and ends, with the real command. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { configText, type Settings } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
@@ -198,14 +198,27 @@ testAndDrill.each(
     ['an unhandled rejection', 'Promise.reject(new Error("planted"))'],
   ]),
 )('%s is logged with its stack, and ends the process with 1', async (_, code) => {
-  const script = `data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2", () => { ${code} })`)}`
-  const { served } = await start({}, { NODE_OPTIONS: `--import=${script}` })
+  const { served } = await start({}, importing(`process.on("SIGUSR2", () => { ${code} })`))
 
   served.signal('SIGUSR2')
 
   expect(await served.ended).toEqual({ code: 1, signal: null })
   expect(served.lines.at(-1)).toMatchObject({ level: 60, msg: 'uncaught error', err: { message: 'planted' } })
   expect(served.lines.at(-1)).toHaveProperty('err.stack', expect.stringContaining('planted'))
+})
+
+/** Makes a pipe that has no other end: a thread that opens it hangs. */
+const makePipe = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  return pipe
+}
+
+/** Makes an environment in which each thread of a process runs a script first. */
+const importing = (script: string): Readonly<Record<string, string>> => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
 })
 
 testAndDrill.each(
@@ -215,16 +228,37 @@ testAndDrill.each(
     ['an uncaught error', '20s', 'throw new Error("planted")', 1],
   ]),
 )('a disk that hangs does not keep the process: %s', async (_, wait, then, code) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const pipe = join(folder, 'pipe')
-  execFileSync('mkfifo', [pipe]) // it has no other end: a thread that opens it hangs
-  const hang = `open(${JSON.stringify(pipe)}, "r", () => {})`
-  const script = `import { open } from "node:fs"; process.on("SIGUSR2", () => { ${hang}; ${then} })`
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`
-  const { served } = await start({ shutdown: { wait } }, { NODE_OPTIONS })
+  const hang = `open(${JSON.stringify(makePipe())}, "r", () => {})`
+  const env = importing(`import { open } from "node:fs"; process.on("SIGUSR2", () => { ${hang}; ${then} })`)
+  const { served } = await start({ shutdown: { wait } }, env)
 
   served.signal('SIGUSR2')
 
   expect(await served.ended).toEqual({ code, signal: null })
+})
+
+test('a disk that hangs under the thread that reads the file does not keep the process', async () => {
+  const pipe = makePipe()
+  const [hangs, hung] = [`${pipe}.hangs`, `${pipe}.hung`]
+  const { served } = await start(
+    { shutdown: { wait: '0s' } },
+    importing(`
+      import fs from 'node:fs'
+      import { syncBuiltinESMExports } from 'node:module'
+      import { isMainThread } from 'node:worker_threads'
+      const open = fs.openSync
+      const openPipe = () => {
+        fs.mkdirSync(${JSON.stringify(hung)})
+        return open(${JSON.stringify(pipe)}, 'r')
+      }
+      if (!isMainThread) fs.openSync = (...file) => (fs.existsSync(${JSON.stringify(hangs)}) ? openPipe() : open(...file))
+      syncBuiltinESMExports()`),
+  )
+
+  mkdirSync(hangs)
+  served.signal('SIGHUP')
+  await vi.waitFor(() => expect(existsSync(hung)).toBe(true), 10_000)
+  served.signal('SIGTERM')
+
+  expect(await served.ended).toEqual({ code: 0, signal: null })
 })

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { unrefTimeout } from '../../clock.ts'
+import { readingThreads } from '../../exit-process.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { SerialQueue } from '../../serial-queue.ts'
 import type { ClientConfig } from '../config.ts'
@@ -66,8 +67,10 @@ export const loadInThread = (
     const timer = setInterval(() => {
       if (--stepsLeft === 0) finish(failedResult(file, source, `it takes longer than ${limitMs / 1000}s to read`))
     }, limitMs / limitSteps)
-    const onReply = ({ result, clients, shouldRetire }: LoadReply): void =>
+    const onReply = ({ result, clients, shouldRetire }: LoadReply): void => {
+      readingThreads.delete(thread)
       finish(result.ok ? restoreClients(result, clients, running) : result, !shouldRetire)
+    }
     const onError = (error: NodeJS.ErrnoException): void =>
       finish(
         failedResult(file, error.code === 'ERR_WORKER_INIT_FAILED' ? withoutDigest(source) : source, errorText(error)),
@@ -78,7 +81,9 @@ export const loadInThread = (
       if (isOver) return
       // Before the thread reads it: an operator's edit during the load must be noticed.
       source = await readSourceFile(file, maxConfigBytes)
-      if (!isOver) thread.postMessage({ file, environment: { ...environment } } satisfies LoadRequest)
+      if (isOver) return
+      readingThreads.add(thread)
+      thread.postMessage({ file, environment: { ...environment } } satisfies LoadRequest)
     })
   })
 
@@ -108,7 +113,8 @@ const acquireThread = (): Worker => {
   cancelIdleTimer()
   if (reused === null) {
     const maxOldGenerationSizeMb = heapMib(process.constrainedMemory(), process.memoryUsage.rss())
-    return new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb } })
+    const thread = new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb } })
+    return thread.once('exit', () => readingThreads.delete(thread))
   }
   reused.off('error', forgetIdleThread).off('exit', forgetIdleThread)
   reused.ref()
