@@ -2,6 +2,7 @@
 import { withDefaultCommand } from './cli/command-line.ts'
 import { ignoreBrokenPipe } from './cli/exit.ts'
 import { runCommandLine } from './cli/run-command-line.ts'
+import { exitProcess } from './exit-process.ts'
 import { tuneHeap } from './workers/heap.ts'
 
 // The edge of the process: arguments in, exit code out.
@@ -10,3 +11,5 @@ const words = withDefaultCommand(process.argv.slice(2))
 // A gateway writes its log by file descriptor, and reports itself what it could not write.
 if (words[0] !== 'serve') ignoreBrokenPipe()
 await runCommandLine(words)
+// A gateway that could not start: what it has begun, such as a file call that hangs, is not waited for.
+if (words[0] === 'serve' && process.exitCode !== undefined) exitProcess(Number(process.exitCode))

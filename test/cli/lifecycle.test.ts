@@ -262,3 +262,15 @@ test('a disk that hangs under the thread that reads the file does not keep the p
 
   expect(await served.ended).toEqual({ code: 0, signal: null })
 })
+
+test('a disk that hangs does not keep a process that cannot start', async () => {
+  const hang = `open(${JSON.stringify(makePipe())}, 'r', () => {})`
+  const env = importing(`
+    import { open } from 'node:fs'
+    import { isMainThread } from 'node:worker_threads'
+    if (isMainThread) ${hang}`)
+  const served = serve(writeFile({ admin: { port: -1 } }), env)
+
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.errors()).toContain('admin.port')
+})

@@ -72,7 +72,8 @@ const serve = async (
 
   const options = { file, loaded, environment: process.env, log, droppedLines, forwardLines, inheritedSockets }
   collectStartupGarbage()
-  const gateway = await startGateway(options).catch((error) => {
+  const gateway = await startGateway(options).catch(async (error) => {
+    await closeLog()
     throw explainListenError(error, config) ?? error
   })
   const notifier = createNotifier?.(gateway, log) ?? null
