@@ -84,6 +84,23 @@ test('the page says in front of its button what it switches off, and the button 
   expect([forced.status, await ask(live)]).toEqual([303, 200])
 })
 
+test('a rollback of the edit that took authentication out lets its clients in again, and no others', async () => {
+  const live = await bootLiveGateway(authentication)
+  const askWith = async (secret: string): Promise<number> =>
+    (await fetch(`${live.url}/market/insights`, { headers: { 'X-Api-Key': `a.${secret}` } })).status
+  live.edit({})
+  await live.gateway.reload('request')
+  const open = await ask(live)
+
+  const { status, body } = await rollback(live)
+  const shown = await fetchAdmin(`${live.admin}/config`)
+
+  expect([open, status, await ask(live)]).toEqual([200, 200, 401])
+  expect([await askWith('a'.repeat(43)), await askWith('b'.repeat(43))]).toEqual([200, 401])
+  expect(body).toMatchObject({ result: 'applied', forced: false, switchedOff: [] })
+  expect(JSON.stringify(shown.body)).toContain('bank-a')
+})
+
 test('a rollback that switches authentication on again takes no force', async () => {
   const live = await bootWithAuthSwitchedOn()
   await rollback(live, '?force')

@@ -57,7 +57,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
         paragraphs(
           html`${file} is left alone, so it says something else than what runs. It is taken again when it changes, or at a reload.`,
-          'Clients, certificates, keys and tokens stay as they are now.',
+          html`It leaves as they are now: ${keptText(changes)}.`,
         ),
       ],
       ttlMs: null,
@@ -75,10 +75,10 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
     if (isAdminError(outcome)) return outcome
     return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
   },
-  cliText: (_, { from, to, neverRan }) =>
+  cliText: (_, { from, to, changes, neverRan }) =>
     from === to
       ? `unchanged: ${to} runs, and is what ran before`
-      : `rolled back: ${from} → ${to}, with clients, certificates, keys and tokens as they are now; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
+      : `rolled back: ${from} → ${to}, with ${keptText(changes)} as they are now; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
   plainErrors: ['nothing-to-roll-back', 'switches-off'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
@@ -92,12 +92,17 @@ export const rollbackCommands: CommandGroup = {
   choice: null,
   args: rollbackArgs,
   help: `Clients, certificates, keys and tokens stay as they are now.
+Clients that an edit took out together with auth come back with it.
 The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.`,
   exitCodes:
     '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
   examples: ['rollback', 'rollback --force', 'rollback --format json'],
   commands: [rollbackCommand],
 }
+
+/** Names what a rollback with these changes keeps. Clients come back with the authentication that an edit took out. */
+const keptText = (changes: readonly ConfigChange[]): string =>
+  `${changes.some(({ part }) => part === 'clients') ? '' : 'clients, '}certificates, keys and tokens`
 
 const changeItem = ({ path, from, to }: ConfigChange) =>
   html`<li><code>${path}</code>: ${formatValue(from)} → ${formatValue(to)}</li>`

@@ -38,19 +38,27 @@ const differsOnlyInCredentials = (earlier: AppliedConfig, running: AppliedConfig
 export const withCurrentCredentials = (current: ReportedConfig, earlier: ReportedConfig): ReportedConfig => {
   const config = keepCredentials(current.config, earlier.config)
   if (config === earlier.config) return earlier
-  const kept = ['admin', 'clients', 'listen.tls', ...trustKeyPaths(current.config, earlier.config)]
+  const clientPaths = bringsClientsBack(current.config, earlier.config) ? [] : ['clients']
+  const kept = ['admin', ...clientPaths, 'listen.tls', ...trustKeyPaths(current.config, earlier.config)]
   return { config, report: { ...replaceParts(current.report, earlier.report, kept), hash: config.hash } }
 }
 
 const keepCredentials = (current: Config, earlier: Config): Config => {
-  const { admin, clients, clientsSource } = current
+  const { admin } = current
+  const { clients, clientsSource } = bringsClientsBack(current, earlier) ? earlier : current
   const listen = { ...earlier.listen, tls: current.listen.tls }
-  const auth = earlier.auth && current.auth && keepTrust(current.auth, earlier.auth)
+  const auth = earlier.auth && current.auth ? keepTrust(current.auth, earlier.auth) : earlier.auth
   const same = hashValue([admin, listen, auth]) === hashValue([earlier.admin, earlier.listen, earlier.auth])
   if (same && clientsSource.digest === earlier.clientsSource.digest) return earlier
-  const { hash: _, ...settings } = { ...earlier, admin, listen, auth: auth ?? earlier.auth, clients, clientsSource }
+  const { hash: _, ...settings } = { ...earlier, admin, listen, auth, clients, clientsSource }
   return Object.freeze({ hash: hashConfig(settings), ...settings })
 }
+
+/**
+ * Tells whether the clients come back with authentication. A file without it lists none, which revokes none: that list
+ * would lock all of them out.
+ */
+const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
 /**
  * Keeps the trust of today: the keys that stand in a file, with their algorithms, of the same issuer; and all settings

@@ -171,6 +171,12 @@ market
     })
   })
 
+  test('does not call clients kept that come back', async () => {
+    const { out } = await run('rollback', { ...applied, changes: [change('clients', null, 'clients', [], ['***'])] })
+
+    expect(out).toContain('9b02c7d11e55 → 3f1c0a9be2d4, with certificates, keys and tokens as they are now; ')
+  })
+
   test('says that an edit that was refused is not what was undone', async () => {
     const { out } = await run('rollback', { ...applied, neverRan: '2026-11-21T02:04:10.000Z', changes: [] })
 
