@@ -1,4 +1,4 @@
-import { epochMs, now } from '../../clock.ts'
+import { epochMs, now, unrefTimeout } from '../../clock.ts'
 
 /** The health of a server that credentials are checked with. Times are milliseconds since the epoch. */
 export type DependencyHealthState = ReturnType<DependencyHealth['state']>
@@ -14,10 +14,12 @@ export class DependencyHealth {
   #lastSuccess: number | null = null
   /** By the clock that nothing sets back, as whether it recovers depends on it. */
   #failedAt = 0
+  /** Ends the wait of a server that has answered well since its last failure. */
+  #stopRecovery = (): void => {}
 
   /**
-   * A server that fails now and then recovers when it has not failed for `recoveryMs`: the log need not repeat it for
-   * every request.
+   * A server that fails now and then recovers when it has answered well, and has not failed for `recoveryMs`: the log
+   * need not repeat it for every request.
    */
   constructor(onChange: (error: string | null) => void, recoveryMs: number) {
     this.#onChange = onChange
@@ -30,7 +32,12 @@ export class DependencyHealth {
 
   recordSuccess(): void {
     this.#lastSuccess = epochMs()
-    if (this.error !== null && now() - this.#failedAt >= this.#recoveryMs) this.#change(null)
+    if (this.error === null) return
+    this.#stopRecovery()
+    const remainingMs = this.#failedAt + this.#recoveryMs - now()
+    if (remainingMs <= 0) return this.#change(null)
+    // The next good response may be hours away. Until then operators would be told of an outage.
+    this.#stopRecovery = unrefTimeout(remainingMs, () => this.#change(null))
   }
 
   /** Records a good response that another process got. Whether this one can reach the server stays as it was. */
@@ -39,6 +46,7 @@ export class DependencyHealth {
   }
 
   recordFailure(error: string): void {
+    this.#stopRecovery()
     this.#failedAt = now()
     if (this.error === null) this.#change(error)
     else this.error = error

@@ -3,7 +3,7 @@ import { CredentialRejected, VerifierUnavailable } from '../../../src/layers/aut
 import { Introspector, type IntrospectorOptions } from '../../../src/layers/auth/introspection.ts'
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
 })
 
 afterEach(() => {
@@ -103,6 +103,41 @@ test('no client is let in while the server is unavailable, and that is logged on
 
   expect(changes).toEqual(['connect ECONNREFUSED', null])
   expect(introspector.state()).toMatchObject({ error: null, lastSuccess: Date.now() })
+})
+
+test('one failure is over a second later, though no token comes by then', async () => {
+  const { server, changes, introspector, getClaims } = introspecting(
+    new VerifierUnavailable('introspection-server', 'connect ECONNRESET'),
+  )
+  await expect(getClaims()).rejects.toThrow(VerifierUnavailable)
+  server.reply = { active: true }
+  vi.advanceTimersByTime(300)
+  await getClaims()
+
+  vi.advanceTimersByTime(699)
+  expect(introspector.state()).toMatchObject({ error: 'connect ECONNRESET' })
+  vi.advanceTimersByTime(1)
+
+  expect(introspector.state()).toMatchObject({ error: null, since: Date.now(), lastSuccess: Date.now() - 700 })
+  expect(changes).toEqual(['connect ECONNRESET', null])
+})
+
+test('a failure after a good response begins the second anew', async () => {
+  const { server, changes, introspector, getClaims } = introspecting({ active: true }, { cache: 0 })
+  const failure = new VerifierUnavailable('introspection-server', 'connect ECONNRESET')
+  const replyWith = async (reply: ScriptedReply) => {
+    server.reply = reply
+    await getClaims().catch(() => {})
+  }
+  await replyWith(failure)
+  await replyWith({ active: true })
+  vi.advanceTimersByTime(500)
+  await replyWith(failure)
+
+  vi.advanceTimersByTime(3_600_000)
+
+  expect(introspector.state()).toMatchObject({ error: 'connect ECONNRESET' })
+  expect(changes).toEqual(['connect ECONNRESET'])
 })
 
 test('a clock that is set back keeps neither the server unavailable nor a token inactive', async () => {
