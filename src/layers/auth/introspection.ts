@@ -6,7 +6,7 @@ import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'
 import { CredentialRejected, VerifierUnavailable } from './errors.ts'
-import { type CachedToken, TokenCache, tokenDigest } from './token-cache.ts'
+import { type CachedToken, maxTokenLength, TokenCache, tokenDigest } from './token-cache.ts'
 
 /** The gateway's own credentials at the authorization server, which answers no other caller (RFC 7662 §2.1). */
 export interface IntrospectionCredentials {
@@ -99,6 +99,8 @@ export class Introspector {
    * {@link VerifierUnavailable}.
    */
   getClaims(token: string): Claims | Promise<Claims> {
+    // A server that rejects its length would count as unavailable, and strangers can make up such tokens.
+    if (token.length > maxTokenLength) throw new CredentialRejected('other-token-flaw', 'it is too long')
     const digest = tokenDigest(token)
     const cached = this.#active.find(digest)
     if (cached !== null) return cached

@@ -58,5 +58,11 @@ export class TokenCache<T extends object> {
   }
 }
 
+/**
+ * The largest length of a token that is verified or introspected. A longer one is no token: all fields together have
+ * 32 KiB by default, and each byte is hashed and decoded, or sent to a server.
+ */
+export const maxTokenLength = 8192
+
 /** Computes the key of a token in the cache. */
 export const tokenDigest = (token: string): string => hash('sha256', token, 'base64url')

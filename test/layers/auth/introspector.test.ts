@@ -78,6 +78,15 @@ test('a wrong token is introspected once a second, however often it comes', asyn
   expect(await getClaims()).toEqual({ active: true })
 })
 
+test('a token of more than 8 KiB is rejected, and the server is not asked', async () => {
+  const { server, getClaims } = introspecting({ active: true })
+
+  expect(await getClaims('t'.repeat(8192))).toEqual({ active: true })
+  await expect(getClaims('t'.repeat(8193))).rejects.toMatchObject({ reason: 'other-token-flaw' })
+
+  expect(server.requests).toBe(1)
+})
+
 test.each<readonly [string, ScriptedReply]>([
   ['for another audience', { active: true, aud: 'https://elsewhere.example' }],
   ['without an audience', { active: true, iss: 'https://issuer.example' }],

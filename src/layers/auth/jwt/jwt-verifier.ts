@@ -3,7 +3,7 @@ import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } f
 import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
 import { CredentialRejected } from '../errors.ts'
 import { loadJose } from '../jose.ts'
-import { TokenCache, tokenDigest } from '../token-cache.ts'
+import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 
 /** The requirements on a token. */
@@ -13,11 +13,8 @@ export interface JwtVerifierOptions extends ClaimExpectations {
   readonly types: readonly string[]
 }
 
-// A token of that size is no token: all fields together have 32 KiB by default, and each byte is hashed and decoded.
-const maxLength = 8192
-
 /** Tells whether a token has the form of a signed JWT: RFC 7515 §7.1. Others are for introspection. */
-export const isJwt = (token: string): boolean => token.length <= maxLength && compact.test(token)
+export const isJwt = (token: string): boolean => token.length <= maxTokenLength && compact.test(token)
 
 const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
