@@ -54,8 +54,8 @@ const formEncoded = (text: string): string => new URLSearchParams({ '': text }).
 
 // A wrong token that comes again and again is introspected once in that time: one that has just been issued may be
 // tried again soon.
-const inactiveMs = 1000
-const maxInactive = 10_000
+const rejectedMs = 1000
+const maxRejected = 10_000
 // More introspections at once are worth neither the server's while nor the wait of the requests.
 const maxConcurrent = 256
 // Anyone can make up tokens. Those that were active lately keep the other half to themselves.
@@ -73,16 +73,21 @@ export interface IntrospectorOptions extends ClaimExpectations {
   readonly onChange: (error: string | null) => void
 }
 
+/** What is known of a token that was not good. */
+interface RejectedToken {
+  /** The {@link CredentialRejected}: why it was rejected. */
+  readonly why: unknown
+  /** Until when it is rejected without a question, by the clock that nothing sets back. */
+  readonly until: number
+}
+
 /** Verifies tokens by introspection, and caches the results. */
 export class Introspector {
   readonly #options: IntrospectorOptions
   readonly #health: DependencyHealth
   readonly #active = new TokenCache<Claims>(() => true)
-  /**
-   * Until when a token counts as inactive, by the clock that nothing sets back. Kept apart, so that a flood of wrong
-   * tokens evicts no good one.
-   */
-  readonly #inactive = new LRUCache<string, number>({ max: maxInactive })
+  /** Kept apart, so that a flood of wrong tokens evicts no good one. */
+  readonly #rejected = new LRUCache<string, RejectedToken>({ max: maxRejected })
   /** The digests of tokens that the server has last called active, also where the cache believes it no longer. */
   readonly #activeLately = new LRUCache<string, true>({ max: maxActiveLately })
   #inFlight = 0
@@ -104,7 +109,8 @@ export class Introspector {
     const digest = tokenDigest(token)
     const cached = this.#active.find(digest)
     if (cached !== null) return cached
-    if ((this.#inactive.get(digest) ?? 0) > now()) throw new CredentialRejected('not-active', inactiveMessage)
+    const rejected = this.#rejected.get(digest)
+    if (rejected !== undefined && rejected.until > now()) throw rejected.why
     return this.#active.load(digest, () => this.#load(digest, token))
   }
 
@@ -116,16 +122,17 @@ export class Introspector {
     const isNew = !this.#activeLately.has(digest)
     const result = await this.#introspect(token, isNew)
     try {
-      if (result === null) throw new CredentialRejected('not-active', inactiveMessage)
+      if (result === null)
+        throw new CredentialRejected('not-active', 'the authorization server says that it is not active')
       const { claims, size } = result
       const expiresAt = checkClaims(claims, this.#options) ?? Number.POSITIVE_INFINITY
       const until = Math.min(expiresAt, epochMs() + this.#options.cache)
       this.#activeLately.set(digest, true)
       return { value: claims, expiresAt: until, size }
-    } catch (error) {
-      this.#inactive.set(digest, now() + inactiveMs)
+    } catch (why) {
+      this.#rejected.set(digest, { why, until: now() + rejectedMs })
       this.#activeLately.delete(digest)
-      throw error
+      throw why
     }
   }
 
@@ -147,5 +154,3 @@ export class Introspector {
     }
   }
 }
-
-const inactiveMessage = 'the authorization server says that it is not active'

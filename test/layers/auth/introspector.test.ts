@@ -87,16 +87,20 @@ test('a token of more than 8 KiB is rejected, and the server is not asked', asyn
   expect(server.requests).toBe(1)
 })
 
-test.each<readonly [string, ScriptedReply]>([
-  ['for another audience', { active: true, aud: 'https://elsewhere.example' }],
-  ['without an audience', { active: true, iss: 'https://issuer.example' }],
-  ['of another issuer', { active: true, aud: 'gateway', iss: 'https://evil.example' }],
-  ['that has expired', { active: true, aud: 'gateway', iss: 'https://issuer.example', exp: 1 }],
-  ['that is not valid yet', { active: true, aud: 'gateway', iss: 'https://issuer.example', nbf: 1e11 }],
-])('a token %s is rejected, though the server says that it is active', async (_, reply) => {
-  const { getClaims } = introspecting(reply, { issuer: 'https://issuer.example', audience: ['gateway'] })
+const issuer = 'https://issuer.example'
+test.each<readonly [string, ScriptedReply, string]>([
+  ['for another audience', { active: true, iss: issuer, aud: 'https://elsewhere.example' }, 'wrong-audience'],
+  ['without an audience', { active: true, iss: issuer }, 'wrong-audience'],
+  ['of another issuer', { active: true, aud: 'gateway', iss: 'https://evil.example' }, 'wrong-issuer'],
+  ['that has expired', { active: true, aud: 'gateway', iss: issuer, exp: 1 }, 'expired'],
+  ['that is not valid yet', { active: true, aud: 'gateway', iss: issuer, nbf: 1e11 }, 'not-yet-valid'],
+])('a token %s is rejected for that, each time, though the server says that it is active', async (_, reply, reason) => {
+  const { server, getClaims } = introspecting(reply, { issuer, audience: ['gateway'] })
 
-  await expect(getClaims()).rejects.toThrow(CredentialRejected)
+  await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
+  await expect(getClaims()).rejects.toMatchObject({ name: 'CredentialRejected', reason })
+
+  expect(server.requests).toBe(1)
 })
 
 test('no client is let in while the server is unavailable, and that is logged once', async () => {
