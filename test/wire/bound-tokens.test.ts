@@ -1,15 +1,20 @@
 /** Tokens that a real authorization server has bound, to a certificate (RFC 8705) and to a key (RFC 9449). */
+import { X509Certificate } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
 import { type AuthorizationServer, gatewayClient, openAuthorizationServer } from '../helpers/authorization-server.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { clientCertField } from '../helpers/client-cert.ts'
 import { type DpopClient, makeDpopClient } from '../helpers/dpop.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
+import { receivedNames, roundTrip } from '../helpers/round-trip.ts'
 import { requestOverTls } from '../helpers/tls-client.ts'
 import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 import { boundTargetUrl, boundToken, tokenBindingSettings } from '../helpers/token-binding.ts'
 import { signingKey } from '../helpers/tokens.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
 const resource = 'https://gateway.example'
@@ -79,6 +84,29 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
     expect([await ask(one), await ask(one), await ask(other), await ask(await prove(), 'Bearer')]).toEqual([
       200, 401, 200, 401,
     ])
+  })
+
+  test('the field of the certificate goes to no upstream, and keeps no request out of the cache', async () => {
+    const upstream = await httpUpstream((_, response) => {
+      response.setHeader('Cache-Control', 'max-age=60')
+      response.end('insights')
+    })
+    const key = signingKey('ES256', 'issuer')
+    const { auth = {}, clients = [] } = tokenBindingSettings(key, { dpop: 'none', mtls: { from: 'client-cert' } })
+    const listen = { trustedProxies: ['127.0.0.1'] }
+    const operations = { 'market.insights': { cache: true } }
+    const { port } = await bootGateway({ upstream: upstream.url, listen, auth, clients, operations })
+    const token = boundToken(key, { 'x5t#S256': certificateThumbprint(new X509Certificate(made.client.cert)) })
+    const shown = clientCertField(made.client.cert)
+    const fields = [`Authorization: Bearer ${token}`, `Client-Cert: ${shown}`, `Client-Cert-Chain: ${shown}`]
+    const request = ['GET /market/insights HTTP/1.1', 'Host: a', 'Connection: close', ...fields, '\r\n'].join('\r\n')
+
+    const first = await roundTrip(port, upstream, request)
+    const again = await roundTrip(port, upstream, request)
+
+    expect([first.response.status, again.response.status]).toEqual([200, 200])
+    expect(receivedNames(first.arrived[0]).filter((name) => name.startsWith('client-cert'))).toEqual([])
+    expect(again.arrived).toEqual([])
   })
 
   test('a token that is bound to nothing is not taken', async () => {

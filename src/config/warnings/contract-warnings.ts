@@ -101,8 +101,8 @@ const createTakenFields = ({ auth, operations }: Config, id: OperationId): ((nam
 
 const credentialFields = (method: AuthMethod, { apiKey, mtls }: AuthConfig): readonly string[] => {
   if (method === 'apiKey') return [apiKey.field]
-  if (method === 'mtls') return mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain']
-  return ['authorization', 'dpop']
+  const certificateFields = mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain']
+  return method === 'mtls' ? certificateFields : ['authorization', 'dpop', ...certificateFields]
 }
 
 /** The warnings of the contract: what is enforced in part or not at all. */

@@ -15,6 +15,8 @@ export interface TokenAuthenticatorOptions {
   readonly clients: ClientRegistry
   /** Checks, for each request, that its sender is the one that the token is bound to. */
   readonly checkSenderConstraint: CheckSenderConstraint
+  /** The names, in lower case, of the fields in which the certificate comes that a token may be bound to. */
+  readonly certificateFields: readonly string[]
   /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
@@ -26,6 +28,7 @@ export const tokenAuthenticator = ({
   accepts,
   clients,
   checkSenderConstraint,
+  certificateFields,
   algorithms,
 }: TokenAuthenticatorOptions): Authenticator => {
   const toAuthResult = (claims: Claims, scheme: AuthScheme): AuthResult => ({
@@ -35,7 +38,7 @@ export const tokenAuthenticator = ({
   const schemes: readonly AuthScheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
   return {
     name,
-    fields: ['authorization', 'dpop'],
+    fields: ['authorization', 'dpop', ...certificateFields],
     challenge: schemes.map((scheme) => createAuthChallenge(scheme, algorithms)).join(', '),
     applies({ fields }) {
       const credential = parseTokenCredential(fields)

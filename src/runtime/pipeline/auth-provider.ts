@@ -103,6 +103,7 @@ const createAuthenticator = (
     accepts: takes,
     clients,
     checkSenderConstraint: confirm,
+    certificateFields,
     algorithms,
   })
 }

@@ -66,6 +66,7 @@ describe('a header field that the gateway takes out before the check', () => {
     ['X-Key', 'auth: { methods: [apiKey], apiKey: { field: x-key } }'],
     ['DPoP', `auth: { ${jwt} }`],
     ['Client-Cert', 'auth: { methods: [mtls], mtls: { from: client-cert } }\nlisten: { trustedProxies: [192.0.2.1] }'],
+    ['Client-Cert-Chain', `auth: { ${jwt}, mtls: { from: client-cert } }\nlisten: { trustedProxies: [192.0.2.1] }`],
     [
       'X-Client',
       'auth: { methods: [apiKey], identityField: X-Client }\noperations: { market.insights: { auth: none } }',
@@ -79,6 +80,7 @@ describe('a header field that the gateway takes out before the check', () => {
   test.each([
     ['where credentials are forwarded', 'X-Api-Key', 'auth: { methods: [apiKey], credentials: forward }'],
     ['where nobody looks at credentials', 'X-Api-Key', ''],
+    ['where the certificate comes from the connection', 'Client-Cert', `auth: { ${jwt} }`],
     ['where another credential is asked for', 'X-Api-Key', `auth: { ${jwt} }`],
     ['where upstreams are told the client in it', 'X-Client', 'auth: { methods: [apiKey], identityField: X-Client }'],
     [

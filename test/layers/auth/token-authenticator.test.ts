@@ -1,9 +1,29 @@
 import { expect, test, vi } from 'vitest'
 import { getClientRegistry } from '../../../src/layers/auth/client-registry.ts'
-import { tokenAuthenticator } from '../../../src/layers/auth/token-authenticator.ts'
+import { type TokenAuthenticatorOptions, tokenAuthenticator } from '../../../src/layers/auth/token-authenticator.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
 const bankA = { id: 'bank-a', disabled: false, apiKeys: [], certificates: [], operations: null, addresses: [] }
+
+const authenticatorWith = (other: Partial<TokenAuthenticatorOptions> = {}) =>
+  tokenAuthenticator({
+    name: 'jwt',
+    getClaims: () => ({}),
+    accepts: () => true,
+    clients: getClientRegistry([{ ...bankA, claims: { sub: 'a' } }]),
+    checkSenderConstraint: () => {},
+    certificateFields: [],
+    algorithms: ['ES256'],
+    ...other,
+  })
+
+test('the fields of a certificate that a token may be bound to are among those of its credential', () => {
+  expect(authenticatorWith({ certificateFields: ['client-cert'] }).fields).toEqual([
+    'authorization',
+    'dpop',
+    'client-cert',
+  ])
+})
 
 // The replay cache counts proofs by client, however many tokens and keys it has.
 test.each([
@@ -11,14 +31,7 @@ test.each([
   [{ sub: 'x' }, ''],
 ])('the sender constraint of a token of %j is checked for its client', async (claims, client) => {
   const confirm = vi.fn(async () => {})
-  const authenticator = tokenAuthenticator({
-    name: 'jwt',
-    getClaims: () => claims,
-    accepts: () => true,
-    clients: getClientRegistry([{ ...bankA, claims: { sub: 'a' } }]),
-    checkSenderConstraint: confirm,
-    algorithms: ['ES256'],
-  })
+  const authenticator = authenticatorWith({ getClaims: () => claims, checkSenderConstraint: confirm })
   const exchange = fakeExchange({ fields: ['Authorization', 'DPoP abc'] })
 
   await authenticator.authenticate(exchange)
