@@ -40,7 +40,7 @@ const rateLimited = rowsFor(['rate-limited'])
 const byKey = rowsFor(['unauthenticated'], ['apiKey'])
 const byJwt = rowsFor(['unauthenticated'], ['jwt'])
 const byToken = rowsFor(['unauthenticated'], ['jwt', 'introspection'])
-const byCertificate = rowsFor(['unauthenticated'], ['mtls'])
+const byCertificate = rowsFor(['unauthenticated'], ['mtls', 'jwt', 'introspection']) // a token may be bound to one
 const forbiddenToken = rowsFor(['forbidden'], ['jwt', 'introspection'])
 const forbidden = rowsFor(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
 const introspectionUnavailable = rowsFor(['identity-unavailable'], ['introspection'])
@@ -189,7 +189,7 @@ export const reasonRows = {
     'get one for TLS clients',
   ),
   'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
-  'ambiguous-certificate': byCertificate(
+  'ambiguous-certificate': rowsFor(['unauthenticated'], ['mtls'])(
     'the certificate of the client is of several clients',
     'the operator gives each name in it to one entry under `clients`',
   ),

@@ -62,14 +62,20 @@ export const senderConstraint = ({
       throw rejected(scheme, 'wrong-binding', 'the token is bound to what is not known here')
     const { certificate, key } = confirmation ?? noConfirmation
     // RFC 9449 §7.1, §7.2: otherwise the thief of a token would leave out the proof by naming the other scheme.
-    if (key !== null && scheme !== 'dpop')
+    if (key !== null && scheme !== 'dpop' && checkProof !== null)
       throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
     if (key === null && scheme === 'dpop')
       throw rejected(scheme, 'wrong-binding', 'the token came as DPoP, and is bound to no key')
     if (certificate === null && key === null && required)
       throw rejected(scheme, 'unbound-token', 'the token is bound to nothing')
-    if (certificate !== null && !isPresented(getCertificate(exchange), certificate))
-      throw rejected(scheme, 'wrong-binding', 'the token is bound to another certificate')
+    if (certificate !== null) {
+      const presented = getCertificate(exchange)
+      if (presented === null)
+        throw rejected(scheme, 'no-certificate', 'the token is bound to a certificate, and there is none')
+      if (presented instanceof CredentialRejected) throw rejected(scheme, presented.reason, presented.message)
+      if (!isSameDigest(certificateThumbprint(presented), certificate))
+        throw rejected(scheme, 'wrong-binding', 'the token is bound to another certificate')
+    }
     if (key === null) return
     if (checkProof === null)
       throw rejected(scheme, 'wrong-binding', 'the token is bound to a key, and proofs are not taken')
@@ -93,11 +99,6 @@ export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'un
   const { 'x5t#S256': certificate = null, jkt: key = null } = cnf as { 'x5t#S256'?: string; jkt?: string }
   return { certificate, key }
 }
-
-const isPresented = (presented: ReturnType<GetClientCertificate>, wanted: string): boolean =>
-  presented !== null &&
-  !(presented instanceof CredentialRejected) &&
-  isSameDigest(certificateThumbprint(presented), wanted)
 
 /** Compares two digests in base64url, in a time that reveals nothing of either. */
 export const isSameDigest = (one: string, other: string): boolean => {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { GatewayError } from '../../../src/failures/errors.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { certificateThumbprint } from '../../../src/layers/auth/client-certificate.ts'
 import { CredentialRejected } from '../../../src/layers/auth/errors.ts'
 import { parseTokenConfirmation, senderConstraint } from '../../../src/layers/auth/sender-constraint.ts'
@@ -11,8 +11,8 @@ import { needProgram } from '../../helpers/program.ts'
 const openssl = await needProgram('openssl')
 const key = 'k'.repeat(43)
 
-/** Returns the outcome of a token: `good`, or the challenge that the client gets. */
-const outcome = async (
+/** Returns the outcome of a token: `good`, what a proof was checked for, or the error. */
+const outcomeOrError = async (
   cnf: unknown,
   scheme: 'bearer' | 'dpop',
   { required = false, presented = null as X509Certificate | CredentialRejected | null, proofs = true } = {},
@@ -28,8 +28,14 @@ const outcome = async (
     await check(fakeExchange(), cnf === undefined ? {} : { cnf }, { scheme, token: 'token' }, 'bank-a')
     return checked.length === 0 ? 'good' : checked
   } catch (error) {
-    return (error as GatewayError).fields[1]
+    return error
   }
+}
+
+/** Returns the same, and the challenge that the client gets in place of the error. */
+const outcome = async (...token: Parameters<typeof outcomeOrError>): Promise<unknown> => {
+  const result = await outcomeOrError(...token)
+  return result instanceof GatewayError ? result.fields[1] : result
 }
 
 const bearer = 'Bearer realm="lender-gateway", error="invalid_token"'
@@ -47,6 +53,10 @@ test('a token that is bound to a key is good with a proof, as DPoP alone', async
   expect(await outcome({ jkt: key }, 'dpop', { required: true })).toEqual(['token', key])
   expect(await outcome({ jkt: key }, 'bearer')).toBe(dpop)
   expect(await outcome({ jkt: key }, 'dpop', { proofs: false })).toBe(dpopWithoutAlgorithms)
+})
+
+test('where no proofs are taken, a token that is bound to a key is not asked to come as DPoP', async () => {
+  expect(await outcome({ jkt: key }, 'bearer', { proofs: false })).toBe(bearer)
 })
 
 test.each([
@@ -83,6 +93,20 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
       bearer,
     )
     expect(await outcome(cnf, 'bearer')).toBe(bearer)
+  })
+
+  test('is rejected for what is wrong with the certificate', async () => {
+    const cnf = { 'x5t#S256': certificateThumbprint(own) }
+    const presented = new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
+
+    expect(await outcomeOrError(cnf, 'bearer', { presented })).toMatchObject({
+      reason: 'certificate-not-valid-now',
+      cause: 'its certificate is not valid now',
+    })
+    expect(await outcomeOrError(cnf, 'bearer')).toMatchObject({ reason: 'no-certificate' })
+    expect(await outcomeOrError(cnf, 'bearer', { presented: new X509Certificate(made.brief.cert) })).toMatchObject({
+      reason: 'wrong-binding',
+    })
   })
 
   test('and to a key requires both', async () => {
