@@ -41,7 +41,8 @@ export const guardRequest = (
   if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
   // A browser sends a certificate along as it does a cookie: by itself it gives no order.
   const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
-  return isAmbient && !bySession ? unauthenticated : null
+  if (!isAmbient || bySession) return null
+  return takesTokens(admin) ? unauthenticated : ambientCertificate
 }
 
 const isFromBrowser = ({ origin, 'sec-fetch-site': site, cookie }: IncomingHttpHeaders): boolean =>
@@ -93,7 +94,13 @@ const unauthenticated: AdminError = {
 // RFC 9110 §15.5.2: it names a scheme, though none has a name for certificates.
 const withoutCertificate: AdminError = {
   ...unauthenticated,
+  code: 'certificate-required',
   detail: 'connect with the certificate of an operator: no token opens this listener',
+}
+
+const ambientCertificate: AdminError = {
+  ...unauthenticated,
+  detail: 'a browser sends its certificate along by itself, so it gives orders by the forms under /actions/ alone',
 }
 
 // RFC 6750 §3.1: another token of the same operator might do, and this says which.

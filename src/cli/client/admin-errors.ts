@@ -63,6 +63,8 @@ const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>
 export const rejectedError = (target: AdminTarget, path: string, status: number, body: unknown): CliError => {
   const url = targetUrl(target)
   const { token } = target
+  if (getMember(body, 'code') === 'certificate-required')
+    return cliError(`${url} lets in by a certificate alone, and this command shows none: ${certificateHint}`)
   if (status === 401) {
     if (token === null) return cliError(`${url} wants a token: set ${tokenEnvironmentVariable}${orFileHint(target)}`)
     const isFromFile = token.from.startsWith('admin.token')
@@ -80,6 +82,8 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   if (status >= 300 && status < 400) return cliError(`${url} sends elsewhere (${status}), and is not followed`)
   return cliError(`${url} ${status < 500 ? 'refuses' : 'fails at'} ${path} (${status})${detailText}`)
 }
+
+const certificateHint = 'ask with curl --cert and --key, or give the operator a token in admin.tokens'
 
 const orFileHint = ({ file }: AdminTarget): string => (file === null ? '' : `, or admin.token in ${file}`)
 

@@ -114,9 +114,10 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     const [ready, status, ordered] = [await ask('/ready'), await ask('/status'), await ask('/operations/refuse', order)]
 
     expect([ready.status, status.status, ordered.status]).toEqual([200, 401, 401])
-    expect(JSON.parse(status.text).detail).toBe(
-      'connect with the certificate of an operator: no token opens this listener',
-    )
+    expect(JSON.parse(status.text)).toMatchObject({
+      code: 'certificate-required',
+      detail: 'connect with the certificate of an operator: no token opens this listener',
+    })
   })
 
   test('is not one whose certificate is under two entries of other scopes', async () => {
@@ -201,6 +202,7 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     const form = await anna('/actions/refuse', { method: 'POST', body: `${new URLSearchParams(fields)}` })
 
     expect([byScript, withCookie, withoutToken, form].map(({ status }) => status)).toEqual([401, 401, 403, 303])
+    expect(JSON.parse(byScript.text).detail).toContain('by the forms under /actions/ alone')
     expect(lines.filter(({ msg }) => msg === 'configuration unchanged')).toEqual([])
     expect((await anna('/')).text).toContain('<p class="who" data-scope="operate"><b>oncall-anna</b></p>')
   })

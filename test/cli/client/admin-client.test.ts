@@ -206,6 +206,17 @@ describe('a rejection names what to do', () => {
   })
 })
 
+test.each<Partial<AdminTarget>>([{}, { token: known }])(
+  'a listener that no token opens is not said to want one: %o',
+  async (more) => {
+    const admin = await scriptedAdmin(jsonResponse({ code: 'certificate-required', detail: 'connect with …' }, 401))
+
+    expect(await failureOf(adminTarget(admin.port, more))).toBe(
+      `${admin.url} lets in by a certificate alone, and this command shows none: ask with curl --cert and --key, or give the operator a token in admin.tokens`,
+    )
+  },
+)
+
 describe('a listener that has no keys of tokens for operators', () => {
   const detail = 'the keys of the issuer of operators’ tokens cannot be had'
   const noKeys = jsonResponse({ code: 'identity-unavailable', detail }, 503)
