@@ -57,7 +57,10 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
   const path = url.pathname + url.search
   const send = async ({ method, headers, body }: HttpRequest, signal: AbortSignal): Promise<HttpResult> => {
     if (closed) throw new Error('closed')
-    pool ??= open()
+    pool ??= open().catch((error: unknown) => {
+      pool = null // without a file descriptor, say: the next request tries again
+      throw error
+    })
     const response = await (await pool).request({
       path,
       method,

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../src/shared/http-client.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
+import { runWithFailingLoad } from '../helpers/failing-load.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { needProgram } from '../helpers/program.ts'
 import { switchVerificationOff } from '../helpers/unverified-tls.ts'
@@ -12,32 +13,37 @@ const openssl = await needProgram('openssl')
 const closing: (() => void)[] = []
 
 afterEach(() => {
-  for (const close of closing.splice(0)) close()
+  for (const close of closing.splice(0).reverse()) close()
 })
 
-/** Starts a server, and creates its client as the gateway does. */
-const openClient = async (
-  listener: RequestListener,
-  timeoutMs = 60_000,
-): Promise<HttpClient & { requests(): number }> => {
+/** Starts a server that counts its requests. */
+const startServer = async (listener: RequestListener) => {
   let requests = 0
   const http = createServer((request, response) => {
     requests++
     listener(request, response)
   })
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-  const { port } = http.address() as AddressInfo
+  closing.push(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  return { port: (http.address() as AddressInfo).port, requests: () => requests }
+}
+
+/** Starts a server, and creates its client as the gateway does. */
+const openClient = async (
+  listener: RequestListener,
+  timeoutMs = 60_000,
+): Promise<HttpClient & { requests(): number }> => {
+  const { port, requests } = await startServer(listener)
   const client = createHttpClient(new URL(`http://127.0.0.1:${port}/keys?of=us`), {
     timeoutMs,
     maxBytes: 1000,
     connections: 2,
   })
-  closing.push(() => {
-    client.close()
-    http.closeAllConnections()
-    http.close()
-  })
-  return { ...client, requests: () => requests }
+  closing.push(() => client.close())
+  return { ...client, requests }
 }
 
 const get = { method: 'GET', headers: { accept: 'application/json' } } as const
@@ -110,7 +116,26 @@ test.skipIf(openssl.missing)(
 
 test('a server that does not listen is an error', async () => {
   const client = await openClient(() => {})
-  for (const close of closing.splice(0)) close()
+  for (const close of closing.splice(0).reverse()) close()
 
   await expect(client.request(get)).rejects.toThrow()
+})
+
+test('a library that could not be read is read again for the next request', async () => {
+  const { port } = await startServer((_, response) => response.end('keys'))
+  const file = new URL('../../src/shared/http-client.ts', import.meta.url).href
+
+  const outcomes = await runWithFailingLoad(
+    'undici',
+    1,
+    `import { createHttpClient } from ${JSON.stringify(file)}
+    const limits = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
+    const client = createHttpClient(new URL('http://127.0.0.1:${port}/'), limits)
+    const get = { method: 'GET', headers: {} }
+    const outcome = () => client.request(get).then(({ text }) => text, ({ message }) => message)
+    console.log(JSON.stringify([await outcome(), await outcome()]))
+    client.close()`,
+  )
+
+  expect(outcomes).toEqual(['EMFILE: too many open files', 'keys'])
 })

@@ -7,6 +7,9 @@ let loading: Promise<Jose> | null = null
  * whose clients present no token, and a command that only describes what would happen, never load it.
  */
 export const loadJose = (): Promise<Jose> => {
-  loading ??= import('jose')
+  loading ??= import('jose').catch((error: unknown) => {
+    loading = null // without a file descriptor, say: the next token tries again
+    throw error
+  })
   return loading
 }
