@@ -15,7 +15,7 @@ import {
   type LocatableIssue,
   quote,
 } from '../problem.ts'
-import { parseAt, valueAt } from '../rules/rule.ts'
+import { parseAt, rawAt, valueAt } from '../rules/rule.ts'
 import { validateCrossKeyRules } from '../rules/rules.ts'
 import { contractFileSchema } from '../sections/contract.ts'
 import { collectWarnings } from '../warnings/warnings.ts'
@@ -99,7 +99,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   const mistaken = findOpenApi(tree)
   if (mistaken !== null) return withoutContract(reject(locateIssues([mistaken], source, file), [ownSource]))
   const secrets = resolveFileReferences(tree, dirname(file))
-  const included = assembleClientList(valueAt(secrets.tree, ['clients']), dirname(file), environment)
+  const included = assembleClientList(rawAt(secrets.tree, ['clients']), dirname(file), environment)
   const sources = [ownSource, ...secrets.sources, ...(included?.sources ?? [])]
   // Without the clients: zod, and each walk through the whole tree, would be slow with thousands of them.
   const result = configSchema.safeParse(included === null ? secrets.tree : withClients(secrets.tree, []))

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { type ConfigIssue, type KeyPath, quote } from '../problem.ts'
-import { valueAt } from '../rules/rule.ts'
+import { rawAt } from '../rules/rule.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'
 import { suggestNearest } from '../suggest.ts'
@@ -25,7 +25,7 @@ export function issuesFromZod(zodIssues: readonly ZodIssue[], tree: unknown): re
 
 function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): readonly ConfigIssue[] {
   const path = [...base, ...zodIssue.path.filter((key) => typeof key !== 'symbol')]
-  const value = valueAt(tree, path)
+  const value = rawAt(tree, path)
   if (zodIssue.code === 'unrecognized_keys') return zodIssue.keys.map((key) => unknownKeyIssue(path, key))
   if (zodIssue.code === 'invalid_key') {
     return zodIssue.issues
@@ -139,7 +139,7 @@ function outermostExternal(
   let value = tree
   for (const [depth, key] of path.entries()) {
     if (value instanceof ExternalValue) return { value, path: path.slice(0, depth) }
-    value = valueAt(value, [key])
+    value = rawAt(value, [key])
   }
   return undefined
 }

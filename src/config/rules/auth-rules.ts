@@ -2,20 +2,27 @@ import { allOperations } from '../../operations.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
 import type { JwtConfig } from '../config.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
-import { ExternalValue } from '../schema/scalar.ts'
-import { authSchema, operationAuthSchema } from '../sections/auth.ts'
+import { authMethodsSchema, authSchema, operationAuthSchema } from '../sections/auth.ts'
 import { findField, listOwnFields } from './own-field.ts'
-import { authMethodLists, type ConfigRule, isTokenMethod, listAt, type RuleResult, valueAt } from './rule.ts'
+import {
+  authMethodLists,
+  type ConfigRule,
+  isEnabledAt,
+  isTokenMethod,
+  listAt,
+  parseAt,
+  type RuleResult,
+  valueAt,
+} from './rule.ts'
 
 /** Checks the settings of authentication. */
 const authSettings: ConfigRule = (tree) => {
-  const auth = valueAt(tree, ['auth'])
-  const { data } = authSchema.safeParse(auth)
-  if (auth === undefined || data === null) return allOperations.map(({ id }) => unprovableAuth(tree, id))
+  if (!isEnabledAt(tree, ['auth'])) return allOperations.map(({ id }) => unprovableAuth(tree, id))
+  const auth = parseAt(tree, authSchema, ['auth'])
   return [
-    data && conflictingFields(tree),
+    auth && conflictingFields(tree),
     tokenMethods(tree),
-    data?.jwt && unusableAlgorithms(['auth', 'jwt'], data.jwt),
+    auth?.jwt && unusableAlgorithms(['auth', 'jwt'], auth.jwt),
     scopesWithoutToken(tree),
   ]
 }
@@ -23,8 +30,7 @@ const authSettings: ConfigRule = (tree) => {
 /** Rejects authentication for an operation where the top level has none. */
 const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   const path: KeyPath = ['operations', id, 'auth']
-  const stated = valueAt(tree, path)
-  if (stated === undefined || operationAuthSchema.safeParse(stated).data === null) return null
+  if (!isEnabledAt(tree, path)) return null
   const message = 'nothing says how clients prove who they are'
   const hint = 'add auth: { methods: [apiKey] } at the top level'
   return { path, message, expected: 'auth at the top level', found: 'none', hint }
@@ -101,13 +107,13 @@ export const unusableAlgorithms = (
 /** Rejects scopes and claims beside methods without tokens: a client with a key or a certificate never has any. */
 const scopesWithoutToken: ConfigRule = (tree) =>
   allOperations.map(({ id }) => {
-    const { data } = operationAuthSchema.safeParse(valueAt(tree, ['operations', id, 'auth']))
-    if (!data) return null
-    const methods: unknown = data.methods ?? valueAt(tree, ['auth', 'methods'])
-    if (!Array.isArray(methods) || !methods.some((name) => name === 'apiKey' || name === 'mtls')) return null
+    const auth = parseAt(tree, operationAuthSchema, ['operations', id, 'auth'])
+    if (!auth) return null
+    const methods = auth.methods ?? parseAt(tree, authMethodsSchema, ['auth', 'methods'])
+    if (!methods?.some((name) => !isTokenMethod(name))) return null
     return (['scopes', 'claims'] as const).map(
       (key) =>
-        Object.keys(data[key]).length > 0 && {
+        Object.keys(auth[key]).length > 0 && {
           path: ['operations', id, 'auth', key],
           message: 'only a token says something of these, so nobody could call this with anything else',
           expected: 'methods that take tokens alone',
@@ -145,26 +151,20 @@ const duplicateClients: ConfigRule = (tree) => {
 
 /** Reads a text of the unchecked tree; null: there is none. */
 function textAt(tree: unknown, key: string): string | null {
-  // valueAt would make a descriptor for each property, of thousands of clients.
-  const isMap =
-    typeof tree === 'object' && tree !== null && !(tree instanceof ExternalValue) && Object.hasOwn(tree, key)
-  const stated = isMap ? (tree as Readonly<Record<string, unknown>>)[key] : undefined
-  const text = stated instanceof ExternalValue ? stated.text : stated
+  const text = valueAt(tree, [key])
   return typeof text === 'string' ? text : null
 }
 
 /** Serializes claims so that equal ones are the same text; null: there are none, or they are broken. */
 function canonicalClaims(claims: unknown): string | null {
-  if (typeof claims !== 'object' || claims === null || claims instanceof ExternalValue) return null
+  if (typeof claims !== 'object' || claims === null) return null
   const names = Object.keys(claims).sort()
   return names.length === 0 ? null : JSON.stringify(names.map((name) => [name, textAt(claims, name)]))
 }
 
 /** Rejects clients without authentication: an operator who lists them expects their limits to hold. */
 const unenforcedClients: ConfigRule = (tree) => {
-  const auth = valueAt(tree, ['auth'])
-  if (listAt(tree, ['clients']).length === 0) return null
-  if (auth !== undefined && authSchema.safeParse(auth).data !== null) return null
+  if (listAt(tree, ['clients']).length === 0 || isEnabledAt(tree, ['auth'])) return null
   const message = 'this cannot be enforced: nobody is asked who it is'
   const hint = 'add auth: { methods: [apiKey] } at the top level, or remove clients'
   return { path: ['clients'], message, expected: 'auth at the top level', found: 'none', hint }

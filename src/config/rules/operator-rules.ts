@@ -107,7 +107,7 @@ const noRoot = (path: KeyPath): ConfigIssue => ({
 const operatorJwt: ConfigRule = (tree) => {
   const jwt = parseAt(tree, shape.jwt, ['admin', 'jwt'])
   if (!jwt) return null
-  const { data: auth } = authSchema.safeParse(valueAt(tree, ['auth']))
+  const auth = parseAt(tree, authSchema, ['auth'])
   const shared = (['jwt', 'introspection'] as const).find((name) => {
     const { issuer = null, audience } = auth?.[name] ?? {}
     return (issuer === null || issuer === jwt.issuer) && audience?.some((each) => jwt.audience.includes(each))

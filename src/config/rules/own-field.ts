@@ -1,8 +1,9 @@
 import { foldUnderscores } from '../../header-fields.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import { configSchema } from '../config-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { authSchema } from '../sections/auth.ts'
-import { authMethodLists, isTokenMethod, parseAt, valueAt } from './rule.ts'
+import { authMethodLists, isTokenMethod, listAt, parseAt, valueAt } from './rule.ts'
 
 /** A field of requests that the gateway reads or writes itself: the key that says so, and its name. */
 interface OwnField {
@@ -14,7 +15,7 @@ const requestIdField = configSchema.shape.requestId.unwrap().shape.header
 
 /** Lists the fields of requests that the gateway reads or writes itself, whatever the operation. */
 export const listOwnFields = (tree: unknown): readonly OwnField[] => {
-  const { data: auth } = authSchema.safeParse(valueAt(tree, ['auth']))
+  const auth = parseAt(tree, authSchema, ['auth'])
   const takesTokens = authMethodLists(tree).some(({ names }) => names.some(isTokenMethod))
   const isClientCert = auth?.mtls.from === 'client-cert'
   const fields: readonly (readonly [KeyPath, string | null | undefined])[] = [
@@ -55,5 +56,5 @@ export const findOtherUse = (tree: unknown, name: string, { fields, edits }: Oth
 /** Lists the names of a map of fields, or of a list of them. */
 const namesAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
   const value = valueAt(tree, path)
-  return Array.isArray(value) ? value : Object.keys(Object(value ?? {}))
+  return isPlainObject(value) ? Object.keys(value) : listAt(tree, path)
 }

@@ -1,6 +1,5 @@
 import { validateCaBundle } from '../certificates.ts'
 import type { KeyPath } from '../problem.ts'
-import { ExternalValue } from '../schema/scalar.ts'
 import { authSchema, mtlsSchema } from '../sections/auth.ts'
 import { parseCertificateName } from '../sections/clients.ts'
 import {
@@ -9,19 +8,21 @@ import {
   isEnabledAt,
   isTokenMethod,
   listAt,
+  parseAt,
   type RuleResult,
   requestsClientCertificates,
   valueAt,
 } from './rule.ts'
 
 const base: KeyPath = ['auth', 'mtls']
+const mtls = mtlsSchema.prefault({})
 
 /** Checks that client certificates can arrive from their source, and that names in them have an authority. */
 export const mtlsRule: ConfigRule = (tree) => {
   const names = certificateNames(tree)
-  const { data } = mtlsSchema.safeParse(valueAt(tree, base) ?? {})
-  if (data === undefined) return duplicateCertificates(names)
-  const { ca, from } = data
+  const stated = parseAt(tree, mtls, base)
+  if (stated === undefined) return duplicateCertificates(names)
+  const { ca, from } = stated
   return [
     duplicateCertificates(names),
     ca !== null && validateCaBundle([...base, 'ca'], ca),
@@ -74,8 +75,7 @@ interface NamedCertificate {
 /** Lists the readable names. Without the schema: there may be thousands of clients. */
 const certificateNames = (tree: unknown): readonly NamedCertificate[] =>
   listAt(tree, ['clients']).flatMap((client, nth) =>
-    listAt(client, ['certificates']).flatMap((stated, index): readonly NamedCertificate[] => {
-      const text = stated instanceof ExternalValue ? stated.text : stated
+    listAt(client, ['certificates']).flatMap((text, index): readonly NamedCertificate[] => {
       const name = typeof text === 'string' ? parseCertificateName(text) : null
       return typeof name === 'string' ? [{ name, path: () => ['clients', nth, 'certificates', index] }] : []
     }),
@@ -113,12 +113,12 @@ const duplicateCertificates = (names: readonly NamedCertificate[]): RuleResult =
 
 /** Checks that clients can prove possession where tokens must be bound, and that settings of proofs have an effect. */
 export const senderConstraintRule: ConfigRule = (tree) => {
-  const { data } = authSchema.safeParse(valueAt(tree, ['auth']) ?? 'none')
-  if (!data) return null
-  const { dpop } = data
+  const auth = parseAt(tree, authSchema, ['auth'])
+  if (!auth) return null
+  const { dpop } = auth
   const takesTokens = authMethodLists(tree).some(({ names }) => names.some(isTokenMethod))
-  const isRequired = data.bound === 'required'
-  const hasCertificates = data.mtls.from === 'client-cert' || requestsClientCertificates(tree)
+  const isRequired = auth.bound === 'required'
+  const hasCertificates = auth.mtls.from === 'client-cert' || requestsClientCertificates(tree)
   return [
     isRequired && !takesTokens && bindingWithoutTokens('bound'),
     dpop !== null && !takesTokens && bindingWithoutTokens('dpop'),

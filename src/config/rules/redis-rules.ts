@@ -1,7 +1,8 @@
+import { isPlainObject } from '../../plain-object.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import type { KeyPath } from '../problem.ts'
 import { redisKeys, redisPlaces } from '../sections/redis.ts'
-import { type ConfigRule, isEnabledAt, isMap, parseAt, type RuleResult, valueAt } from './rule.ts'
+import { type ConfigRule, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 // A section with a Redis of its own adds its path.
 const redisPaths: readonly KeyPath[] = [
@@ -155,6 +156,5 @@ const rules: readonly RedisRule[] = [onePlace, sentinelsAndName, credentials, tl
 
 /** The rules of each Redis: where it is, and how the gateway proves itself there. */
 export const redisRules: readonly ConfigRule[] = rules.map(
-  (rule) => (tree) =>
-    redisPaths.filter((path) => isEnabledAt(tree, path) && isMap(valueAt(tree, path))).map((path) => rule(tree, path)),
+  (rule) => (tree) => redisPaths.filter((path) => isPlainObject(valueAt(tree, path))).map((path) => rule(tree, path)),
 )

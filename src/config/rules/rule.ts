@@ -1,6 +1,5 @@
 import type * as z from 'zod'
 import { allOperations } from '../../operations.ts'
-import { isPlainObject } from '../../plain-object.ts'
 import type { Config } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
@@ -35,33 +34,40 @@ const flattenResult = (found: RuleResult): readonly ConfigIssue[] => {
   return 'path' in found ? [found] : found.flatMap(flattenResult)
 }
 
-/** Finds a value in a tree that is not validated; undefined: it is not there. */
-export function valueAt(tree: unknown, path: KeyPath): unknown {
+/**
+ * Finds a value in a tree that is not validated; undefined: it is not there. A scalar from outside the file is an
+ * {@link ExternalValue}, as schemas and problems need it. Rules read {@link valueAt}.
+ */
+export function rawAt(tree: unknown, path: KeyPath): unknown {
   let value = tree
   for (const key of path) {
     if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return undefined
-    value = Object.getOwnPropertyDescriptor(value, key)?.value
+    // No descriptors: there may be thousands of clients.
+    value = Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined
   }
   return value
 }
 
-/** Tells whether a value of a tree is a map, and no scalar from outside the file. */
-export const isMap = (value: unknown): boolean => isPlainObject(value) && !(value instanceof ExternalValue)
+/** Finds a value to compare; undefined: it is not there. A scalar from outside the file is its text: never show it. */
+export const valueAt = (tree: unknown, path: KeyPath): unknown => toPlain(rawAt(tree, path))
+
+const toPlain = (value: unknown): unknown => (value instanceof ExternalValue ? value.text : value)
 
 /** Parses a value with its schema; undefined: it is broken, or it is missing and the schema has no default. */
 export const parseAt = <T>(tree: unknown, schema: z.ZodType<T>, path: KeyPath): T | undefined =>
-  schema.safeParse(valueAt(tree, path)).data
+  schema.safeParse(rawAt(tree, path)).data
 
-/** Finds the entries of a list; empty where there is none. */
+/** Finds the entries of a list to compare, as {@link valueAt} does; empty where there is none. */
 export const listAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
   const list = valueAt(tree, path)
-  return Array.isArray(list) ? list : []
+  return Array.isArray(list) ? list.map(toPlain) : []
 }
 
 /** Tells whether a policy is stated, and not turned off. */
 export const isEnabledAt = (tree: unknown, path: KeyPath): boolean => {
   const value = valueAt(tree, path)
-  return value !== undefined && value !== 'none' && value !== false
+  // A variable that says false is the text.
+  return value !== undefined && value !== 'none' && value !== false && value !== 'false'
 }
 
 const authMethodPaths: readonly KeyPath[] = [
@@ -69,14 +75,11 @@ const authMethodPaths: readonly KeyPath[] = [
   ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
 ]
 
-/** Lists the lists of authentication methods in the file, with their key paths. */
+/** Lists the lists of authentication methods, with their key paths; one that the file does not state is empty. */
 export const authMethodLists = (
   tree: unknown,
 ): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>
-  authMethodPaths.flatMap((path) => {
-    const names = valueAt(tree, path)
-    return Array.isArray(names) ? [{ path, names }] : []
-  })
+  authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
 
 /** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
 export const requestsClientCertificates = (tree: unknown): boolean =>

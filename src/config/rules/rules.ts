@@ -2,7 +2,7 @@ import { allOperations, groups } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
 import { configSchema } from '../config-schema.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
-import { cacheSchema, operationCacheSchema } from '../sections/cache.ts'
+import { operationCacheSchema } from '../sections/cache.ts'
 import { idempotencySchema } from '../sections/idempotency.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
@@ -20,18 +20,18 @@ export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] => 
 
 /** Requires that the whole cache has room for the largest entry. */
 const entryFitsCache: ConfigRule = (tree) => {
-  const { data: cache } = cacheSchema.safeParse(valueAt(tree, ['cache']) ?? {})
+  const cache = parseAt(tree, configSchema.shape.cache, ['cache'])
   if (cache === undefined) return null
   return allOperations.map(({ id }) => {
     const path = ['operations', id, 'cache']
-    const { data } = operationCacheSchema.safeParse(valueAt(tree, path) ?? false)
+    const policy = parseAt(tree, operationCacheSchema, path)
     return (
-      data &&
-      data.maxEntry > cache.maxBytes && {
+      policy &&
+      policy.maxEntry > cache.maxBytes && {
         path: [...path, 'maxEntry'],
         message: 'more than there is room for',
         expected: `at most cache.maxBytes, ${formatSize(cache.maxBytes)}`,
-        found: formatSize(data.maxEntry),
+        found: formatSize(policy.maxEntry),
         hint: 'write less, or more for cache.maxBytes',
       }
     )
@@ -39,20 +39,16 @@ const entryFitsCache: ConfigRule = (tree) => {
 }
 
 /** Requires something that a contract can be held to, or drawn up from. */
-const fileOrLearning: ConfigRule = (tree) => {
-  const learn = valueAt(tree, ['contract', 'learn'])
-  return (
-    isEnabledAt(tree, ['contract']) &&
-    valueAt(tree, ['contract', 'file']) === undefined &&
-    (learn === undefined || learn === false || learn === 'false') && {
-      path: ['contract'],
-      message: 'there is no contract to hold messages to',
-      expected: 'a file, or learn: true',
-      found: 'neither',
-      hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draw one up from what passes',
-    }
-  )
-}
+const fileOrLearning: ConfigRule = (tree) =>
+  isEnabledAt(tree, ['contract']) &&
+  valueAt(tree, ['contract', 'file']) === undefined &&
+  !isEnabledAt(tree, ['contract', 'learn']) && {
+    path: ['contract'],
+    message: 'there is no contract to hold messages to',
+    expected: 'a file, or learn: true',
+    found: 'neither',
+    hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draw one up from what passes',
+  }
 
 /** Requires a key where responses leave the process: what lenders are told must not lie open in Redis. */
 const encryptedInRedis: ConfigRule = (tree) => {

@@ -1,10 +1,11 @@
 import type * as z from 'zod'
 import { groups } from '../../operations.ts'
+import { isPlainObject } from '../../plain-object.ts'
 import { formatDuration } from '../../units.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { healthCheckSchema, retrySchema, upstreamTlsSchema } from '../sections/upstream-policies.ts'
-import { applyRules, type ConfigRule, isMap, parseAt, type RuleResult, valueAt } from './rule.ts'
+import { applyRules, type ConfigRule, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 /**
  * Checks the merged policies of each upstream: a candidate may state one half, its group or `defaults` the other. It
@@ -17,7 +18,7 @@ export const upstreamPolicyRule: ConfigRule = (tree) => {
     return [
       ...applyRules(rules, getLevels(tree, path, defaults)),
       // `retry` stands above the two sides.
-      ...(isMap(valueAt(tree, candidate))
+      ...(isPlainObject(valueAt(tree, candidate))
         ? applyRules(rulesOfCandidates, getLevels(tree, candidate, path, defaults))
         : []),
     ]
@@ -50,7 +51,7 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
       if (valueAt(tree, path) !== undefined) return path
       // A level that turns the whole policy off hides what those below it say of it.
       const policy = valueAt(tree, [...base, ...key.slice(0, 1)])
-      if (policy !== undefined && !isMap(policy)) return undefined
+      if (policy !== undefined && !isPlainObject(policy)) return undefined
     }
     return undefined
   }
@@ -63,7 +64,7 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
     enabledAt: (policy) => {
       const path = first([policy])
       // Any other value there has an issue of its own.
-      return path !== undefined && isMap(valueAt(tree, path)) ? path : null
+      return path !== undefined && isPlainObject(valueAt(tree, path)) ? path : null
     },
   }
 }

@@ -1,5 +1,6 @@
 import { foldUnderscores } from '../../header-fields.ts'
 import { groups } from '../../operations.ts'
+import { asPlainObject } from '../../plain-object.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
@@ -98,7 +99,7 @@ export const headerMutationRule: ConfigRule = (tree) =>
       const isOwn = (name: unknown): boolean => typeof name === 'string' && fold(name) === fold(own)
       return upstreamPaths(tree).map((upstream) => {
         const path: KeyPath = [...upstream, direction]
-        const set = Object.keys(Object(valueAt(tree, [...path, 'set']) ?? {}))
+        const set = Object.keys(asPlainObject(valueAt(tree, [...path, 'set'])))
         return [
           set.map((name) => isOwn(name) && { path: [...path, 'set', name], atKey: true, ...details }),
           listAt(tree, [...path, 'remove']).map(

@@ -9,7 +9,8 @@ import { algorithmSchema, claimsSchema, introspectionSchema, jwtSchema, scopeSch
 
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
 
-const methods = list(
+/** The schema of a list of methods. */
+export const authMethodsSchema = list(
   'The ways to prove who calls: the first whose credential a request carries decides',
   choice('A way to prove who calls', methodNames),
   { min: 1 },
@@ -69,7 +70,7 @@ const dpop = optionalPolicy(
 export const authSchema = optionalPolicy(
   z
     .strictObject({
-      methods,
+      methods: authMethodsSchema,
       apiKey: apiKey.prefault({}),
       jwt: optionalKey(jwtSchema),
       introspection: optionalKey(introspectionSchema),
@@ -95,7 +96,7 @@ export const authSchema = optionalPolicy(
 export const operationAuthSchema = optionalPolicy(
   z
     .strictObject({
-      methods: optionalKey(methods),
+      methods: optionalKey(authMethodsSchema),
       scopes: list('What a token must be good for: all of these', scopeSchema, { max: 32 }).prefault([]),
       claims: claimsSchema.prefault({}).meta({ description: 'What a token must say: all of this' }),
     })

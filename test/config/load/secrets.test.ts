@@ -126,6 +126,7 @@ describe('a secret is in no problem', () => {
     'defaults: { tls: { ca: ? } }',
     'defaults: { tls: { serverName: "? ?" } }',
     'reload: { preflight: ? }',
+    'auth: { methods: [apiKey, ?] }\noperations: { market.insights: { auth: { scopes: [read] } } }',
     'operations: { valuation.score: { state: ? } }',
     'operations: { valuation.score: { cache: ? } }',
     'operations: { valuation.score: ? }',
