@@ -8,10 +8,9 @@ import type { RuleResult, WarningRule } from '../rules/rule.ts'
 type Endpoints = Pick<UpstreamConfig, 'endpoints'>
 
 const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams } }) => {
-  const sandboxed = groups.filter((group) => {
-    const { endpoints, candidate } = upstreams[group]
-    return [...endpoints, ...(candidate?.endpoints ?? [])].some(({ origin }) => origin === 'sandbox')
-  })
+  const sandboxed = groups.filter((group) =>
+    ofBothSides(upstreams[group]).endpoints.some(({ origin }) => origin === 'sandbox'),
+  )
   return (
     allowSandbox &&
     !isLoopbackHost(listen.host) &&
@@ -24,6 +23,11 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
     }
   )
 }
+
+/** Returns the endpoints of a group with those of its candidate. */
+const ofBothSides = ({ endpoints, candidate }: ParsedConfig['upstreams'][Group]): Endpoints => ({
+  endpoints: [...endpoints, ...(candidate?.endpoints ?? [])],
+})
 
 const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
   groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
@@ -95,7 +99,8 @@ const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(
     (group) =>
       parsed.upstreams[group].tls !== undefined &&
-      findUnusedTls(['upstreams', group, 'tls'], 'group', parsed.upstreams[group]),
+      // A candidate inherits it.
+      findUnusedTls(['upstreams', group, 'tls'], 'group', ofBothSides(parsed.upstreams[group])),
   )
 
 /** Finds settings of TLS that no endpoint uses; `path` is theirs, and `owner` has the endpoints. */

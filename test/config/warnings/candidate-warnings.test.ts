@@ -83,6 +83,13 @@ test('what its group does not verify is told once, of the group', () => {
   expect(warned('https://b', own).map(([path]) => path)).toEqual(['upstreams.risk.tls.verify'])
 })
 
+test('TLS of a group does something where its candidate alone is spoken to over TLS', () => {
+  const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { minVersion: TLSv1.3 }'
+
+  expect(warned('https://b', own)).toEqual([])
+  expect(warned('http://b', own)).toEqual([['upstreams.risk.tls', expect.stringContaining('this does nothing')]])
+})
+
 test('the sandbox as a candidate answers other machines when the listener is open to them', () => {
   const real = withRisk(' { endpoints: [https://a], healthCheck: { path: /up }, candidate: sandbox }').replaceAll(
     ': sandbox\n',
