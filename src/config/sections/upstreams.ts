@@ -27,15 +27,22 @@ const upstreamSchema = <S extends z.core.$ZodLooseShape>(policies: S) =>
     render: (merged) => {
       const own = { ...renderMap(longForm, merged), ...renderMap(upstreamPolicySchema, merged) }
       const { candidate } = renderMap(candidateForm, merged)
-      return candidate === undefined ? own : { ...own, candidate: withoutTlsOf(own, candidate) }
+      if (candidate === undefined) return own
+      return { ...own, candidate: withoutTlsOf(own, candidate, Object(merged).candidate.upstream.tls) }
     },
   })
 
-/** Says `none` for what the group has under `tls`, and its candidate has not: left out, it would be inherited. */
-const withoutTlsOf = (group: { readonly tls?: RenderedValue }, candidate: RenderedValue): RenderedValue => {
-  const [inherited, own] = [Object(group.tls), Object(Object(candidate).tls)]
-  const missing = Object.keys(inherited).filter((key) => !Object.hasOwn(own, key))
-  return { ...Object(candidate), tls: { ...own, ...Object.fromEntries(missing.map((key) => [key, 'none'])) } }
+/** Says `none` for what the group has under `tls`, and is null for its candidate: left out, it would be inherited. */
+const withoutTlsOf = (
+  group: { readonly tls?: RenderedValue },
+  candidate: RenderedValue,
+  tls: { readonly [key: string]: unknown },
+): RenderedValue => {
+  const missing = Object.keys(Object(group.tls)).filter((key) => tls[key] === null)
+  return {
+    ...Object(candidate),
+    tls: { ...Object(candidate).tls, ...Object.fromEntries(missing.map((key) => [key, 'none'])) },
+  }
 }
 
 const forEachGroup = <S extends z.ZodType>(upstream: S) =>

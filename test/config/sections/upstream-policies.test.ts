@@ -192,7 +192,11 @@ testAndDrill('the report of an upstream is a configuration with the same report'
     maxPending: some(fc.integer({ min: 0, max: 100_000 })),
     resolve: some(time(3_600_000, 1000)),
     tls: some(
-      fc.record({ serverName: some(fc.constantFrom('a.example', 'none')), minVersion: some(fc.constant('TLSv1.3')) }),
+      fc.record({
+        serverName: some(fc.constantFrom('a.example', 'none')),
+        minVersion: some(fc.constant('TLSv1.3')),
+        verify: some(fc.constant(true)),
+      }),
     ),
     healthCheck: some(
       orNone(

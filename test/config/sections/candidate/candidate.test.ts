@@ -104,6 +104,21 @@ test('its report is a configuration with the same report, and names no secret', 
   expect(config).not.toHaveProperty('upstreams.market.candidate')
 })
 
+test('its report says none of TLS for keys that may be none alone', () => {
+  const written = text(
+    '{ endpoints: [https://b], tls: { verify: true, serverName: none } }',
+    'tls: { verify: false, insecure: true, serverName: a.example }',
+  )
+
+  const { config } = reportConfig(validConfig(written))
+
+  expect(config).toMatchObject({
+    upstreams: { risk: { candidate: { tls: { minVersion: 'TLSv1.2', verify: true, serverName: 'none' } } } },
+  })
+  expect(config).not.toHaveProperty('upstreams.risk.candidate.tls.insecure')
+  expect(reportConfig(validConfig(JSON.stringify(config))).config).toEqual(config)
+})
+
 test('the level that wins is known for each key of a candidate, and for no group without one', () => {
   const result = parse(
     text(
