@@ -1,9 +1,9 @@
-import { foldUnderscores } from '../../header-fields.ts'
 import { groups } from '../../operations.ts'
 import { asPlainObject } from '../../plain-object.ts'
 import { configSchema } from '../config-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
+import { type EditDirection, foldEditedName } from '../schema/header-fields.ts'
 import { endpointSchema } from '../sections/upstream-target.ts'
 import { configuredListeners } from './admin-rules.ts'
 import { listOwnFields } from './own-field.ts'
@@ -76,7 +76,14 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
 /** The rules of the addresses of endpoints. */
 export const endpointRules: readonly ConfigRule[] = [loopToGateway, sandboxOnOpenAddress]
 
-const ownMeanings = [
+interface OwnMeaning {
+  readonly key: string
+  readonly says: string
+  readonly directions: readonly EditDirection[]
+  readonly isRemovable: boolean
+}
+
+const ownMeanings: readonly OwnMeaning[] = [
   { key: 'requestId.header', says: 'carries the request id', directions: ['request', 'response'], isRemovable: false },
   // An upstream that may not know the client is told nothing: a warning says so.
   { key: 'auth.identityField', says: 'tells upstreams the client', directions: ['request'], isRemovable: true },
@@ -94,9 +101,8 @@ export const headerMutationRule: ConfigRule = (tree) =>
       hint: `remove this line, or rename ${meaning.key}`,
     }
     return meaning.directions.map((direction) => {
-      // An edit of a request edits the twins with underscores too.
-      const fold = direction === 'request' ? foldUnderscores : (name: string): string => name.toLowerCase()
-      const isOwn = (name: unknown): boolean => typeof name === 'string' && fold(name) === fold(own)
+      const isOwn = (name: unknown): boolean =>
+        typeof name === 'string' && foldEditedName(name, direction) === foldEditedName(own, direction)
       return upstreamPaths(tree).map((upstream) => {
         const path: KeyPath = [...upstream, direction]
         const set = Object.keys(asPlainObject(valueAt(tree, [...path, 'set'])))

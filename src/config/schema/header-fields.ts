@@ -18,10 +18,19 @@ const perHopFields = ['content-length', 'expect', 'host', 'via']
 
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
+/** The messages whose fields an operator edits. */
+export type EditDirection = 'request' | 'response'
+
+/**
+ * Folds the name of a field that is edited: two names are one field if they are the same then. A CGI-like back end
+ * reads X_Forwarded_For as X-Forwarded-For, and an edit of a request edits both.
+ */
+export const foldEditedName = (name: string, direction: EditDirection): string =>
+  direction === 'request' ? foldUnderscores(name) : name.toLowerCase()
+
 /** Rejects fields that an operator may not edit in a direction, with what to do instead. */
-function rejectField(name: string, direction: 'request' | 'response'): InvalidScalar | undefined {
-  // A CGI-like back end reads X_Forwarded_For as the gateway's own, and an edit of a request edits both.
-  const field = direction === 'request' ? foldUnderscores(name) : name.toLowerCase()
+function rejectField(name: string, direction: EditDirection): InvalidScalar | undefined {
+  const field = foldEditedName(name, direction)
   if (!isHttpToken(name) || name === '__proto__')
     return new InvalidScalar('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
   if (field === 'host' && direction === 'request')
@@ -33,7 +42,7 @@ function rejectField(name: string, direction: 'request' | 'response'): InvalidSc
   return undefined
 }
 
-const editedFieldKind = (direction: 'request' | 'response'): ScalarKind<string> => ({
+const editedFieldKind = (direction: EditDirection): ScalarKind<string> => ({
   expected: "a field name that is not the gateway's own",
   parse: (value) =>
     typeof value === 'string' ? (rejectField(value, direction) ?? value) : new InvalidScalar('wrong type'),
@@ -126,7 +135,7 @@ const maxMutations = 100
 
 /** The schema of fields with their values; none that the gateway sets itself. `check` may reject more names. */
 export const fieldValues = (
-  direction: 'request' | 'response',
+  direction: EditDirection,
   description: string,
   check: (names: readonly string[], context: { readonly issues: z.core.$ZodRawIssue[] }) => void = () => {},
 ) => {
@@ -135,6 +144,7 @@ export const fieldValues = (
     .check((context) => {
       const names = Object.keys(context.value)
       check(names, context)
+      rejectTwins(names, direction, context)
       if (names.length <= maxMutations) return
       reject(context, 'too many fields', `at most ${maxMutations}`, 'an upstream takes hardly more fields than that')
     })
@@ -144,6 +154,17 @@ export const fieldValues = (
       fields.map(({ name, value, secret }) => [name, secret ? new Secret(value) : escapePlaceholders(value)]),
     )
   return annotate(values.transform(toConfiguredFields), { sensitive: true, render })
+}
+
+/** Rejects a field that is there already by another spelling: the message would have both. */
+const rejectTwins = (names: readonly string[], direction: EditDirection, context: z.core.ParsePayload): void => {
+  const seen = new Set<string>()
+  for (const name of names) {
+    const folded = foldEditedName(name, direction)
+    if (seen.has(folded))
+      reject(context, 'this field is set here already, in another spelling', 'each once', 'remove one of them', [name])
+    seen.add(folded)
+  }
 }
 
 const toConfiguredFields = (
@@ -157,7 +178,7 @@ const toConfiguredFields = (
   }))
 
 /** The schema of the edits of the fields of one direction: `remove` first, then `set`. */
-export const headerMutationSchema = (direction: 'request' | 'response') => {
+export const headerMutationSchema = (direction: EditDirection) => {
   const removed = scalar(editedFieldKind(direction), 'A field name; case does not matter')
   return annotate(
     z

@@ -148,7 +148,7 @@ upstreams:
       - url: http://risk-b:8080
         weight: 10
       - { url: sandbox, weight: 0 }
-    response: { set: { X-A: b, X-a: c }, remove: [Server] }
+    response: { set: { X-A: b, X_A: c }, remove: [Server] }
 operations:
   market.insights: { deadline: 10s, cache: true }
   inventory.sync: { state: refuse, idempotency: { ttl: 1h } }
@@ -182,7 +182,7 @@ operations:
   expect(upstreams.risk.response).toEqual({
     set: [
       { name: 'X-A', value: 'b', secret: false },
-      { name: 'X-a', value: 'c', secret: false },
+      { name: 'X_A', value: 'c', secret: false },
     ],
     remove: ['Server'],
   })
