@@ -62,14 +62,21 @@ const [opening, closing] = ['\ue000', '\ue001']
 
 const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
 
-/** Restores placeholders, and reports those that mislead the parser; they stay masked, against further issues. */
+const unmask = (text: string): string => text.replaceAll(opening, '{').replaceAll(closing, '}')
+
+/**
+ * Restores placeholders, those of comments too, and reports those that mislead the parser: they stay masked, against
+ * further issues.
+ */
 const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
   const issues: LocatableIssue[] = []
   forEachNode(document, (node, { path, parents, isKey }) => {
+    if (node.comment) node.comment = unmask(node.comment)
+    if (node.commentBefore) node.commentBefore = unmask(node.commentBefore)
     if (!isScalar(node) || typeof node.value !== 'string' || !node.value.includes(opening)) return
     const enclosing = parents.at(-1)
     if (node.type !== 'PLAIN' || !isCollection(enclosing) || enclosing.flow !== true) {
-      node.value = node.value.replaceAll(opening, '{').replaceAll(closing, '}')
+      node.value = unmask(node.value)
       return
     }
     issues.push({

@@ -97,3 +97,24 @@ upstreams:
   expect(promoted).toContain('    outlier: { consecutiveFailures: 3, ejectionTime: 10s }\n')
   expect(promoted).toContain('defaults: { outlier: { ejectionTime: 1m } }')
 })
+
+test('comments that hold placeholders stay as they are, also where a key is printed anew', () => {
+  const text = `upstreams:
+  risk:
+    endpoints: [http://a.internal]
+    timeouts:
+      # As \${OLD} had it.
+      connect: 1s # or \${CONNECT}
+      # Once \${BODY}.
+      body: 2s
+    candidate:
+      endpoints: [http://b.internal]
+      timeouts:
+        headers: 5s # not \${SLOW}
+`
+
+  const promoted = promoteCandidate(text, 'risk', {})
+
+  expect(promoted).toContain(`headers: 5s # not \${SLOW}\n`)
+  expect(promoted.match(/#.*/g)).toEqual(text.match(/#.*/g))
+})
