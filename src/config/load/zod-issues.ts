@@ -119,7 +119,8 @@ function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<Confi
 }
 
 /**
- * Describes a value of the file as far as it may be shown: no external value, no field value, no URL with a password.
+ * Describes a value of the file as far as it may be shown: no external value, no field value, no URL with a password,
+ * and no JSON: a secret key may stand there.
  */
 function describeFound(value: unknown, path: KeyPath): string {
   const written = value instanceof ExternalValue ? value.asWritten : value
@@ -128,7 +129,8 @@ function describeFound(value: unknown, path: KeyPath): string {
   if (written === null || written === undefined) return 'nothing'
   if (Array.isArray(written)) return 'a list'
   if (typeof written === 'object') return 'a map'
-  if (holdsSecrets(path) || (typeof written === 'string' && /[@?#]/.test(written))) return `a ${typeof written}`
+  const isHidden = holdsSecrets(path) || (typeof written === 'string' && /[@?#]|^\s*[{[]/.test(written))
+  if (isHidden) return `a ${typeof written}`
   return typeof written === 'string' ? quote(written) : String(written)
 }
 

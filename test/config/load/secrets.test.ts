@@ -168,6 +168,13 @@ test.each([
   expect(printProblems(`${line.replace('?', value)}\n${sandbox}`)).not.toContain(value)
 })
 
+test('a secret key in a key set that stands in the file is in no problem', () => {
+  const keySet = `{"keys":[{"kty":"oct","k":"${secret}"}]}`
+  const jwt = `jwt: { issuer: a, audience: [b], jwks: '${keySet}' }`
+
+  expect(printProblems(`auth: { methods: [jwt], ${jwt} }\n${sandbox}`)).not.toContain(secret)
+})
+
 test('what holds a secret is itself never shown', () => {
   // A certificate beside no secret key may be shown.
   const secrets = schemaKeys.filter((key) => key.secret && key.sensitive !== false)
