@@ -32,9 +32,13 @@ const time = (description: string) =>
       expected: 'a time such as 2026-11-23T22:00:00Z',
       parse: textParser((value) => {
         const parsed = new RegExp(timePattern).test(value) ? Date.parse(value) : Number.NaN
-        return Number.isNaN(parsed)
-          ? new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
-          : parsed
+        if (Number.isNaN(parsed))
+          return new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
+        // To Date.parse, 30 February is 2 March.
+        const day = value.slice(0, 'YYYY-MM-DD'.length)
+        return new Date(day).toISOString().startsWith(day)
+          ? parsed
+          : new InvalidScalar('no such day', 'write the last day of the month, or one of the next')
       }),
       render: (value) => new Date(value).toISOString(),
       json: { type: 'string', pattern: timePattern },

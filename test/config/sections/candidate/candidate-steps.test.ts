@@ -21,6 +21,9 @@ test('steps are shares, a time, and perhaps when they began', () => {
   expect(stepsOf('{ shares: [1%], every: 168h, startedAt: 2026-11-23T22:00:00+02:00 }')).toMatchObject({
     startedAt: Date.UTC(2026, 10, 23, 20),
   })
+  expect(stepsOf('{ shares: [1%], every: 168h, startedAt: 2028-02-29T00:30:00+02:00 }')).toMatchObject({
+    startedAt: Date.UTC(2028, 1, 28, 22, 30),
+  })
 })
 
 describe('these are rejected', () => {
@@ -35,6 +38,8 @@ describe('these are rejected', () => {
     ['{ shares: [1%], every: 15m, startedAt: tomorrow }', 'not a time'],
     ['{ shares: [1%], every: 15m, startedAt: 2026-11-23T22:00:00 }', 'not a time'],
     ['{ shares: [1%], every: 15m, startedAt: 2026-13-23T22:00:00Z }', 'not a time'],
+    ['{ shares: [1%], every: 15m, startedAt: 2026-02-30T22:00:00Z }', 'no such day'],
+    ['{ shares: [1%], every: 15m, startedAt: 2026-02-29T22:00:00Z }', 'no such day'],
     ['{ shares: [1%], every: 15m, startedAt: 2026 }', 'wrong kind'],
   ])('%s: %s', (steps, message) => {
     const problems = findProblems(text(`{ endpoints: [https://b], steps: ${steps} }`))
