@@ -22,13 +22,12 @@ interface ResolvedTree {
 
 /**
  * Replaces `file:` references by the contents of the files, less one trailing line end. Relative names start at
- * `folder`. A file that is missing, unreadable, empty, larger than 64 KiB or not text is an issue at its key; so are
- * more than 256 files.
+ * `folder`. A file that is missing, unreadable, empty, larger than 64 KiB or not text is an issue at its key; so is
+ * each one beyond 256 files.
  */
 export function resolveFileReferences(tree: unknown, folder: string): ResolvedTree {
   const issues: ConfigIssue[] = []
   const files = new Map<string, ReturnType<typeof readFileWithLimit>>()
-  let isLimitReported = false
   const readReference = (value: unknown, path: KeyPath, { file: kind }: SchemaKey): unknown => {
     const reference = value instanceof ExternalValue ? value.text : value
     if (typeof reference !== 'string' || !reference.startsWith('file:')) return value
@@ -36,8 +35,7 @@ export function resolveFileReferences(tree: unknown, folder: string): ResolvedTr
     const file = resolve(folder, reference.slice('file:'.length))
     const bytes = files.get(file) ?? (files.size < maxFiles ? readFileWithLimit(file, maxReferencedBytes) : null)
     if (bytes === null) {
-      if (!isLimitReported) issues.push({ path, ...tooManyFiles })
-      isLimitReported = true
+      issues.push({ path, ...tooManyFiles })
       return new ExternalValue('', shown, false)
     }
     files.set(file, bytes)
