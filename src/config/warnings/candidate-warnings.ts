@@ -123,27 +123,35 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
     hint: `write ${formatPercent(leastShare)}`,
   }
 
+// Each is compared with up to 100,000 names: thousands would take longer than a load may.
+const maxSuggestions = 20
+
 /**
  * Warns of clients that a candidate names and the file does not know. It is no error: an operator who takes a client
  * out in a hurry is not kept from it by a list elsewhere.
  */
-const unknownClients: WarningRule = ({ config: { clients, upstreams } }) =>
-  groups.map((group) => {
-    const named = upstreams[group].candidate?.clients ?? []
-    if (named.length === 0) return null
-    const known = new Set(clients.map(({ id }) => id))
-    return named.map((name, index) => {
-      if (known.has(name)) return null
-      const near = suggestNearest(name, [...known])
-      return {
-        path: ['upstreams', group, 'candidate', 'clients', index],
-        message: 'this does nothing: no client has this name',
-        expected: 'the name of one under clients',
-        found: name,
-        hint: near === undefined ? 'remove it, or add the client' : `write ${near}, or remove it`,
-      }
-    })
+const unknownClients: WarningRule = ({ config: { clients, upstreams } }) => {
+  const named = groups.flatMap((group) =>
+    (upstreams[group].candidate?.clients ?? []).map((name, index) => ({
+      name,
+      path: ['upstreams', group, 'candidate', 'clients', index],
+    })),
+  )
+  if (named.length === 0) return null
+  const ids = clients.map(({ id }) => id)
+  const known = new Set(ids)
+  const unknown = named.filter(({ name }) => !known.has(name))
+  return unknown.map(({ name, path }, nth) => {
+    const near = nth < maxSuggestions ? suggestNearest(name, ids) : undefined
+    return {
+      path,
+      message: 'this does nothing: no client has this name',
+      expected: 'the name of one under clients',
+      found: name,
+      hint: near === undefined ? 'remove it, or add the client' : `write ${near}, or remove it`,
+    }
   })
+}
 
 /** Warns of clients by name where no operation of the group asks clients who they are. */
 const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>

@@ -74,6 +74,16 @@ describe('what is probably not meant', () => {
     ])
   })
 
+  test('thousands of such clients do not cost a guess each: only the first are guessed', () => {
+    const names = Array.from({ length: 30 }, (_, nth) => `bank-${nth}`)
+
+    const hints = warningsOf(`clients: [${names}]`, `${auth}\n${clients}`).map(({ hint }) => hint)
+
+    expect(hints).toHaveLength(30)
+    expect(hints.filter((hint) => hint?.startsWith('write bank-'))).toHaveLength(20)
+    expect(hints.at(-1)).toBe('remove it, or add the client')
+  })
+
   test('clients by name where no operation of the group asks who they are', () => {
     const open = 'operations: { risk.asset-valuation: { auth: none } }'
 
