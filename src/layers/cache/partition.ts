@@ -5,7 +5,7 @@ import type { Exchange } from '../../exchange.ts'
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
 import type { CacheKey, CacheStore, Reservation, Resource } from './cache-store.ts'
-import type { NotStoredReason } from './policy/storability.ts'
+import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
 /** Exchanges of one operation by what the cache did. They never decrease. */
@@ -133,7 +133,7 @@ class HitForMiss {
    * likely to be another.
    */
   mark(key: string, why: NotStoredReason): void {
-    if (why === 'authorization' || why === 'credentials') return
+    if (isReasonOfRequest(why)) return
     this.#entries.set(copyText(key), { why, until: now() + hitForMissMs })
   }
 

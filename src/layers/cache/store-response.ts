@@ -8,7 +8,7 @@ import type { ResponseTimes } from './policy/freshness.ts'
 import { keepsPlace } from './policy/reuse.ts'
 import { freshenStored } from './policy/revalidation.ts'
 import { isClientFaultStatus, isClientRefusalStatus, isServerError } from './policy/status-codes.ts'
-import { assessStorability, type NotStoredReason } from './policy/storability.ts'
+import { assessStorability, isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
 import { type StoredHead, withContentLength } from './policy/stored-head.ts'
 import { selectVariant } from './policy/vary.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
@@ -76,16 +76,13 @@ export const storeNotModified = (
   validated: StoredResponse,
 ): FetchResult | null => {
   const { request, context, times } = fetch
-  const { rules, partition, key, tierLookup } = context
-  const update = freshenStored(validated.head, request, withoutPerExchangeFields(response), times, rules)
+  const update = freshenStored(validated.head, request, withoutPerExchangeFields(response), times, context.rules)
   if (update.kind === 'other') return null
   const { body } = validated
   const updated = update.kind === 'updated' ? update.stored.head : null
+  const notStored = update.kind === 'updated' && update.stored.head === null ? update.stored.notStored : null
   if (updated !== null) put(fetch, { head: updated, body })
-  else if (update.kind === 'updated') {
-    partition.remove(key, isSelectedBy(fetch))
-    tierLookup?.remove()
-  }
+  if (notStored !== null) discardStored(fetch, response.status, notStored)
   return {
     kind: 'shared',
     head: updated ?? validated.head,
@@ -93,7 +90,7 @@ export const storeNotModified = (
     body,
     isValidated: true,
     isStored: updated !== null,
-    notStored: update.kind === 'updated' && update.stored.head === null ? update.stored.notStored : null,
+    notStored,
   }
 }
 
@@ -173,13 +170,15 @@ const isSelectedBy =
     other === stored || selectVariant([other], request) !== null
 
 /**
- * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it;
- * that a client is refused says something of what is stored for it alone.
+ * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it.
+ * That a client is refused, or that its credentials keep the response from being stored, says something of what is
+ * stored for it alone.
  */
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context
   if (isServerError(status) || isClientFaultStatus(status)) return
-  if (isClientRefusalStatus(status) && fetch.reservation.cacheKey.client === '') return
+  const isOfClient = isClientRefusalStatus(status) || isReasonOfRequest(why)
+  if (isOfClient && fetch.reservation.cacheKey.client === '') return
   // The tier may have loaded it since the fetch began. What came after that was said later, perhaps.
   const isBefore = ({ head }: StoredResponse): boolean => stored !== null || head.receivedAt < fetch.times.requestedAt
   const isSelected = isSelectedBy(fetch)

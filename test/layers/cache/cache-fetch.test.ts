@@ -191,6 +191,57 @@ test.each([401, 403, 407])('a %i to the one client that a response was stored fo
   expect([readText(stale), (await next).status, stage.partition.entries]).toEqual(['body', status, 0])
 })
 
+// The attack: a client that sends credentials of its own making would keep a key empty for all.
+describe('a response that only the credentials of its request keep from being stored', () => {
+  const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
+  const heuristic = ['Last-Modified', 'Sun, 01 Nov 2020 00:00:00 GMT']
+
+  test.each([
+    ['Authorization', 200, fresh],
+    ['Authorization', 304, fresh],
+    ['Cookie', 200, heuristic],
+    ['Cookie', 304, heuristic],
+  ])('leaves what is stored for all: %s, %i', async (name, status, fields) => {
+    const stage = openCache({ shared: true, heuristic: true })
+    await storing(stage, fields)
+    const own = stage.handle(createExchange([name, 'x', 'Cache-Control', 'no-cache']))
+    await stage.sent[1]?.respond(createResponse(fields, 'body', status))
+    const next = createExchange()
+
+    const pending = stage.handle(next)
+    await stage.sent[2]?.respond(createResponse([], 'fetched anew'))
+
+    expect([readText(await own), readText(await pending), next.cache]).toEqual(['body', 'body', 'hit'])
+  })
+
+  test('removes what is stored for its client alone', async () => {
+    const stage = openCache({ shared: true })
+    const ask = (...fields: string[]): Promise<ProxyResponse> =>
+      stage.handle(Object.assign(createExchange(['Authorization', 'x', ...fields]), { identity: { client: 'bank-a' } }))
+    const first = ask()
+    await stage.sent[0]?.respond(createResponse(['Cache-Control', 'public, max-age=60']))
+    await first
+    const before = stage.partition.entries
+
+    const second = ask('Cache-Control', 'no-cache')
+    await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=60']))
+    await second
+
+    expect([before, stage.partition.entries]).toEqual([1, 0])
+  })
+})
+
+// The attack: the response in the background may not be stored, and would take the stored one with it.
+test('a client that wants nothing stored has nothing fetched in the background, and takes nothing away', async () => {
+  const stage = openCache()
+  await storing(stage, ['Cache-Control', 'max-age=60, stale-while-revalidate=60'])
+  vi.advanceTimersByTime(61 * seconds)
+
+  const stale = await stage.handle(createExchange(['Cache-Control', 'no-store, only-if-cached']))
+
+  expect([readText(stale), stage.sent.length]).toEqual(['body', 1])
+})
+
 test('an upstream in trouble says nothing of what is stored, nor of the key', async () => {
   const stage = openCache()
   await storing(stage, ['Cache-Control', 'max-age=60, must-revalidate', 'ETag', '"a"'])

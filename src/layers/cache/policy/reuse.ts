@@ -33,10 +33,11 @@ export const decideReuse = (head: StoredHead, request: CacheRequest, now: number
   const isFresh = now < head.freshUntil && !head.noCache
   if (!head.noCache && satisfiesRequest(head, request, now)) {
     if (isFresh) return fresh
-    // RFC 5861 §3: what is served stale is validated in the background, whether client or upstream allowed it.
-    const revalidate = now < head.staleWhileRevalidateUntil
-    if (head.mayBeStale && acceptsStale(head, request, now, revalidate))
-      return revalidate ? staleWhileRevalidated : stale
+    // RFC 5861 §3: what is served stale is validated in the background, whether client or upstream allowed it. But
+    // nothing that comes of a request with no-store may be stored (§5.2.1.5).
+    const isRevalidatable = now < head.staleWhileRevalidateUntil
+    if (head.mayBeStale && acceptsStale(head, request, now, isRevalidatable))
+      return isRevalidatable && !request.noStore ? staleWhileRevalidated : stale
   }
   if (request.onlyIfCached) return notCached // §5.2.1.7
   return isFresh ? fetchRequested : fetchStale

@@ -39,6 +39,12 @@ export type NotStoredReason =
 /** The head to store, or why there is none. */
 export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
 
+/**
+ * Tells whether the request alone is why: a response to its credentials says nothing of what is stored for those
+ * without.
+ */
+export const isReasonOfRequest = (why: NotStoredReason): boolean => why === 'authorization' || why === 'credentials'
+
 const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
 
 /**

@@ -57,6 +57,7 @@ test.each([
   ['max-age=10, stale-while-revalidate=5', 'max-stale', 12, revalidated],
   ['max-age=10, stale-while-revalidate=5', 'max-stale', 16, stale],
   ['max-age=10, stale-while-revalidate=5', 'max-stale=1', 12, expired],
+  ['max-age=10, stale-while-revalidate=5', 'no-store, only-if-cached', 12, stale],
   ['max-age=10, stale-while-revalidate=5', 'min-fresh=0', 12, expired],
   ['max-age=10, stale-while-revalidate=5, must-revalidate', '', 12, expired],
   ['s-maxage=10, stale-while-revalidate=5', '', 10, expired],
