@@ -76,8 +76,9 @@ export const cacheLayer =
       const tierLookup = lookUpTier(exchange, request, key)
       // What must be validated with the upstream anyway is not waited for.
       const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
-      if (tierLookup === null || isUseless) return serve(exchange, request, key, joinsLeft, tierLookup)
-      return tierLookup.loaded.then(() => {
+      const loaded = isUseless ? null : (tierLookup?.loaded ?? null)
+      if (loaded === null) return serve(exchange, request, key, joinsLeft, tierLookup)
+      return loaded.then(() => {
         if (exchange.aborted !== null) throw exchange.aborted
         try {
           return serve(exchange, request, key, joinsLeft, tierLookup)
@@ -93,20 +94,22 @@ export const cacheLayer =
       if (!filler.mayRevalidate(revalidation)) return
       const { exchange, request, key } = revalidation
       const tierLookup = lookUpTier(exchange, request, key)
-      if (tierLookup === null) return filler.revalidate(revalidation, null)
+      const loaded = tierLookup?.loaded ?? null
+      if (loaded === null) return filler.revalidate(revalidation, tierLookup)
       const revalidateIfStale = (): void => {
         const at = epochMs()
         const stored = selectVariant(partition.find(key)?.variants ?? [], request) ?? revalidation.stored
         if (decideReuse(stored.head, request, at).kind !== 'fresh')
           filler.revalidate({ ...revalidation, stored, at }, tierLookup)
       }
-      tierLookup.loaded.then(revalidateIfStale).catch((error) => events.onError(error))
+      loaded.then(revalidateIfStale).catch((error) => events.onError(error))
     }
 
-    const lookUpTier = (exchange: Exchange, request: CacheRequest, key: string): TierLookup | null =>
-      sharedTier === null || partition.hitForMiss.has(key)
-        ? null
-        : sharedTier.lookUp(toCacheKey(exchange, request), key, request)
+    const lookUpTier = (exchange: Exchange, request: CacheRequest, key: string): TierLookup | null => {
+      if (sharedTier === null) return null
+      const cacheKey = toCacheKey(exchange, request)
+      return partition.hitForMiss.has(key) ? sharedTier.skipLookup(cacheKey) : sharedTier.lookUp(cacheKey, key, request)
+    }
 
     return (exchange) => {
       try {

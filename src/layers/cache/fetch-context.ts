@@ -26,7 +26,7 @@ export interface FetchContext {
   readonly key: string
   /** The stored response that the fetch validates; null: there is none. */
   readonly stored: StoredResponse | null
-  /** The lookup in the shared tier before the fetch; null: there is no tier, or it was not asked. */
+  /** The lookup in the shared tier before the fetch; null: there is no tier. */
   readonly tierLookup: TierLookup | null
   /** Whether no exchange waits for it: it refreshes what is stored. */
   readonly isDetached: boolean
@@ -48,7 +48,7 @@ export interface CacheMiss {
   /** What the latest response under the key varies by; null: there is none. */
   readonly varies: readonly string[] | null
   readonly why: FwdReason
-  /** The lookup in the shared tier; null: there is no tier, or it was not asked. */
+  /** The lookup in the shared tier; null: there is no tier. */
   readonly tierLookup: TierLookup | null
   /** How often it may still wait for another's fetch. */
   readonly joinsLeft: number

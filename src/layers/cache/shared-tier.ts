@@ -4,14 +4,19 @@ import type { StoredResponse } from './stored-response.ts'
 
 /** The cache that several gateways share. */
 export interface SharedTier {
-  /** Looks a key up there; null: the tier is unavailable. `key` is the one in memory. */
-  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup | null
+  /** Looks a key up there, unless the tier is unavailable. `key` is the one in memory. */
+  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup
+  /** Stands in for a lookup that is not made. */
+  skipLookup(cacheKey: CacheKey): TierLookup
 }
 
 /** One lookup in the shared tier, and what the tier learns from its outcome. */
 export interface TierLookup {
-  /** Resolves when a later response than memory had is loaded, or the lookup has taken long enough. Never rejects. */
-  readonly loaded: Promise<void>
+  /**
+   * Resolves when a later response than memory had is loaded, or the lookup has taken long enough. Never rejects. Null:
+   * the tier is not asked.
+   */
+  readonly loaded: Promise<void> | null
   /** Writes the response that was fetched instead, in the background. */
   store(entry: StoredResponse): void
   /** Removes what is there: the upstream no longer says it. */

@@ -128,13 +128,13 @@ export class RedisCacheStore {
     if (!this.#isWriting) void this.#writeAll()
   }
 
-  /** Removes keys of one base. What is still to be written under it goes, too. */
-  remove(base: string, keys: readonly string[]): void {
+  /** Removes keys of one base; resolves with whether Redis did. What is still to be written under it goes, too. */
+  async remove(base: string, keys: readonly string[]): Promise<boolean> {
     for (const pendingWrite of this.#queue.splice(0)) {
       if (pendingWrite.base !== base) this.#queue.push(pendingWrite)
       else this.#queuedBytes -= pendingWrite.bytes
     }
-    void this.link.run(removeScript, { keys, args: [] }, { waitMs: backgroundTimeoutMs })
+    return (await this.link.run(removeScript, { keys, args: [] }, { waitMs: backgroundTimeoutMs })) !== null
   }
 
   /**

@@ -12,7 +12,7 @@ import type { SharedTier, TierLookup } from '../shared-tier.ts'
 import { ownCopy, StoredBody, type StoredResponse } from '../stored-response.ts'
 import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
 import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
-import { baseKey, generationKeys, variantKey } from './redis-keys.ts'
+import { baseKey, generationKeys, queryGenerationKey, variantKey } from './redis-keys.ts'
 
 /** The dependencies and settings of a tier. */
 export interface RedisTierOptions {
@@ -69,9 +69,9 @@ export class RedisTier implements SharedTier {
     this.#options = options
   }
 
-  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup | null {
+  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup {
     const { store, partition, shape } = this.#options
-    if (!store.link.isShared) return null
+    if (!store.link.isShared) return this.skipLookup(cacheKey)
     const base = baseKey(store.space, shape, partition.operation, cacheKey)
     const first = this.#read(cacheKey, base)
     return {
@@ -79,18 +79,30 @@ export class RedisTier implements SharedTier {
       store: (entry) => void first.then((found) => this.#write(cacheKey, base, request, entry, found)),
       remove: () => {
         this.#cancel(base, base)
-        void first.then(({ names }) => this.#remove(base, selectedKey(base, names, request)))
+        void first.then((found) => this.#remove(cacheKey, base, [selectedKey(base, found.names, request)], found))
       },
     }
   }
 
+  skipLookup(cacheKey: CacheKey): TierLookup {
+    return { loaded: null, store: ignore, remove: () => void this.#endQuery(cacheKey) }
+  }
+
   /**
-   * Removes what is under a key. What was asked of it before does not get into memory. Names of variants stay, so that
-   * each other one is found, and can be removed in its turn.
+   * Removes what is under some keys. What was asked of them before does not get into memory. Names of variants stay, so
+   * that each other one is found, and can be removed in its turn. Where Redis did not say what there was, or does not
+   * say that it is gone, the whole query goes.
    */
-  #remove(base: string, key: string): void {
-    this.#cancel(base, key)
-    this.#options.store.remove(base, [key])
+  async #remove(cacheKey: CacheKey, base: string, keys: readonly string[], { generations }: TierRead): Promise<void> {
+    for (const key of keys) this.#cancel(base, key)
+    const removed = this.#options.store.remove(base, keys)
+    if (generations === null || !(await removed)) await this.#endQuery(cacheKey)
+  }
+
+  /** Ends the generation of a query, for all clients; while Redis does not respond, as soon as it does. */
+  #endQuery({ query }: CacheKey): Promise<boolean> {
+    const { store, partition } = this.#options
+    return store.renewGenerations([queryGenerationKey(store.space, partition.operation, query)])
   }
 
   /** Keeps out of memory what is being read. */
@@ -169,16 +181,19 @@ export class RedisTier implements SharedTier {
     base: string,
     request: CacheRequest,
     { head, body }: StoredResponse,
-    { foundAt, generations, names }: TierRead,
+    found: TierRead,
   ): void {
     const { store, partition } = this.#options
+    const { foundAt, generations, names } = found
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
     const key = head.varies.length === 0 ? base : variantKey(base, head.selecting)
     // The stored response is older, and would be used on; one that may stand in for an error stays.
-    if (bytes > maxSharedBytes || forMs <= 0)
-      return isError ? undefined : store.remove(base, [selectedKey(base, names, request), key])
+    if (bytes > maxSharedBytes || forMs <= 0) {
+      if (!isError) void this.#remove(cacheKey, base, [selectedKey(base, names, request), key], found)
+      return
+    }
     if (generations === null) return
     store.write({
       base,

@@ -109,7 +109,7 @@ test('a response that is removed before its turn has come is not written after',
   }
 
   for (const base of ['first', 'removed', 'last']) write(base)
-  store.remove('removed', ['removed'])
+  void store.remove('removed', ['removed'])
   for (let n = 0; n < 3; n++) {
     replies.shift()?.()
     await pass(0)

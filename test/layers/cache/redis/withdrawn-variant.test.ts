@@ -4,7 +4,9 @@ import { cacheLayer } from '../../../../src/layers/cache/cache.ts'
 import { CacheStore } from '../../../../src/layers/cache/cache-store.ts'
 import { maxSharedBytes, RedisCacheStore } from '../../../../src/layers/cache/redis/redis-cache-store.ts'
 import { RedisTier } from '../../../../src/layers/cache/redis/redis-tier.ts'
+import { findScript } from '../../../../src/layers/cache/redis/scripts.ts'
 import type { ManagedRedis } from '../../../../src/shared/redis/managed-redis.ts'
+import { type RedisScript, removeScript } from '../../../../src/shared/redis/redis-script.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
@@ -18,6 +20,15 @@ const cacheRules = rules({ maxEntry: 4 * maxSharedBytes })
 const fresh = ['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language']
 const noStore = ['Cache-Control', 'no-store', 'Vary', 'Accept-Language']
 
+/** The trouble that gateways have with Redis. */
+interface Trouble {
+  isDown: boolean
+  /** The script that has no reply in time. */
+  late: RedisScript | null
+}
+
+const noTrouble: Trouble = { isDown: false, late: null }
+
 describe.skipIf(program.missing)('a variant that the upstream has taken back', () => {
   let redis: Redis
   beforeAll(async () => {
@@ -26,11 +37,12 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
   afterAll(() => redis.kill())
 
   /** Opens gateways that share a cache in Redis. */
-  const openShared = async (prefix: string) => {
+  const openShared = async (prefix: string, trouble = noTrouble) => {
     const link = await openLink(redis.url)
     const running = new Set<Promise<unknown>>()
-    const run: ManagedRedis['run'] = (...args) => {
-      const result = link.run(...args)
+    const run: ManagedRedis['run'] = (script, ...args) => {
+      if (trouble.isDown || trouble.late === script) return Promise.resolve(null)
+      const result = link.run(script, ...args)
       running.add(result)
       void result.finally(() => running.delete(result))
       return result
@@ -39,7 +51,14 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
     const idle = async (): Promise<void> => {
       for (await settled(); running.size > 0; await settled()) await Promise.all(running)
     }
-    const store = new RedisCacheStore({ isShared: true, timeoutMs: 30_000, run }, { prefix, isCluster: false })
+    const troubled = {
+      get isShared() {
+        return !trouble.isDown
+      },
+      timeoutMs: 30_000,
+      run,
+    }
+    const store = new RedisCacheStore(troubled, { prefix, isCluster: false })
 
     /** Opens a gateway with nothing in its memory. */
     const openGateway = () => {
@@ -91,6 +110,24 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
 
     await openGateway()('en', createResponse(noStore, '', 404))
     await openGateway()('de', createResponse(noStore, '', 404))
+    await openGateway()('en', createResponse(fresh, 'new'))
+
+    expect(await openGateway()('de', null)).toBe('asked upstream')
+  })
+
+  test.each([
+    ['is down', { isDown: true }],
+    ['does not say in time what is there', { late: findScript }],
+    ['does not say in time that it is gone', { late: removeScript }],
+  ])('stays away where Redis %s', async (prefix, had) => {
+    const trouble = { ...noTrouble }
+    const openGateway = await openShared(prefix, trouble)
+    await openGateway()('de', createResponse(fresh, 'alt'))
+    await openGateway()('en', createResponse(fresh, 'old'))
+
+    Object.assign(trouble, had)
+    await openGateway()('de', createResponse(noStore, '', 404))
+    Object.assign(trouble, noTrouble)
     await openGateway()('en', createResponse(fresh, 'new'))
 
     expect(await openGateway()('de', null)).toBe('asked upstream')
