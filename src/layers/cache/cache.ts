@@ -98,8 +98,9 @@ export const cacheLayer =
       if (loaded === null) return filler.revalidate(revalidation, tierLookup)
       const revalidateIfStale = (): void => {
         const at = epochMs()
-        const stored = selectVariant(partition.find(key)?.variants ?? [], request) ?? revalidation.stored
-        if (decideReuse(stored.head, request, at).kind !== 'fresh')
+        const stored = selectVariant(partition.find(key)?.variants ?? [], request)
+        // What was removed meanwhile is validated by no 304, or it would be stored again.
+        if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
           filler.revalidate({ ...revalidation, stored, at }, tierLookup)
       }
       loaded.then(revalidateIfStale).catch((error) => events.onError(error))

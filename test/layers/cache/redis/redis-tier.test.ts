@@ -78,6 +78,24 @@ test('a response in Redis is served in place of a fetch', async () => {
   expect([sent.length, events.onError.mock.calls]).toEqual([1, []])
 })
 
+test('what is purged while a lookup for it runs in the background is not validated, and does not come back', async () => {
+  const { store, sent, get, reply } = openTier()
+  const fields = ['Cache-Control', 'max-age=60, stale-while-revalidate=60', 'ETag', '"a"']
+  const got = get()
+  await reply()
+  await sent[0]?.respond(createResponse(fields, 'old'))
+  await got
+  await vi.advanceTimersByTimeAsync(61_000)
+  const stale = await get()
+
+  store.purge({ operation: null, client: null })
+  await reply()
+  await vi.advanceTimersByTimeAsync(25)
+  await sent[1]?.respond(createResponse(fields, '', 304))
+
+  expect([stale, sent.length, store.size]).toEqual(['old', 1, 0])
+})
+
 describe('a lookup that is late brings back nothing that the upstream has taken back', () => {
   const noStore = ['Cache-Control', 'no-store']
 
