@@ -41,8 +41,9 @@ const windowBytes = 256 * 1024
 /**
  * Records the body of a response while it comes. Any number of readers read it from its beginning, each at its own
  * pace: a slow reader holds up neither the others nor the recording. The bytes are copied into memory of their own, so
- * that the used memory is what counts, however small the chunks. A body that grows too long becomes a window: it drops
- * what all have read, and the slowest reader sets the pace.
+ * that the used memory is what counts, however small the chunks. A body that is not as long as it should be becomes a
+ * window: it drops what all have read, and the slowest reader sets the pace. What had come by then counts until it is
+ * dropped.
  */
 export class BodyTee implements BodySink {
   /** The whole body, once it has come and was not too long. */
@@ -54,7 +55,7 @@ export class BodyTee implements BodySink {
   readonly #body: ResponseBody
   readonly #declared: number | null
   readonly #maxBytes: number
-  readonly #reservation: Reservation
+  #reservation: Reservation
   readonly #callbacks: BodyTeeCallbacks
   readonly #readers = new Set<TeeReader>()
   #segments: TeeSegment[] = []
@@ -118,11 +119,13 @@ export class BodyTee implements BodySink {
     }
     for (const reader of this.#readers) reader.onData()
     if (this.whole !== null) this.#segments = []
+    this.#trimWindow()
   }
 
   fail(error: GatewayError): void {
     this.failure = error
     this.#segments = []
+    this.#reservation.release()
     this.#callbacks.onFailed(error)
     for (const reader of this.#readers) reader.onFailed(error)
     this.#readers.clear()
@@ -152,8 +155,9 @@ export class BodyTee implements BodySink {
   /** Called when a reader stops, because it has all of the body or wants no more. */
   onReaderClosed(reader: TeeReader): void {
     if (!this.#readers.delete(reader)) return
-    if (this.#readers.size === 0) this.#callbacks.onReadersGone()
-    else this.onReaderAdvanced()
+    if (this.#readers.size > 0) return this.onReaderAdvanced()
+    this.#trimWindow()
+    this.#callbacks.onReadersGone()
   }
 
   #append(chunk: Buffer): void {
@@ -186,7 +190,7 @@ export class BodyTee implements BodySink {
 
   #becomeWindow(): void {
     this.#isWindow = true
-    this.#reservation.release()
+    this.#reservation = this.#reservation.split()
     this.#callbacks.onOverflow()
   }
 
@@ -197,6 +201,7 @@ export class BodyTee implements BodySink {
     const readByAll = this.length - backlog
     const firstKept = this.#segments.findIndex(({ start, filled }) => start + filled > readByAll)
     this.#segments.splice(0, firstKept === -1 ? this.#segments.length : firstKept)
+    this.#reservation.shrinkTo(this.#segments.reduce((sum, { memory }) => sum + memory.length, 0))
     if (backlog > windowBytes) this.#paused = true
     return !this.#paused
   }
@@ -210,8 +215,7 @@ export class BodyTee implements BodySink {
 
   #concatenate(): Buffer | null {
     if (this.#declared !== null && this.length !== this.#declared) {
-      this.#reservation.release()
-      this.#callbacks.onOverflow()
+      this.#becomeWindow()
       return null
     }
     const [first] = this.#segments

@@ -240,10 +240,24 @@ export class Reservation {
     return true
   }
 
+  /** Moves its room to a reservation of its own: what is no longer to be stored may still be held in memory. */
+  split(): Reservation {
+    const held = new Reservation(this.#store, this.partition, this.cacheKey)
+    held.#bytes = this.#bytes
+    this.#bytes = 0
+    return held
+  }
+
+  /** Releases what is beyond so many bytes. */
+  shrinkTo(bytes: number): void {
+    if (bytes >= this.#bytes) return
+    this.#store.releaseBytes(this.#bytes - bytes)
+    this.#bytes = bytes
+  }
+
   /** Releases all of it. */
   release(): void {
-    this.#store.releaseBytes(this.#bytes)
-    this.#bytes = 0
+    this.shrinkTo(0)
     this.#store.removeReservation(this)
   }
 }

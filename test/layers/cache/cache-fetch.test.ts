@@ -284,6 +284,19 @@ test('a revalidation that grows too long is ended: it has no reader', async () =
   expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
 })
 
+test('a revalidation that is shorter than declared leaves nothing behind', async () => {
+  const stage = openCache({ staleWhileRevalidate: 60 * seconds })
+  await storing(stage, ['Cache-Control', 'max-age=60'])
+  vi.advanceTimersByTime(61 * seconds)
+  await stage.handle(createExchange())
+  const body = new FedBody()
+  await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=60', 'Content-Length', '5000'], body))
+
+  body.feed('short').end()
+
+  expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
+})
+
 test('revalidations that have ended make room for others', async () => {
   const stage = openCache({ staleWhileRevalidate: 3600 * seconds })
   await storing(stage, ['Cache-Control', 'max-age=1', 'ETag', '"a"'])

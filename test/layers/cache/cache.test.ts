@@ -453,6 +453,29 @@ describe('while it streams', () => {
     expect(stage.sent).toHaveLength(3)
   })
 
+  // The attack: many read slowly what grows too long. Each would hold as much as an entry may have, beside the cache.
+  test.each([
+    ['grows too long', [], ['x'.repeat(5000), 'y'.repeat(5000)]],
+    ['is longer than declared', ['Content-Length', '5000'], ['x'.repeat(5000), 'y'.repeat(5000)]],
+    ['is shorter than declared', ['Content-Length', '7000'], ['x'.repeat(4000), 'y'.repeat(2000)]],
+  ])('a body that %s counts until its slowest reader has it', async (_, length, chunks) => {
+    const stage = openCache({ maxEntry: 8 * 1024 })
+    const body = new FedBody()
+    const exchanges = [createExchange(), createExchange()]
+    const pending = exchanges.map((each) => stage.handle(each))
+    await stage.sent[0]?.respond(createResponse([...fresh, ...length], body))
+    const [slow] = (await Promise.all(pending)).map(({ body }) => new Client(body, true))
+
+    body.feed(...chunks).end()
+    const waiting = stage.store.bytes
+    exchanges[1]?.abort(clientGone())
+    const stillWaiting = stage.store.bytes
+    slow?.catchUp()
+
+    expect([waiting, stillWaiting].map((bytes) => bytes >= 5000)).toEqual([true, true])
+    expect([slow?.text, slow?.ended, stage.store.bytes]).toEqual([chunks.join(''), true, 0])
+  })
+
   test('a body that declares to be too long is for one client alone', async () => {
     const stage = openCache({ maxEntry: 8 * 1024 })
     const body = new FedBody()
