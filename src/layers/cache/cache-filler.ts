@@ -4,6 +4,7 @@ import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import { adoptAttempts } from '../../shared/background-exchange.ts'
+import { BodyTee } from './body-tee.ts'
 import { CacheFetch } from './cache-fetch.ts'
 import { recordCacheOutcome, respondFromResult, respondFromStored } from './cache-response.ts'
 import {
@@ -27,8 +28,8 @@ import type { TierLookup } from './shared-tier.ts'
 import { SingleFlight } from './single-flight.ts'
 import { emptyStoredBody, StoredBody, type StoredResponse } from './stored-response.ts'
 
-// For each operation. No client sent these requests, so no limit of exchanges in flight holds them back.
-const maxRevalidations = 100
+// For each operation. No client waits for these, so no limit of exchanges in flight holds them back.
+const maxDetached = 100
 
 /** What all the fetches of an operation have in common. */
 type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
@@ -40,7 +41,8 @@ export class CacheFiller {
   readonly #deps: FillerDeps
   readonly #lookUpAgain: LookUpAgain
   readonly #singleFlight = new SingleFlight()
-  #revalidations = 0
+  /** The fetches under way that go on without a client. */
+  readonly #detached = new Set<CacheFetch>()
 
   /**
    * `lookUpAgain` serves a request that waited for what turns out to be another variant: its own may be stored by now.
@@ -72,7 +74,7 @@ export class CacheFiller {
   /** Tells whether a stale response is to be fetched anew: no such fetch is under way, and there are not too many. */
   mayRevalidate({ request, key, stored, at }: BackgroundRevalidation): boolean {
     if (
-      this.#revalidations >= maxRevalidations ||
+      this.#detached.size >= maxDetached ||
       this.#deps.partition.hitForMiss.has(key) ||
       this.#singleFlight.isFull(key)
     )
@@ -84,7 +86,6 @@ export class CacheFiller {
   revalidate(revalidation: BackgroundRevalidation, tierLookup: TierLookup | null): void {
     if (!this.mayRevalidate(revalidation)) return
     const { exchange, request, key, stored } = revalidation
-    this.#revalidations++
     this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: true, isExclusive: false }).start()
   }
 
@@ -162,8 +163,7 @@ export class CacheFiller {
     const { head, fields, isValidated, isStored, notStored } = result
     const response = this.#respondShared(miss, result, fields)
     if (response === null) return this.#forward(miss)
-    // The body may have no reader left, and it is stored all the same.
-    if (response.body === emptyStoredBody) fetch.detach()
+    if (result.body instanceof BodyTee && response.body === emptyStoredBody) this.#detach(fetch)
     const upstreamStatus = isValidated ? 304 : head.status
     this.#record(miss, isValidated ? 'revalidated' : 'miss', {
       status: upstreamStatus === response.status ? null : upstreamStatus,
@@ -225,13 +225,21 @@ export class CacheFiller {
     recordCacheOutcome(exchange, this.#deps.partition, outcome, forwardedStatus({ why, ...forwarded }))
   }
 
+  /** Lets a body that may have no reader be stored all the same, unless too many do: then it ends with its readers. */
+  #detach(fetch: CacheFetch): void {
+    if (this.#detached.size >= maxDetached) return
+    this.#detached.add(fetch)
+    fetch.detach()
+  }
+
   #createFetch(exchange: Exchange, request: CacheRequest, key: string, mode: FetchMode): CacheFetch {
     const onClosed = (): void => {
       this.#singleFlight.remove(key, fetch)
-      if (mode.isDetached) this.#revalidations--
+      this.#detached.delete(fetch)
     }
     const fetch: CacheFetch = new CacheFetch(exchange, request, { ...this.#deps, key, ...mode, onClosed })
     this.#singleFlight.add(key, fetch)
+    if (mode.isDetached) this.#detached.add(fetch)
     return fetch
   }
 }

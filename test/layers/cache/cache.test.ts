@@ -453,6 +453,27 @@ describe('while it streams', () => {
     expect(stage.sent).toHaveLength(3)
   })
 
+  // The attack: a 304 at the head gives back all that a client may have in flight, while the fetch holds a connection.
+  test('it goes on without a client for a hundred at a time', async () => {
+    const stage = openCache()
+    const bodies: FedBody[] = []
+    const ask = async (): Promise<number> => {
+      const body = new FedBody()
+      const pending = stage.handle(createExchange(['If-None-Match', '*'], `?${bodies.push(body)}`))
+      await stage.sent.at(-1)?.respond(createResponse(tagged, body))
+      return (await pending).status
+    }
+    const isGone = ({ exchange }: (typeof stage.sent)[number]): boolean => exchange.aborted !== null
+
+    const statuses = new Set<number>()
+    for (let i = 0; i < 110; i++) statuses.add(await ask())
+    const gone = stage.sent.filter(isGone).length
+    bodies[0]?.end()
+    await ask()
+
+    expect([...statuses, gone, stage.sent.filter(isGone).length]).toEqual([304, 10, 10])
+  })
+
   // The attack: many read slowly what grows too long. Each would hold as much as an entry may have, beside the cache.
   test.each([
     ['grows too long', [], ['x'.repeat(5000), 'y'.repeat(5000)]],
