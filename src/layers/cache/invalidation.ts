@@ -46,8 +46,11 @@ const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
 
 /** Returns the origin that the gateway itself tells upstreams. */
-const requestOrigin = ({ fields, authority }: Exchange): string =>
-  `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${getFirstFieldValue(fields, 'x-forwarded-host') ?? authority}`
+const requestOrigin = ({ fields, authority }: Exchange): string => {
+  const host = getFirstFieldValue(fields, 'x-forwarded-host') ?? authority
+  // HTTP/1.0 may come without Host. What a reference leaves out is still that of the request (RFC 3986 §5.2.2).
+  return `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host === '' ? 'unnamed.invalid' : host}`
+}
 
 /** One resource of the interface: an operation, and the raw query with its `?`, or empty. */
 export interface InvalidationTarget {

@@ -119,6 +119,18 @@ describe('the response', () => {
     expect(await turnsUntil(post(() => Promise.resolve()))).toBeGreaterThan(namesNothing)
   })
 
+  test.each([
+    ['/market/insights', [[[insights]]]],
+    ['http://gateway.example/market/insights', []],
+  ])('to a request of HTTP/1.0 without Host removes what it names by path alone: %s', async (location, removed) => {
+    const invalidate = vi.fn<Invalidate>(() => null)
+    const unnamed = fakeExchange({ operation: 'inventory.sync', authority: '' })
+
+    await post(invalidate, unnamed, { ...response, fields: ['Location', location] })
+
+    expect(invalidate.mock.calls).toEqual(removed)
+  })
+
   test('does not go out when the exchange has ended meanwhile', async () => {
     const told = Promise.withResolvers<void>()
     const ended = exchange()
