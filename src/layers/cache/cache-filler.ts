@@ -136,8 +136,8 @@ export class CacheFiller {
       this.#record(miss, 'miss', { collapsed: true })
       throw result.error
     }
-    // A response that is not stored is only for the exchange that began the fetch, even when a 304 forbids to store it.
-    if (result.kind !== 'shared' || !result.isStored) return this.#forward(miss)
+    // A response that may not be stored is only for the exchange that began the fetch, also where a 304 forbids it.
+    if (result.kind !== 'shared' || !result.isShareable) return this.#forward(miss)
     const at = epochMs()
     if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
     if (decideReuse(result.head, request, at).kind !== 'fresh') return this.#forward(miss)

@@ -140,21 +140,23 @@ export class CacheStore {
     return this.#resources.get(key)
   }
 
-  /** Puts a variant before those that are there, without those that it replaces. */
+  /** Puts a variant before those that are there, without those that it replaces; false: there is no room. */
   put(
     key: string,
     resource: Omit<Resource, 'variants'>,
     variant: StoredResponse,
     replaces: (other: StoredResponse) => boolean,
-  ): void {
+  ): boolean {
     const before = this.#resources.peek(key)?.variants ?? []
     const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
     while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
     // First, so that a body that stays never counts as unstored.
     for (const { body } of variants) this.pinned.onStored(body)
     this.#resources.delete(key)
-    if (this.#makeRoom(sizeOf({ variants }, key))) this.#set(key, { ...resource, variants })
+    const hasRoom = this.#makeRoom(sizeOf({ variants }, key))
+    if (hasRoom) this.#set(key, { ...resource, variants })
     else for (const { body } of variants) this.pinned.onRemoved(body)
+    return hasRoom
   }
 
   /** Removes the matching variants; the resource goes with the last of them. */

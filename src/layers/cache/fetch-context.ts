@@ -75,6 +75,9 @@ export interface SharedResult {
   readonly body: StoredBody | BodyTee
   /** Whether it is the stored response, which the upstream says is still good. */
   readonly isValidated: boolean
+  /** Whether the exchanges that waited may use it: it may be stored. */
+  readonly isShareable: boolean
+  /** Whether it is stored, or is to be when its body has ended. */
   readonly isStored: boolean
   /** Why it is not stored; null: it is, or there is nothing to say. */
   readonly notStored: NotStoredReason | null

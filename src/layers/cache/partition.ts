@@ -54,13 +54,16 @@ export class CachePartition {
     return reservation
   }
 
-  /** Stores a response in place of the variants that it replaces. The room that was reserved for it becomes its own. */
-  put(reservation: Reservation, variant: StoredResponse, replaces: (other: StoredResponse) => boolean): void {
+  /**
+   * Stores a response in place of the variants that it replaces; returns whether it is stored. The room that was
+   * reserved for it becomes its own.
+   */
+  put(reservation: Reservation, variant: StoredResponse, replaces: (other: StoredResponse) => boolean): boolean {
     reservation.release()
-    if (reservation.isCancelled) return
+    if (reservation.isCancelled) return false
     const { client, site, query } = reservation.cacheKey
     const cacheKey = { client, site: copyText(site), query: copyText(query) }
-    this.#store.put(this.toStoreKey(cacheKey), { partition: this, ...cacheKey }, variant, replaces)
+    return this.#store.put(this.toStoreKey(cacheKey), { partition: this, ...cacheKey }, variant, replaces)
   }
 
   /** Pins a body until the client of an exchange has taken it, or never will. */

@@ -53,17 +53,23 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   }
   if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
   const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
-  return sharedResult(head, fields, tee)
+  return sharedResult(head, fields, tee, !reservation.isCancelled)
 }
 
-/** Builds the result that all may use, of a response that is stored, or will be when its body has ended. */
-const sharedResult = (head: StoredHead, fields: HeaderFields, body: SharedResult['body']): SharedResult => ({
+/** Builds the result that all may use. */
+const sharedResult = (
+  head: StoredHead,
+  fields: HeaderFields,
+  body: SharedResult['body'],
+  isStored: boolean,
+): SharedResult => ({
   kind: 'shared',
   head,
   fields,
   body,
   isValidated: false,
-  isStored: true,
+  isShareable: true,
+  isStored,
   notStored: null,
 })
 
@@ -81,7 +87,7 @@ export const storeNotModified = (
   const { body } = validated
   const updated = update.kind === 'updated' ? update.stored.head : null
   const notStored = update.kind === 'updated' && update.stored.head === null ? update.stored.notStored : null
-  if (updated !== null) put(fetch, { head: updated, body })
+  const isStored = updated !== null && put(fetch, { head: updated, body })
   if (notStored !== null) discardStored(fetch, response.status, notStored)
   return {
     kind: 'shared',
@@ -89,7 +95,8 @@ export const storeNotModified = (
     fields: update.fields,
     body,
     isValidated: true,
-    isStored: updated !== null,
+    isShareable: updated !== null,
+    isStored,
     notStored,
   }
 }
@@ -109,7 +116,7 @@ const storeBuffered = (fetch: StoringFetch, response: ProxyResponse, head: Store
   const body = new StoredBody(ownCopy(whole))
   const complete = storeComplete(fetch, head, body)
   if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own body has been taken
-  return sharedResult(complete, response.fields, body)
+  return sharedResult(complete.head, response.fields, body, complete.isStored)
 }
 
 const teeIntoStore = (
@@ -135,13 +142,16 @@ const teeIntoStore = (
   })
 
 /** Stores a complete response; null: it must not be stored. Never throws: the body is on its way to clients by then. */
-const storeComplete = (fetch: StoringFetch, head: StoredHead, body: StoredBody): StoredHead | null => {
+const storeComplete = (
+  fetch: StoringFetch,
+  head: StoredHead,
+  body: StoredBody,
+): Pick<SharedResult, 'head' | 'isStored'> | null => {
   const { rules, events } = fetch.context
   try {
     const complete = withContentLength(head, body.bytes.length)
     if (complete === null || complete.bytes + body.bytes.length > rules.maxEntry) return null
-    put(fetch, { head: complete, body })
-    return complete
+    return { head: complete, isStored: put(fetch, { head: complete, body }) }
   } catch (error) {
     events.onError(error)
     return null
@@ -149,16 +159,18 @@ const storeComplete = (fetch: StoringFetch, head: StoredHead, body: StoredBody):
 }
 
 /**
- * Stores a response in place of those that the same request would have selected before. One that has come since the
- * fetch began, and was made later, stays (RFC 9111 §4).
+ * Stores a response in place of those that the same request would have selected before; returns whether it is stored.
+ * One that has come since the fetch began, and was made later, stays (RFC 9111 §4).
  */
-const put = (fetch: StoringFetch, entry: StoredResponse): void => {
+const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
   const { request, times, reservation } = fetch
   const { partition, key, tierLookup } = fetch.context
   const present = selectVariant(partition.find(key)?.variants ?? [], request)
-  if (present !== null && present.head.receivedAt > times.requestedAt && present.head.date > entry.head.date) return
-  partition.put(reservation, entry, isSelectedBy(fetch))
+  if (present !== null && present.head.receivedAt > times.requestedAt && present.head.date > entry.head.date)
+    return false
+  const isStored = partition.put(reservation, entry, isSelectedBy(fetch))
   if (!reservation.isCancelled) tierLookup?.store(entry)
+  return isStored
 }
 
 /**

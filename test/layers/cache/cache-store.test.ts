@@ -17,7 +17,7 @@ const entry = (bytes = 10, fields: readonly string[] = []): StoredResponse => {
 
 const named = (query: string, client = ''): CacheKey => ({ client, site: 'http://gateway', query })
 
-const put = (partition: CachePartition, query: string, stored: StoredResponse, client = '', replaces = true): void =>
+const put = (partition: CachePartition, query: string, stored: StoredResponse, client = '', replaces = true): boolean =>
   partition.put(partition.reserve(named(query, client)), stored, () => replaces)
 
 const found = (partition: CachePartition, query: string, client = ''): StoredResponse | undefined =>

@@ -132,6 +132,38 @@ describe('a stored response', () => {
     expect(getCacheStatus(exchange)).toBe(`lender-gateway;fwd=uri-miss;detail=${detail}`)
   })
 
+  test.each([
+    ['whole', () => createResponse(tagged)],
+    ['on its way', () => createResponse(tagged, new FedBody())],
+    ['a 304', () => createResponse(tagged, '', 304)],
+  ])('is none after a purge while it was fetched, which those who waited get all the same: %s', async (_, respond) => {
+    const stage = openCache()
+    await storing(stage, createResponse(tagged))
+    secondsLater(61)
+    const [first, second] = [createExchange(), createExchange()]
+    const pending = [stage.handle(first), stage.handle(second)]
+
+    stage.store.purge({ operation: 'market.insights', client: null })
+    const response = respond()
+    await stage.sent[1]?.respond(response)
+    await Promise.all(pending)
+
+    const fwdStatus = response.status === 304 ? ';fwd-status=304' : ''
+    expect(getCacheStatus(first)).toBe(`lender-gateway;fwd=stale${fwdStatus};ttl=60`)
+    expect([second.cache, stage.store.size]).toEqual(['collapsed', 0])
+  })
+
+  test('is none where there is no room for all that has come at once', async () => {
+    const stage = openCache({}, 1024)
+    const exchange = createExchange()
+
+    const pending = stage.handle(exchange)
+    await stage.sent[0]?.respond(createResponse(fresh, 'x'.repeat(2000)))
+    await pending
+
+    expect(getCacheStatus(exchange)).toBe('lender-gateway;fwd=uri-miss;ttl=60')
+  })
+
   test('is not waited for within five seconds of a response that could not be shared: the reason is repeated', async () => {
     const stage = openCache()
     await storing(stage, createResponse(['Cache-Control', 'private']))
