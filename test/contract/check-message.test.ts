@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { checkBody, checkRequestHead, checkResponseHead } from '../../src/contract/check-message.ts'
-import type { MediaTypeContract, ParameterContract, RequestContract } from '../../src/contract/compiled-contract.ts'
+import type {
+  MediaTypeContract,
+  ParameterContract,
+  RequestContract,
+  ResponseContract,
+} from '../../src/contract/compiled-contract.ts'
 import type { HeaderFields } from '../../src/header-fields.ts'
 import { schemaName, validatorsOf } from '../helpers/validators.ts'
 
@@ -192,6 +197,20 @@ describe('a response', () => {
   ])('%d under %j breaks it', (status, statuses) => {
     expect(at(status, statuses).violations).toMatchObject([{ in: 'status', rule: 'status' }])
   })
+
+  // RFC 9110 §15.3.7
+  test.each<[readonly string[]]>([[['default']], [['2XX']], [['2XX', 'default']]])(
+    'that is a part of a body has the contract of 200 before that of %j',
+    (statuses) => {
+      const others: readonly ResponseContract[] = statuses.map((each) => ({ status: each, headers: [], content: null }))
+      const whole: ResponseContract = { status: '200', headers: [], content: [json] }
+      const check206 = (contracts: readonly ResponseContract[]) =>
+        checkResponseHead(contracts, validators, 206, type('application/json')).body
+
+      expect(check206([...others, whole])).toEqual(unchecked('partial'))
+      expect(check206(others)).toEqual(none)
+    },
+  )
 
   // RFC 9110 §15.3.7.2
   test.each<[string, readonly MediaTypeContract[], object]>([
