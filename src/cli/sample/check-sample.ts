@@ -69,8 +69,11 @@ export const checkSample = (
   const checkRequest = (message: SampleRequest): CheckedMessage => {
     const { query, body } = message
     const head = { query, fields: change.request(toRequestFields(message.fields, config)), hasBody: body.length > 0 }
-    const checked = finish(checkRequestHead(contract.request, validators, head), message, modes.request)
-    return toResult(checked, modes.request, rejectionKindOf(checked.violations))
+    const checkedHead = checkRequestHead(contract.request, validators, head)
+    const checked = finish(checkedHead, message, modes.request)
+    // A head that breaks the contract is rejected before the body is looked at.
+    const decisive = checkedHead.violations.length > 0 ? checkedHead.violations : checked.violations
+    return toResult(checked, modes.request, rejectionKindOf(decisive))
   }
   const checkResponse = (message: SampleResponse): CheckedMessage => {
     const fields = change.response(toResponseFields(message.fields))

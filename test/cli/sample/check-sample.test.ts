@@ -259,11 +259,14 @@ clients: [{ id: bank-a, operations: all, apiKeys: [{ id: one, sha256: ${'a'.repe
 test('a sample gets what the gateway gives to the same request and response', async () => {
   const type = { 'Content-Type': 'application/json' }
   const bodies = ['{"id":"a"}', '{"id":7}', '{}', '{"id":', '', '{"id":"a","id":"b"}', '[]']
+  const tooLarge = JSON.stringify({ id: 'x'.repeat(1024) })
   const requests = [
     ...bodies.map((bodyText) => ({ headers: type, query: '', bodyText })),
     { headers: { 'Content-Type': 'text/plain' }, query: '', bodyText: '{"id":"a"}' },
     { headers: type, query: '?mode=slow', bodyText: '{"id":"a"}' },
     { headers: type, query: '?mode=%zz', bodyText: '{"id":"a"}' },
+    { headers: type, query: '', bodyText: tooLarge },
+    { headers: type, query: '?mode=slow', bodyText: tooLarge },
   ]
   const responses = [
     { status: 200, headers: type, bodyText: '{"grade":"A"}' },
@@ -277,7 +280,7 @@ test('a sample gets what the gateway gives to the same request and response', as
     ...requests.map((request) => ({ request, response: responses[0] })),
     ...responses.map((response) => ({ request: requests[0], response })),
   ]
-  const modes = { request: 'enforce', response: 'enforce' }
+  const modes = { request: 'enforce', response: 'enforce', unchecked: 'refuse', maxBody: '1KiB' }
   let nth = 0
   const upstream = await httpUpstream((_, response) => {
     const { status = 0, headers = {}, bodyText = '' } = pairs[nth]?.response ?? {}
@@ -308,7 +311,7 @@ test('a sample gets what the gateway gives to the same request and response', as
       (row, i) => row.request?.rejected?.status ?? row.response?.rejected?.status ?? pairs[i]?.response?.status,
     ),
   ).toEqual(given)
-  expect([...new Set(given)].sort()).toEqual([200, 304, 400, 415, 502])
+  expect([...new Set(given)].sort()).toEqual([200, 304, 400, 413, 415, 502])
 })
 
 test('docs/command-line.md shows what is printed for its example', async () => {
