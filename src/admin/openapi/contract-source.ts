@@ -26,20 +26,18 @@ export interface ContractOperation {
 }
 
 /**
- * Opens a contract: a self-contained OpenAPI document, as plain JSON; null: there is none. `basePath` may stand in its
- * paths or not; `pathPrefix` is what stands before the paths of the merged document, and references follow. Other paths
- * and methods, webhooks, callbacks and links are left out: they would be operations beyond the nine, or lead to some.
+ * Opens a contract: a self-contained OpenAPI document, as plain JSON; null: there is none. Its paths are those of the
+ * nine; `pathPrefix` is what stands before them in the merged document, and references follow. Other paths and methods,
+ * webhooks, callbacks and links are left out: they would be operations beyond the nine, or lead to some.
  */
-export const openContract = (contract: unknown, basePath: string, pathPrefix: string): ContractSource => {
-  const moved = (path: string): string =>
-    pathPrefix + (path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path)
+export const openContract = (contract: unknown, pathPrefix: string): ContractSource => {
   const mapped = asPlainObject(
     mapReferences(contract, (reference) => {
       const [, path = '', rest = ''] = /^#\/paths\/([^/]*)(.*)$/.exec(reference) ?? []
-      return path === '' ? reference : `#/paths/${escapeSegment(moved(unescapePointer(path)))}${rest}`
+      return path === '' ? reference : `#/paths/${escapeSegment(pathPrefix + unescapePointer(path))}${rest}`
     }),
   )
-  const paths = Object.entries(asPlainObject(mapped.paths)).map(([path, item]) => [moved(path), item])
+  const paths = Object.entries(asPlainObject(mapped.paths)).map(([path, item]) => [pathPrefix + path, item])
   const document: PlainObject = { ...mapped, paths: Object.fromEntries(paths) }
   const components = asPlainObject(document.components)
   const resolve = (value: unknown): PlainObject | null => resolveReference(document, value)

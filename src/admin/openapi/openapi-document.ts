@@ -13,7 +13,7 @@ import { describeOperation } from './describe-operation.ts'
  */
 export const createOpenApiDocument = (config: Config, contract: unknown | null): PlainObject => {
   const { servers, pathPrefix } = describeServers(config.listen)
-  const source = openContract(contract, config.listen.basePath, pathPrefix)
+  const source = openContract(contract, pathPrefix)
   const components = createComponentRegistry(source.components)
   const paths = Object.fromEntries(
     allOperations.map((operation) => [

@@ -155,7 +155,7 @@ const warnOfMissing = (main: ContractFile, operations: object, findings: Contrac
       expected: 'all nine',
       found: `no ${names}`,
       atKey: true,
-      hint: `leave it so, or add them; ${programCommand()} openapi prints their skeletons`,
+      hint: `leave it so, or add them without listen.basePath; ${programCommand()} openapi prints their skeletons`,
     },
   )
 }

@@ -52,6 +52,7 @@ test('the operations of the nine that it leaves out are a notice', () => {
     message: '7 of the nine are not in the contract: nothing of them is checked',
     line: 1,
     path: 'paths',
+    hint: expect.stringContaining('add them without listen.basePath'),
   })
 })
 
