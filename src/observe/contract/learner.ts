@@ -54,7 +54,7 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
   const omitted = new Set(credentialFields.map((name) => name.toLowerCase()))
 
   const createContext = (listRoots: () => readonly Shape[]): LearningContext => {
-    const context = { enums, key, listRoots, counted: new Set<object>(), shapes: 0, values: 0 }
+    const context = { enums, key, listRoots, message: 0, shapes: 0, values: 0 }
     contexts.push(context)
     return context
   }
@@ -76,7 +76,7 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
     report,
     observeRequest(operation, observed) {
       const { request, requestContext: context } = findSides(operation)
-      context.counted.clear()
+      context.message++
       learnQuery(context, request, observed.query)
       learnFields(context, request, observed.fields, omitted)
       learnContent(context, request.content, observed)
@@ -84,7 +84,7 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
     },
     observeResponse(operation, observed) {
       const { responses, responseContext: context } = findSides(operation)
-      context.counted.clear()
+      context.message++
       const content = findStatus(responses, observed.status)
       if (content === undefined) return
       learnContent(context, content, observed)

@@ -20,8 +20,10 @@ interface NamedEntry<T> {
 }
 
 interface UnnamedEntry<T> {
-  /** How many requests, or responses, had the name. */
+  /** How many requests, or responses, had the name, at least. */
   sightings: number
+  /** The number of the one that had it last. */
+  lastSeenIn: number
   readonly learned: T
 }
 
@@ -42,8 +44,8 @@ export const countedEntries = {
 export interface Sighting {
   /** The key of the hashes. Tables that are merged have the same. */
   readonly key: string
-  /** The entries that this observation has counted: many sightings in one request are one. */
-  readonly counted: Set<object>
+  /** Its number: many sightings in one request are one. */
+  message: number
 }
 
 /** How many requests, or responses, have to have a name before it is kept. */
@@ -60,14 +62,14 @@ export const learnedInTable = <T>({ named, unnamed }: NameTable<T>): readonly T[
   [...named.values(), ...unnamed.values()].map(({ learned }) => learned)
 
 /** Finds what was learnt of a name, and keeps the name at its third sighting. Undefined: it is new. */
-export const findByName = <T>(table: NameTable<T>, name: string, { key, counted }: Sighting): T | undefined => {
+export const findByName = <T>(table: NameTable<T>, name: string, { key, message }: Sighting): T | undefined => {
   const known = table.named.get(name)
   if (known !== undefined) return known.learned
   const hashed = hashName(key, name)
   const entry = table.unnamed.get(hashed)
   if (entry === undefined) return undefined
-  if (!counted.has(entry)) entry.sightings++
-  counted.add(entry)
+  if (entry.lastSeenIn !== message) entry.sightings++
+  entry.lastSeenIn = message
   if (entry.sightings >= sightingsToName) {
     table.unnamed.delete(hashed)
     table.named.set(copyText(name), { hash: hashed, learned: entry.learned })
@@ -76,10 +78,8 @@ export const findByName = <T>(table: NameTable<T>, name: string, { key, counted 
 }
 
 /** Adds a name that {@link findByName} has not found. */
-export const addName = <T>(table: NameTable<T>, name: string, learned: T, { key, counted }: Sighting): T => {
-  const entry = { sightings: 1, learned }
-  counted.add(entry)
-  table.unnamed.set(hashName(key, name), entry)
+export const addName = <T>(table: NameTable<T>, name: string, learned: T, { key, message }: Sighting): T => {
+  table.unnamed.set(hashName(key, name), { sightings: 1, lastSeenIn: message, learned })
   return learned
 }
 
@@ -115,8 +115,9 @@ export const findOrAddKnownName = <T>(
 }
 
 /**
- * Merges a table into another. Of a table that has left names out, a name that it lacks may be one of those: what the
- * other learnt of that name is not all, so it is dropped.
+ * Merges a table into another. One request may stand behind the sightings of both, as of two members of a map: the
+ * larger number holds, and not the sum. Of a table that has left names out, a name that it lacks may be one of those:
+ * what the other learnt of that name is not all, so it is dropped.
  */
 export const mergeNameTable = <T>(
   into: NameTable<T>,
@@ -132,10 +133,11 @@ export const mergeNameTable = <T>(
     merge(entry.learned, learned)
   }
   const byHash = new Map([...into.named.values()].map((entry) => [entry.hash, entry]))
-  for (const [hashed, { sightings, learned }] of from.unnamed) {
-    const entry = byHash.get(hashed) ?? into.unnamed.get(hashed) ?? { sightings: 0, learned: create() }
+  for (const [hashed, { sightings, lastSeenIn, learned }] of from.unnamed) {
+    const entry = byHash.get(hashed) ?? into.unnamed.get(hashed) ?? { sightings: 0, lastSeenIn: 0, learned: create() }
     if ('sightings' in entry) {
-      entry.sightings += sightings
+      entry.sightings = Math.max(entry.sightings, sightings)
+      entry.lastSeenIn = Math.max(entry.lastSeenIn, lastSeenIn)
       into.unnamed.set(hashed, entry)
     }
     merge(entry.learned, learned)

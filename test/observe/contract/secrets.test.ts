@@ -74,6 +74,19 @@ test.each(secrets.flatMap((secret) => [true, false].map((enums) => ({ secret, en
   },
 )
 
+test.each(secrets.slice(0, 3))('%s, in each member of a large map, is known from the third request on', (secret) => {
+  const learner = createLearner(learnerOptions)
+  const body = Object.fromEntries(Array.from({ length: 70 }, (_, i) => [`place${i}`, { [secret]: secret }]))
+  const both = [requestWith({ body }), responseWith({ body })]
+
+  for (const each of [...both, ...both]) observe(learner, each)
+  const afterTwo = leaksOf(learner, secret)
+  for (const each of both) observe(learner, each)
+
+  expect(afterTwo).toEqual([])
+  expect(leaksOf(learner, secret)).not.toEqual([])
+})
+
 test.each(secrets)('%s, in all values of all requests, is nowhere without enums', (secret) => {
   const learner = createLearner({ ...learnerOptions, enums: false })
   const clean = plantSecret(secret).filter((each) => !isNameOf(secret, each))
