@@ -35,8 +35,8 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
   const rare = parameters.rare.length + fields.rare.length
   const leftOut = request.parameters.leftOut + request.fields.leftOut
   const all = [
-    ...parameters.told.map(({ name, learned }) => ({ in: 'query', name, learned, schema: parameterSchema(learned) })),
-    ...fields.told.map(({ name, learned }) => ({ in: 'header', name, learned, schema: { type: 'string' } })),
+    ...parameters.told.map((each) => ({ in: 'query', ...each, value: valueSchema(each.learned) })),
+    ...fields.told.map((each) => ({ in: 'header', ...each, value: { type: 'string' } })),
   ]
   const hasBody = content.count > content.empty
   const hasResponse = tableSize(responses) > 0
@@ -53,8 +53,9 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
       leftOut > 0 && `parameters or header fields beyond the bounds of learning: ${leftOut} times`,
     ]),
     ...(all.length > 0 && {
-      parameters: all.map(({ learned, ...parameter }) => ({
+      parameters: all.map(({ learned, value, ...parameter }) => ({
         ...parameter,
+        schema: learned.repeated > 0 ? { type: 'array', items: value } : value,
         required: isAlways(learned.count, content.count),
         ...seen(learned.count, content.count),
       })),
@@ -72,12 +73,7 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
 
 const isAlways = (count: number, of: number): boolean => of >= enoughSightings && count === of
 
-/** Writes the schema of a query parameter, which is text: a type other than string says how it reads. */
-const parameterSchema = (parameter: LearnedParameter): DraftPart => {
-  const schema = valueSchema(parameter)
-  return parameter.repeated > 0 ? { type: 'array', items: schema } : schema
-}
-
+/** Writes the schema of a query parameter's values, which are text: a type other than string says how they read. */
 const valueSchema = ({ values, booleans, integers, numbers }: LearnedParameter): DraftPart => {
   if (isAlways(booleans, values.count)) return { type: 'boolean' }
   if (isAlways(integers, values.count)) return { type: 'integer' }

@@ -1,5 +1,5 @@
 import type { OperationId } from '../../operations.ts'
-import type { Counted, NameTable } from './name-table.ts'
+import type { NameTable } from './name-table.ts'
 import type { Shape } from './shape.ts'
 
 /**
@@ -21,18 +21,22 @@ export interface LearnedOperation {
 export interface LearnedRequest {
   readonly parameters: NameTable<LearnedParameter>
   /** Names of header fields that are not the protocol's. */
-  readonly fields: NameTable<Counted>
+  readonly fields: NameTable<LearnedName>
   readonly content: LearnedContent
   /** How many names of parameters and fields were not recorded, because they look like data. */
   dataNames: number
 }
 
-/** What was learnt of a query parameter. */
-export interface LearnedParameter {
+/** What was learnt of a name that requests may have more than once: all that is known of a header field. */
+export interface LearnedName {
   /** In how many requests it came. */
   count: number
   /** In how many requests it came more than once. */
   repeated: number
+}
+
+/** What was learnt of a query parameter. */
+export interface LearnedParameter extends LearnedName {
   /** How many of its values are `true` or `false`, whole numbers, or numbers at all. */
   booleans: number
   integers: number

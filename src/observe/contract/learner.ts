@@ -1,11 +1,11 @@
-import { type HeaderFields, namesCredential } from '../../header-fields.ts'
+import { foldUnderscores, type HeaderFields } from '../../header-fields.ts'
 import type { OperationId } from '../../operations.ts'
 import { bodyShapes, createLearnedContent, learnContent, type ObservedContent } from './learn-content.ts'
+import { learnFields } from './learn-fields.ts'
 import { learnQuery, parameterShapes } from './learn-query.ts'
-import type { LearnedContent, LearnedContract, LearnedOperation, LearnedRequest } from './learned-contract.ts'
-import { looksLikeData } from './looks-like-data.ts'
+import type { LearnedContent, LearnedContract, LearnedOperation } from './learned-contract.ts'
 import { findOrAddOperation, mergeOperation } from './merge-learned.ts'
-import { countedEntries, findOrAddKnownName, findOrAddName, learnedInTable } from './name-table.ts'
+import { findOrAddKnownName, learnedInTable } from './name-table.ts'
 import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 
 /** How a learner learns. */
@@ -51,7 +51,7 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
   const report: LearnedContract = { operations: new Map() }
   const sides = new Map<OperationId, OperationSides>()
   const contexts: LearningContext[] = []
-  const omitted = new Set(credentialFields.map((name) => name.toLowerCase()))
+  const omitted = new Set(credentialFields.map(foldUnderscores))
 
   const createContext = (listRoots: () => readonly Shape[]): LearningContext => {
     const context = { enums, key, listRoots, message: 0, shapes: 0, values: 0 }
@@ -109,41 +109,6 @@ interface OperationSides extends LearnedOperation {
 
 const findStatus = (responses: LearnedOperation['responses'], status: number): LearnedContent | undefined =>
   findOrAddKnownName(responses, String(status), { max: maxStatuses, create: createLearnedContent })
-
-/** The most header fields of one operation. */
-const maxFields = 32
-
-/** Fields of the protocol that an interface may ask for. Of all others, only those that begin with `x-` are learnt. */
-const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-match', 'prefer']
-
-// What the gateway or a proxy sets.
-const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
-
-/**
- * Learns which header fields the requests have, by name alone. Fields with credentials are left out: those of
- * `credentialFields` (in lower case), and all whose names say so.
- */
-const learnFields = (
-  context: LearningContext,
-  request: LearnedRequest,
-  fields: HeaderFields,
-  credentialFields: ReadonlySet<string>,
-): void => {
-  const names = new Set<string>()
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = (fields[i] ?? '').toLowerCase()
-    if (registered.includes(name) || (name.startsWith('x-') && !ignored.test(name) && !namesCredential(name)))
-      names.add(name)
-  }
-  for (const name of names) {
-    if (credentialFields.has(name)) continue
-    const isData = !request.fields.named.has(name) && looksLikeData(name)
-    if (isData) request.dataNames++
-    const table = { max: maxFields, create: countedEntries.create }
-    const counted = isData ? undefined : findOrAddName(request.fields, name, context, table)
-    if (counted !== undefined) counted.count++
-  }
-}
 
 /** The most shapes of a learner. */
 const maxShapes = 4096

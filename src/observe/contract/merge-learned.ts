@@ -1,15 +1,17 @@
 import type { OperationId } from '../../operations.ts'
 import { createLearnedContent, createMediaType } from './learn-content.ts'
+import { createField } from './learn-fields.ts'
 import { createParameter } from './learn-query.ts'
 import type {
   LearnedContent,
   LearnedContract,
   LearnedMediaType,
+  LearnedName,
   LearnedOperation,
   LearnedParameter,
 } from './learned-contract.ts'
 import { mergeShape } from './merge-shape.ts'
-import { countedEntries, createNameTable, mergeNameTable } from './name-table.ts'
+import { createNameTable, mergeNameTable } from './name-table.ts'
 
 /**
  * Merges what several learners of one key have learnt, as if one had learnt it all. The order plays no part, and the
@@ -43,7 +45,7 @@ export const findOrAddOperation = ({ operations }: LearnedContract, operation: O
 /** Merges what was learnt of an operation into what another learner has. */
 export const mergeOperation = (into: LearnedOperation, { request, responses }: LearnedOperation): void => {
   mergeNameTable(into.request.parameters, request.parameters, parameterEntries)
-  mergeNameTable(into.request.fields, request.fields, countedEntries)
+  mergeNameTable(into.request.fields, request.fields, fieldEntries)
   mergeContent(into.request.content, request.content)
   into.request.dataNames += request.dataNames
   mergeNameTable(into.responses, responses, { create: createLearnedContent, merge: mergeContent })
@@ -64,11 +66,18 @@ const mediaTypeEntries = {
   },
 }
 
+const fieldEntries = {
+  create: createField,
+  merge: (into: LearnedName, from: LearnedName): void => {
+    into.count += from.count
+    into.repeated += from.repeated
+  },
+}
+
 const parameterEntries = {
   create: createParameter,
   merge: (into: LearnedParameter, from: LearnedParameter): void => {
-    into.count += from.count
-    into.repeated += from.repeated
+    fieldEntries.merge(into, from)
     into.booleans += from.booleans
     into.integers += from.integers
     into.numbers += from.numbers

@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadContract } from '../../../src/config/contract/load-contract.ts'
 import { formatYaml } from '../../../src/config/yaml/format-yaml.ts'
+import { checkRequestHead } from '../../../src/contract/check-message.ts'
+import { createValidators } from '../../../src/contract/validators.ts'
 import { renderDraft } from '../../../src/observe/contract/draft.ts'
 import { createLearner } from '../../../src/observe/contract/learner.ts'
 import { mergeLearned } from '../../../src/observe/contract/merge-learned.ts'
@@ -61,4 +63,24 @@ testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
     }),
     { numRuns: runs(60), endOnFailure: true },
   )
+})
+
+test('a draft takes the fields that it was learnt from, also those that came twice', () => {
+  const fields = ['Prefer', 'wait=5', 'prefer', 'respond-async', 'X-Branch', '1', 'X_Branch', '2', 'X-Once', 'a, b']
+  const learner = createLearner(learnerOptions)
+  const request = { query: '', fields, contentType: null, body: undefined }
+  for (let i = 0; i < 10; i++) learner.observeRequest('market.insights', request)
+  writeFileSync(join(folder, 'contract.json'), JSON.stringify(renderDraft(learner.report)))
+
+  const { contract } = loadContract(folder, 'contract.json')
+
+  const own = contract?.operations['market.insights']?.request
+  if (contract === null || own === undefined) throw new Error('the draft is no contract')
+  expect(own.parameters.map(({ name, types }) => [name, types])).toEqual([
+    ['prefer', ['array']],
+    ['x-branch', ['array']],
+    ['x-once', ['string']],
+  ])
+  const head = { query: '', fields, hasBody: false }
+  expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
 })
