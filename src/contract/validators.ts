@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import type { CompiledContract, SchemaName, Violation, ViolationPlace } from './compiled-contract.ts'
-import type { LinearRegExp } from './linear-regexp.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { noViolations, type SchemaError, toViolations } from './violations.ts'
 
@@ -26,9 +25,9 @@ interface SchemaValidator {
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-// A step takes some 4 ns: a millisecond for a short value, and a tenth of a second at most. An item of 100 bytes may be
-// held to a hundred schemas.
-const baseSteps = 200_000
+// A step takes some 4 ns: two milliseconds for a short value, and a tenth of a second at most. An item of 100 bytes may
+// be held to a hundred schemas. The first texts of a pattern take up to 50,000 each.
+const baseSteps = 500_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
 
@@ -106,8 +105,8 @@ const allowedModules = ['ajv/dist/runtime/ucs2length']
 const requireModule = (name: string, steps: StepBudget): unknown => {
   if (ownModules.some((own) => own === name)) return load(`./${name}.ts`)
   if (name === 'linear-regexp') {
-    const { linearRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
-    return { linearRegExp: (pattern: string, flags: string) => countSteps(linearRegExp(pattern, flags), steps) }
+    const { countedRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
+    return { linearRegExp: (pattern: string) => countedRegExp(pattern, steps) }
   }
   if (name === 'unique-items') {
     const { hasUniqueItems }: typeof import('./unique-items.ts') = load('./unique-items.ts')
@@ -116,24 +115,6 @@ const requireModule = (name: string, steps: StepBudget): unknown => {
   if (name === 'ajv/dist/runtime/equal') return { default: steps.equal }
   if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)
   return load(name)
-}
-
-const countSteps = (pattern: LinearRegExp, steps: StepBudget): LinearRegExp => {
-  if (pattern instanceof RegExp)
-    return {
-      test: (text) => {
-        steps.takeNativePattern(text.length)
-        return pattern.test(text)
-      },
-    }
-  const size = pattern.programSize?.()
-  if (size === undefined) return pattern
-  return {
-    test: (text) => {
-      steps.takePattern(text.length, size)
-      return pattern.test(text)
-    },
-  }
 }
 
 /** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes steps. */

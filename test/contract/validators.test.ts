@@ -177,17 +177,48 @@ test('an enumeration may have thousands of values, of every type', () => {
     expect([value, check(value)]).toEqual([value, ['enum']])
 })
 
-test('patterns that RE2 runs are counted, by their size and the length of the text', () => {
-  const patterns = Array.from({ length: 20 }, (_, i) => ({ not: { pattern: `a[ab]{${60 + i}}c` } }))
-  const validators = validatorsOf({ type: 'string', allOf: patterns })
-  const rules = (length: number) =>
-    validators.validate(schemaName, `c${'ab'.repeat(length / 2)}`, 'body', { bytes: length }).map(({ rule }) => rule)
+describe('a pattern that RE2 runs takes steps', () => {
+  const rules = (schema: object, value: unknown) =>
+    validatorsOf(schema)
+      .validate(schemaName, value, 'body', { bytes: JSON.stringify(value).length })
+      .map(({ rule }) => rule)
+  /** Draws numbers below `max`, the same each time. */
+  const createDraw = () => {
+    let seed = 1
+    return (max: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647
+      return seed % max
+    }
+  }
+  const drawText = (draw: (max: number) => number, characters: string, length: number): string =>
+    Array.from({ length }, () => characters[draw(characters.length)]).join('')
 
-  expect(rules(1024 ** 2)).toEqual(['complexity'])
-  expect(rules(1_000)).toEqual([])
+  test('by the ways to match that it follows, also where no text is long', () => {
+    const draw = createDraw()
+    const group = () => `a${drawText(draw, 'abc ', 48)}a`
+    const names = Array.from({ length: 500 }, () => [group(), group(), group(), group()].join(' '))
+    const items = { pattern: "^[A-Za-z '-]{1,50}(?: [A-Za-z '-]{1,50}){0,3}$" }
+
+    expect(rules({ type: 'array', items }, names)).toEqual(['complexity'])
+    expect(rules({ type: 'array', items }, ['Anna Maria', 'Jean-Luc de la Tour', "O'Neil"])).toEqual([])
+  })
+
+  test('by each text, also where it is long and RE2 gives its automaton up', () => {
+    const schema = { not: { pattern: 'a[ab]{80}c' } }
+
+    expect(rules(schema, `c${drawText(createDraw(), 'ab', 1024 ** 2)}`)).toEqual(['complexity'])
+    expect(rules(schema, 'cab')).toEqual([])
+  })
+
+  test('once in each of many schemas', () => {
+    const allOf = Array.from({ length: 20 }, (_, i) => ({ not: { pattern: `x[ab]{1,${2 + i}}c` } }))
+
+    expect(rules({ allOf }, `c${'ab'.repeat(512 * 1024)}`)).toEqual(['complexity'])
+    expect(rules({ allOf }, `c${'ab'.repeat(500)}`)).toEqual([])
+  })
 })
 
-test('a list of names takes no steps for its pattern, which none of them is too long for', () => {
+test('a list of names takes few steps for its pattern, though none of them is too long for it', () => {
   const validators = validatorsOf({ type: 'array', items: { pattern: "^[\\p{L} '-]{1,140}$" } })
   const names = Array.from({ length: 5_000 }, () => 'Grünwald-Ångström '.repeat(5))
 
