@@ -63,8 +63,8 @@ const learnString = (context: LearningContext, facts: StringFacts, text: string)
 
 /** Counts a value that may be one of an enumeration; false: it shows that there is none. */
 const countValue = (context: LearningContext, values: NonNullable<StringFacts['values']>, text: string): boolean => {
-  // A text that is no code is not even hashed.
-  if (!values.named.has(text) && !looksLikeCode(text)) return false
+  // A text that is no code is not even hashed; without `enums`, no text is that was not kept before.
+  if (!values.named.has(text) && !(context.enums && looksLikeCode(text))) return false
   const known = findByName(values, text, context)
   if (known === undefined && (tableSize(values) >= maxEnumValues || context.values >= maxValues)) return false
   if (known === undefined) context.values++

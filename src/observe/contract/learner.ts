@@ -34,6 +34,8 @@ export interface ObservedResponse extends ObservedContent {
 export interface Learner {
   observeRequest(operation: OperationId, request: ObservedRequest): void
   observeResponse(operation: OperationId, response: ObservedResponse): void
+  /** Says whether values of enumerations are kept from now on. */
+  keepEnums(enums: boolean): void
   /** Takes over what another learner of the same key has learnt. It stays as it is. */
   adopt(learned: LearnedContract): void
   /** What was learnt so far. It goes on changing. */
@@ -47,7 +49,8 @@ const maxStatuses = 16
  * Creates a learner. It keeps counts, shapes, and names that several requests had; it keeps no value, save those of
  * enumerations when `enums` asks for them. Its memory is bounded: what finds no room is counted, or forgotten for good.
  */
-export const createLearner = ({ enums, key, credentialFields }: LearnerOptions): Learner => {
+export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions): Learner => {
+  let enums = enumsAtFirst
   const report: LearnedContract = { operations: new Map() }
   const sides = new Map<OperationId, OperationSides>()
   const contexts: LearningContext[] = []
@@ -89,6 +92,10 @@ export const createLearner = ({ enums, key, credentialFields }: LearnerOptions):
       if (content === undefined) return
       learnContent(context, content, observed)
       limitShapes(contexts)
+    },
+    keepEnums(wanted) {
+      enums = wanted
+      for (const context of contexts) context.enums = wanted
     },
     adopt({ operations }) {
       for (const [id, operation] of operations) {

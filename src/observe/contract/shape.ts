@@ -77,7 +77,8 @@ export const maxEnumValues = 12
 
 /** What one direction of an operation has learnt, and what that takes of the bounds of a learner. */
 export interface LearningContext extends Sighting {
-  readonly enums: boolean
+  /** Whether values of enumerations are kept. */
+  enums: boolean
   /** Lists the shapes that are not in another. */
   readonly listRoots: () => readonly Shape[]
   /** How many shapes there are below the roots. */

@@ -33,7 +33,8 @@ export interface ContractLearning {
 
 /**
  * Returns what a process learns with: it goes on from `before`, unless a command or the file begins anew, or what may
- * be learnt has changed. Null: nothing was learnt, and nothing is.
+ * be learnt has changed. When a command ends and the file learns too, it goes on from what the command has learnt, and
+ * keeps values as the file says from then on. Null: nothing was learnt, and nothing is.
  */
 export const continueLearning = (
   mode: LearningMode | null,
@@ -44,12 +45,14 @@ export const continueLearning = (
   if (mode === null) return before && { ...before, isOn: false }
   const { enums, orderedAt } = mode
   const credentialFields = listOmittedFields(config)
+  const isAfterCommand = orderedAt === null && before !== null && before.orderedAt !== null
   const isContinued =
     before !== null &&
-    before.enums === enums &&
+    (before.enums === enums || isAfterCommand) &&
     String(before.credentialFields) === String(credentialFields) &&
     (orderedAt === null ? before.isOn : before.orderedAt === orderedAt)
   const learner = isContinued ? before.learner : createLearner({ enums, key, credentialFields })
+  learner.keepEnums(enums)
   return { learner, enums, orderedAt, credentialFields, isOn: true }
 }
 

@@ -142,6 +142,21 @@ describe('the contract', () => {
     expect(body).toEqual({ learning: true, enums: false, until: null })
   })
 
+  test.each([true, false])('goes on from what a stopped command has learnt, the file with enums: %s', async (enums) => {
+    const live = await bootLiveGateway({ contract: { learn: true, enums } })
+    await learn(live, enums ? {} : { enums: true })
+    await send(live)
+    await untilSeen(live, 1)
+
+    await learn(live, { stop: true })
+    const kept = await seen(live)
+    await send(live)
+
+    expect(kept).toBe(1)
+    await untilSeen(live, 2)
+    expect(await learning(live)).toMatchObject({ by: 'file', enums })
+  })
+
   test.each([
     ['nothing is learnt', {}, /does not learn just now/],
     ['the file has it learnt', { contract: { learn: true } }, /the file has it learn/],

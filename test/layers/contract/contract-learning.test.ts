@@ -22,6 +22,7 @@ const noteObserved = () => {
   const learner: Learner = {
     observeRequest: (_, request) => void requests.push(request),
     observeResponse: (_, response) => void responses.push(response),
+    keepEnums: () => {},
     adopt: () => {},
     report: { operations: new Map() },
   }

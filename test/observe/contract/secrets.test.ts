@@ -105,6 +105,24 @@ test.each(secrets.slice(3))('%s looks like data, and is nowhere, however often i
   expect(leaksOf(learner, secret)).toEqual([])
 })
 
+test('a value that comes when enumerations are not learnt any more is nowhere, and ends the enumeration', () => {
+  const learner = createLearner({ ...learnerOptions, enums: true })
+  const say = (status: string, times: number) => {
+    for (let i = 0; i < times; i++) observe(learner, requestWith({ body: { status } }))
+  }
+  const draft = () => JSON.stringify(renderDraft(learner.report))
+  for (const status of ['OPEN', 'CLOSED']) say(status, 30)
+
+  learner.keepEnums(false)
+  say('OPEN', 5)
+  const before = draft()
+  say('TOPSECRET', 5)
+
+  expect(before).toContain('"enum":["CLOSED","OPEN"]')
+  expect(draft()).not.toContain('"enum"')
+  expect(leaksOf(learner, 'TOPSECRET')).toEqual([])
+})
+
 test('a field with credentials is never learnt, not even by name', () => {
   const learner = createLearner({ ...learnerOptions, credentialFields: ['X-Partner'] })
   const names = [
