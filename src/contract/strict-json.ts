@@ -6,8 +6,8 @@ export type JsonFault = 'not-utf8' | 'not-json' | 'duplicate-member' | 'too-deep
 /** The outcome of parsing: a value, or what is wrong. */
 export type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
 
-// No message of these operations is deeper; validators of recursive schemas take stack for each level.
-const maxDepth = 100
+/** The most levels: no message is deeper, and validators of recursive schemas take stack for each. */
+export const maxJsonDepth = 100
 
 /**
  * Parses JSON strictly. Names that stand twice in an object are a fault: parsers differ in which of the two they take
@@ -37,7 +37,7 @@ const countMembers = (bytes: Buffer): number => {
       for (i++; i < length && bytes[i] !== quote; i++) if (bytes[i] === backslash) i++
     } else if (byte === colon) members++
     else if (byte === openBrace || byte === openBracket) {
-      if (++depth > maxDepth) return -1
+      if (++depth > maxJsonDepth) return -1
     } else if (byte === closeBrace || byte === closeBracket) depth--
   }
   return members

@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import type { Config } from '../../config/config.ts'
+import { type JsonNode, jsonProblem, parseJsonNodes } from '../../config/json-nodes.ts'
 import { notUtf8Problem } from '../../config/load/locate-issues.ts'
 import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
 import { type ConfigProblem, fileProblem, quote } from '../../config/problem.ts'
 import { suggestNearest } from '../../config/suggest.ts'
-import { createPositionFinder } from '../../config/text-positions.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import { explainRejection } from '../explain/rejection.ts'
 import { simulateRequest } from '../explain/simulate-request.ts'
-import { type JsonNode, parseJsonNodes } from './json-nodes.ts'
 import { messageKeys, readMessage, readQuery } from './read-message.ts'
 import type { Sample, SampleResponse } from './sample.ts'
 import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts'
@@ -23,6 +22,7 @@ export interface SampleFile {
 }
 
 const maxSampleBytes = 64 * 1024 ** 2
+const maxDepth = 200
 
 /** Reads a file of samples: one as an object, or a list of them. It changes nothing and sends nothing. */
 export const readSamples = (file: string, config: Config): SampleFile => {
@@ -33,13 +33,8 @@ export const readSamples = (file: string, config: Config): SampleFile => {
   }
   if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
   const text = new TextDecoder().decode(bytes)
-  const root = parseJsonNodes(text)
-  if ('expected' in root) {
-    const { offset, expected } = root
-    const found = offset < text.length ? quote(text.slice(offset, offset + 30).split('\n', 1)[0] ?? '') : 'the end'
-    const problem = fileProblem(file, 'the sample is not JSON', expected, found)
-    return broken({ ...problem, ...createPositionFinder(text)(offset) })
-  }
+  const root = parseJsonNodes(text, maxDepth, '; a deeper body can stand in bodyText')
+  if ('expected' in root) return broken(jsonProblem(file, text, 'the sample is not JSON', root))
   const problems = new SampleProblems(file, text)
   const samples: Sample[] = []
   for (const each of listNodes(root, problems)) {

@@ -1,7 +1,7 @@
+import type { JsonMember, JsonNode } from '../../config/json-nodes.ts'
 import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quote } from '../../config/problem.ts'
 import { suggestNearest } from '../../config/suggest.ts'
 import { createPositionFinder } from '../../config/text-positions.ts'
-import type { JsonMember, JsonNode } from './json-nodes.ts'
 
 /** What is wrong with a value of a sample file. */
 export type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>

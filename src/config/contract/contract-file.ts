@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { parseStrictJson } from '../../contract/strict-json.ts'
+import { maxJsonDepth, parseStrictJson } from '../../contract/strict-json.ts'
+import { findRepeatedName, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from '../json-nodes.ts'
 import { locateIssues, notUtf8Problem } from '../load/locate-issues.ts'
 import { isReadError, readFileWithLimit } from '../load/read-file.ts'
 import { type SourceFile, toSourceFile } from '../load/source-files.ts'
@@ -44,6 +45,8 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
     if (path === null) return { ...read, tree: json.value, locate, problems: [] }
     return broken({ file, ...locate(path, true), path: formatKeyPath(path), ...prototypeKey })
   }
+  if (bytes.length > maxYamlBytes && json !== null)
+    return broken(jsonProblem(file, text, 'the file is not JSON, and too large for YAML', findJsonFault(text)))
   if (bytes.length > maxYamlBytes) {
     const problem = fileProblem(file, 'too large for YAML', 'at most 2MiB of YAML, or 8MiB of JSON', 'more')
     return broken({ ...problem, hint: 'write it as JSON, or refer from it to smaller files' })
@@ -51,6 +54,13 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   const source = parseYamlSource(text)
   const { tree, issues } = toTree(source)
   return { ...read, tree, locate: source.locate, problems: locateIssues(issues, source, file) }
+}
+
+/** Finds why a text is not JSON that every reader understands alike. */
+const findJsonFault = (text: string): JsonSyntaxFault => {
+  const root = parseJsonNodes(text, maxJsonDepth)
+  if ('expected' in root) return root
+  return findRepeatedName(root) ?? { offset: 0, expected: `at most ${maxJsonDepth} levels` }
 }
 
 /** Finds `__proto__`, however it is written: to set it would give an object other members. Null: it is not there. */

@@ -227,6 +227,24 @@ describe('sizes', () => {
     expect(loadContract(folder, 'contract.json').problems).toEqual([])
   })
 
+  test.each([
+    ['"tags": [1, 2', ',\n"x": 1}', 'a comma, or ]'],
+    ['"x": 1,\n  "x": 2', '}', 'each name once in an object'],
+    [`"x": ${'['.repeat(101)}`, `${']'.repeat(101)}}`, 'at most 100 levels'],
+  ])('JSON over 2 MiB with a fault is told that fault: %s', (start, end, expected) => {
+    const folder = folderWith({ 'contract.json': `{"x-long": "${' '.repeat(3_000_000)}",\n${start}${end}` })
+
+    const { problems } = loadContract(folder, 'contract.json')
+
+    expect(problems).toMatchObject([{ message: 'the file is not JSON, and too large for YAML', expected }])
+  })
+
+  test('a name that stands twice in JSON over 2 MiB is told with its place', () => {
+    const folder = folderWith({ 'contract.json': `{"x": "${' '.repeat(3_000_000)}",\n  "y": 1, "x": 2}` })
+
+    expect(loadContract(folder, 'contract.json').problems).toMatchObject([{ line: 2, column: 11 }])
+  })
+
   test('aliases that unfold into gigabytes are refused', () => {
     const levels = Array.from({ length: 12 }, (_, n) => `  x-${n + 1}: &a${n + 1} [${`*a${n}, `.repeat(9)}]`)
     const folder = folderWith({ 'contract.yaml': `openapi: 3.1.1\ninfo:\n  x-0: &a0 [lol]\n${levels.join('\n')}\n` })

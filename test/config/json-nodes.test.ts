@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type JsonNode, parseJsonNodes } from '../../../src/cli/sample/json-nodes.ts'
+import { type JsonNode, parseJsonNodes } from '../../src/config/json-nodes.ts'
 
 /** Puts the value of nodes together again; of two members with one name the last counts, as for JSON.parse. */
 const valueFrom = (node: JsonNode): unknown => {

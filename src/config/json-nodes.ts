@@ -1,4 +1,6 @@
-import { parseJson } from '../../plain-object.ts'
+import { parseJson } from '../plain-object.ts'
+import { type ConfigProblem, fileProblem, quote } from './problem.ts'
+import { createPositionFinder } from './text-positions.ts'
 
 /** A value in a text of JSON, and where it stands there. */
 export type JsonNode = { readonly start: number; readonly end: number } & (
@@ -20,17 +22,15 @@ export interface JsonSyntaxFault {
   readonly expected: string
 }
 
-const maxDepth = 200
-
 const space = /[ \t\n\r]*/y
 const word = /[-+.\w]+/y
 const value = 'a value: an object, a list, a text in double quotes, a number, true, false or null'
 
 /**
  * Parses JSON (RFC 8259) into nodes that know their place: JSON.parse tells neither where a value stands nor, for some
- * faults, where the text breaks off.
+ * faults, where the text breaks off. `remedy` is what is said of a value that is deeper than `maxDepth`.
  */
-export const parseJsonNodes = (text: string): JsonNode | JsonSyntaxFault => {
+export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonNode | JsonSyntaxFault => {
   let at = 0
   let fault: JsonSyntaxFault | null = null
 
@@ -55,7 +55,7 @@ export const parseJsonNodes = (text: string): JsonNode | JsonSyntaxFault => {
   const readValue = (depth: number): JsonNode | null => {
     take(space)
     const start = at
-    if (depth > maxDepth) return fail(`at most ${maxDepth} levels; a deeper body can stand in bodyText`)
+    if (depth > maxDepth) return fail(`at most ${maxDepth} levels${remedy}`)
     if (skip('{')) return readObject(start, depth)
     if (skip('[')) return readArray(start, depth)
     if (text[at] === '"') {
@@ -111,3 +111,29 @@ export const parseJsonNodes = (text: string): JsonNode | JsonSyntaxFault => {
   if (root !== null && at < text.length) fail('the end of the text')
   return fault ?? root ?? { offset: at, expected: value }
 }
+
+/** Makes a problem of a fault in a text of JSON. */
+export const jsonProblem = (
+  file: string,
+  text: string,
+  message: string,
+  { offset, expected }: JsonSyntaxFault,
+): ConfigProblem => {
+  const found = offset < text.length ? quote(text.slice(offset, offset + 30).split('\n', 1)[0] ?? '') : 'the end'
+  return { ...fileProblem(file, message, expected, found), ...createPositionFinder(text)(offset) }
+}
+
+/** Finds the first name that stands twice in an object; null: there is none. */
+export const findRepeatedName = (node: JsonNode): JsonSyntaxFault | null => {
+  if (node.kind === 'scalar') return null
+  const names = new Set<string>()
+  for (const { name, nameStart, value } of node.kind === 'array' ? node.items.map(nameless) : node.members) {
+    if (name !== null && names.has(name)) return { offset: nameStart, expected: 'each name once in an object' }
+    if (name !== null) names.add(name)
+    const fault = findRepeatedName(value)
+    if (fault !== null) return fault
+  }
+  return null
+}
+
+const nameless = (value: JsonNode) => ({ name: null, nameStart: 0, value })
