@@ -91,6 +91,7 @@ test('a rollback of the edit that took authentication out lets its clients in ag
   live.edit({})
   await live.gateway.reload('request')
   const open = await ask(live)
+  const page = await visitPage(`${live.admin}/actions/rollback`)
 
   const { status, body } = await rollback(live)
   const shown = await fetchAdmin(`${live.admin}/config`)
@@ -98,6 +99,7 @@ test('a rollback of the edit that took authentication out lets its clients in ag
   expect([open, status, await ask(live)]).toEqual([200, 200, 401])
   expect([await askWith('a'.repeat(43)), await askWith('b'.repeat(43))]).toEqual([200, 401])
   expect(body).toMatchObject({ result: 'applied', forced: false, switchedOff: [] })
+  expect(page.text).toContain('with admin and listen.tls as they are now, auth and clients as they were.')
   expect(JSON.stringify(shown.body)).toContain('bank-a')
 })
 

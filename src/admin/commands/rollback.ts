@@ -57,7 +57,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
         paragraphs(
           html`${file} is left alone, so it says something else than what runs. It is taken again when it changes, or at a reload.`,
-          html`It leaves as they are now: ${keptText(changes)}.`,
+          html`What comes back runs with ${keptText(changes)}.`,
         ),
       ],
       ttlMs: null,
@@ -78,7 +78,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   cliText: (_, { from, to, changes, neverRan }) =>
     from === to
       ? `unchanged: ${to} runs, and is what ran before`
-      : `rolled back: ${from} → ${to}, with ${keptText(changes)} as they are now; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
+      : `rolled back: ${from} → ${to}, with ${keptText(changes)}; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
   plainErrors: ['nothing-to-roll-back', 'switches-off'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
@@ -92,7 +92,7 @@ export const rollbackCommands: CommandGroup = {
   choice: null,
   args: rollbackArgs,
   help: `Clients, certificates, keys and tokens stay as they are now.
-Clients that an edit took out together with auth come back with it.
+Where auth was taken out, only admin and listen.tls stay; auth and clients come back as they were.
 The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.`,
   exitCodes:
     '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
@@ -100,9 +100,11 @@ The file is left alone. It is taken again when its content changes, on SIGHUP an
   commands: [rollbackCommand],
 }
 
-/** Names what a rollback with these changes keeps. Clients come back with the authentication that an edit took out. */
+/** Names what a rollback with these changes keeps. Authentication that an edit took out comes back as it was. */
 const keptText = (changes: readonly ConfigChange[]): string =>
-  `${changes.some(({ part }) => part === 'clients') ? '' : 'clients, '}certificates, keys and tokens`
+  changes.some(({ path, from }) => path === 'auth' && from === 'none')
+    ? 'admin and listen.tls as they are now, auth and clients as they were'
+    : 'clients, certificates, keys and tokens as they are now'
 
 const changeItem = ({ path, from, to }: ConfigChange) =>
   html`<li><code>${path}</code>: ${formatValue(from)} → ${formatValue(to)}</li>`
