@@ -56,7 +56,7 @@ const keepCredentials = (current: Config, earlier: Config): Config => {
 
 /**
  * Tells whether the clients come back with authentication. A file without it lists none, which revokes none: that list
- * would lock all of them out.
+ * would lock all of them out. It names no file of clients either, so a client that was removed from one since is back.
  */
 const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
