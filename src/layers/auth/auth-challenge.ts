@@ -10,21 +10,20 @@ interface ChallengeError {
 
 /**
  * Writes the challenge of `WWW-Authenticate`: RFC 6750 §3, RFC 9449 §7.1. `algorithms` are those that proofs may be
- * signed with; null: the gateway takes no proofs. A client that presented nothing gets no error parameter.
+ * signed with; null: the gateway takes no proofs, and asks for Bearer whatever the token came with. A client that
+ * presented nothing gets no error parameter.
  */
 export const createAuthChallenge = (
   scheme: AuthScheme,
   algorithms: readonly string[] | null,
   failure?: ChallengeError,
 ): string => {
-  const algs = scheme === 'dpop' ? algorithms : null
+  const algs = scheme === 'dpop' && algorithms !== null ? `algs="${algorithms.join(' ')}"` : null
   const params = [
     'realm="lender-gateway"',
     failure && `error="${failure.error}"`,
     failure?.scopes && `scope="${failure.scopes.join(' ')}"`,
-    algs && `algs="${algs.join(' ')}"`,
+    algs,
   ]
-  return `${schemeNames[scheme]} ${params.filter((each) => typeof each === 'string').join(', ')}`
+  return `${algs === null ? 'Bearer' : 'DPoP'} ${params.filter((each) => typeof each === 'string').join(', ')}`
 }
-
-const schemeNames: Readonly<Record<AuthScheme, string>> = { bearer: 'Bearer', dpop: 'DPoP' }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { getClientRegistry } from '../../../src/layers/auth/client-registry.ts'
+import { CredentialRejected } from '../../../src/layers/auth/errors.ts'
 import { type TokenAuthenticatorOptions, tokenAuthenticator } from '../../../src/layers/auth/token-authenticator.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
@@ -23,6 +24,20 @@ test('the fields of a certificate that a token may be bound to are among those o
     'dpop',
     'client-cert',
   ])
+})
+
+test.each([
+  [['ES256'], 'DPoP realm="lender-gateway", error="invalid_token", algs="ES256"'],
+  [null, 'Bearer realm="lender-gateway", error="invalid_token"'],
+])('a wrong token that came as DPoP is asked for by a scheme that is taken: %j', (algorithms, challenge) => {
+  const getClaims = (): never => {
+    throw new CredentialRejected('expired', 'it has expired')
+  }
+  const exchange = fakeExchange({ fields: ['Authorization', 'DPoP abc'] })
+
+  expect(() => authenticatorWith({ getClaims, algorithms }).authenticate(exchange)).toThrow(
+    expect.objectContaining({ fields: ['WWW-Authenticate', challenge] }),
+  )
 })
 
 // The replay cache counts proofs by client, however many tokens and keys it has.
