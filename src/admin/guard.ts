@@ -95,7 +95,7 @@ const unauthenticated: AdminError = {
 const withoutCertificate: AdminError = {
   ...unauthenticated,
   code: 'certificate-required',
-  detail: 'connect with the certificate of an operator: no token opens this listener',
+  detail: 'connect with the certificate of an operator, and send no token: none opens this listener',
 }
 
 const ambientCertificate: AdminError = {

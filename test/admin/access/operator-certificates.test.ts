@@ -116,8 +116,19 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     expect([ready.status, status.status, ordered.status]).toEqual([200, 401, 401])
     expect(JSON.parse(status.text)).toMatchObject({
       code: 'certificate-required',
-      detail: 'connect with the certificate of an operator: no token opens this listener',
+      detail: 'connect with the certificate of an operator, and send no token: none opens this listener',
     })
+  })
+
+  test('is told to send no token where none opens the listener', async () => {
+    const { client } = await boot()
+
+    const { status, text } = await client(made.bankA)('/status', { headers: bearerOf('read') })
+
+    expect([status, JSON.parse(text)]).toMatchObject([
+      401,
+      { code: 'certificate-required', detail: expect.stringContaining(', and send no token') },
+    ])
   })
 
   test('is not one whose certificate is under two entries of other scopes', async () => {
