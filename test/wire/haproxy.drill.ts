@@ -152,10 +152,10 @@ interface Client {
 // The slow ones often have a request under way when the wait is over, which is then finished. The pauses leave
 // connections of HAProxy's to the gateways idle, for the gateway to close and for HAProxy to use again.
 const clients: readonly Client[] = [
-  ...Array<Client>(8).fill({ keepAlive: true, paceMs: 20, bodyMs: 0 }),
-  ...Array<Client>(4).fill({ keepAlive: false, paceMs: 20, bodyMs: 0 }),
+  ...Array<Client>(8).fill({ keepAlive: true, paceMs: 60, bodyMs: 0 }),
+  ...Array<Client>(4).fill({ keepAlive: false, paceMs: 60, bodyMs: 0 }),
   ...Array<Client>(2).fill({ keepAlive: true, paceMs: 500, bodyMs: 0 }),
-  ...Array<Client>(4).fill({ keepAlive: true, paceMs: 20, bodyMs: 3000 }),
+  ...Array<Client>(4).fill({ keepAlive: true, paceMs: 60, bodyMs: 3000 }),
 ]
 
 const bodySizes = [1, 900, 20_000, 150_000]

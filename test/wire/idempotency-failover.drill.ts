@@ -50,7 +50,7 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
       const result = await store.call({ type: 'claim', claim })
       if (result?.state === 'claimed') granted.push(claim.name)
       else refused++
-      await pause(result === null ? 10 : 1)
+      await pause(result === null ? 10 : 5)
     }
   })
   const more = async (count: number): Promise<void> => {

@@ -18,6 +18,7 @@ import { configText } from '../../helpers/gateway.ts'
 const minutes = Number(process.env.SHADOW_MINUTES ?? 0.5)
 const samples = 40
 const lanes = 8
+const paceMs = 10
 const mebibyte = 1024 ** 2
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
@@ -95,6 +96,7 @@ test(
         const nth = asked++
         const found = await ask(allOperations[nth % allOperations.length] as Operation, nth, gateway.port, agent)
         if (found !== null && wrong.size < 10) wrong.add(found)
+        await pause(paceMs)
       }
     })
 
