@@ -10,7 +10,7 @@ import {
   parseChainFields,
   type TornLine,
 } from './chain.ts'
-import { type AuditLinePosition, TornPieces } from './torn-pieces.ts'
+import { type AuditLinePosition, type PieceDigest, TornPieces } from './torn-pieces.ts'
 
 /** What differs from what was written, and what was expected there. */
 export interface AuditFinding extends AuditLinePosition {
@@ -62,7 +62,7 @@ export class ChainVerifier {
   #last: ChainProgress | null = null
   /** The file of the last line. */
   #file: string | null = null
-  /** What stands after the last line and forms no line. */
+  /** What stands after the last line and forms no line, up to the file of the last piece. */
   #torn: TornPieces | null = null
 
   /** `isMixed`: the lines stand among others, perhaps of several chains. */
@@ -84,7 +84,6 @@ export class ChainVerifier {
     if (read === null) return this.#onMalformedLine(bytes, place, isEnded)
     const fields = parseChainFields(read)
     const known = this.#findChain(read, place)
-    if (known === null) this.#acceptTornEndBefore(place)
     this.#checkTorn(fields?.torn ?? null, place, known === null)
     const chain = known ?? this.#beginChain(read, fields, place)
     if (chain === null) return
@@ -96,7 +95,7 @@ export class ChainVerifier {
 
   /** Checks what only the end can show. */
   finish(): void {
-    this.#acceptTornEnd()
+    this.#acceptTornEnd(this.#torn)
     if (this.#chains.size === 0 && this.findings.length === 0)
       this.#addFinding({ file: '', line: 0 }, 'there is no line of an audit log; expected at least the first')
     for (const checkpoint of this.#checkpoints) if (!this.#matched.has(checkpoint)) this.#reportUnmatched(checkpoint)
@@ -115,32 +114,25 @@ export class ChainVerifier {
     // Of a line cut off in a stream no more can be said; the number of the next one of its chain shows whether it is
     // missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
-    this.#acceptTornEndBefore(place)
-    this.#torn ??= new TornPieces(place, bytes)
+    if (this.#torn?.own.place.file !== place.file) this.#torn = new TornPieces(place, bytes, this.#torn)
     this.#torn.add(bytes, isEnded)
   }
 
-  /** Accepts a torn piece of the file before, where this one does not say what it is. */
-  #acceptTornEndBefore({ file }: AuditLinePosition): void {
-    if (this.#torn !== null && this.#torn.place.file !== file) this.#acceptTornEnd()
-  }
-
   /** Accepts a torn piece at the end of a chain, if it may be the beginning of its next line. */
-  #acceptTornEnd(): void {
-    const torn = this.#torn
+  #acceptTornEnd(torn: TornPieces | null): void {
     if (torn === null) return
+    const { place } = torn.joined
     const due = this.#last === null ? linePrefix : nextLinePrefix(this.#last.link)
-    if (!torn.mayBegin(due)) return this.#checkTorn(null, torn.place)
-    this.#torn = null
-    const message = 'the end is a torn line: a crash or a full disk cut it off, or it is just being written'
-    this.#addNote(torn.place, message)
+    if (!torn.mayBegin(due)) return this.#reportTorn(place)
+    this.#addNote(place, 'the end is a torn line: a crash or a full disk cut it off, or it is just being written')
   }
 
   /**
-   * Accepts a torn piece where the next line, written after the crash, reports exactly that. `isFirst`: that line is
-   * the first of its chain here, so the piece may be at the end of a file that is archived.
+   * Accepts torn pieces where the next line, written after the crash, reports exactly those. `isFirst`: that line is
+   * the first of its chain here. Then the files before it may end in a piece of another chain, and what it reports may
+   * be in a file that is archived.
    */
-  #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition, isFirst = false): void {
+  #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition, isFirst: boolean): void {
     const torn = this.#torn
     this.#torn = null
     if (torn === null) {
@@ -151,11 +143,24 @@ export class ChainVerifier {
         )
       return
     }
-    const found = torn.toTornLine()
-    if (announced !== null && announced.bytes === found.bytes && announced.sha256 === found.sha256)
-      return this.#addNote(torn.place, `a torn line of ${found.bytes} bytes, as line ${line} says`)
+    if (this.#acceptReported(torn.joined, announced, line)) return
+    if (!isFirst) return this.#reportTorn(torn.joined.place)
+    const isInFile = torn.own.place.file === file
+    this.#acceptTornEnd(isInFile ? torn.earlier : torn)
+    if (isInFile && !this.#acceptReported(torn.own, announced, line)) this.#reportTorn(torn.own.place)
+  }
+
+  /** Accepts torn pieces that a line reports. Returns whether it does. */
+  #acceptReported(pieces: PieceDigest, announced: TornLine | null, line: number): boolean {
+    const { bytes, sha256 } = pieces.toTornLine()
+    if (announced?.bytes !== bytes || announced.sha256 !== sha256) return false
+    this.#addNote(pieces.place, `a torn line of ${bytes} bytes, as line ${line} says`)
+    return true
+  }
+
+  #reportTorn(place: AuditLinePosition): void {
     const next = this.#last === null ? 'the first' : `number ${this.#last.link.count + 1}`
-    this.#addFinding(torn.place, `this is no line of an audit log; expected line ${next}`)
+    this.#addFinding(place, `this is no line of an audit log; expected line ${next}`)
   }
 
   /** Finds the chain that a line should belong to, within a file that of the line before; null: none so far. */

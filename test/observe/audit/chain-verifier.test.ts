@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { headLine, keyLine } from '../../../src/observe/audit/audit-line.ts'
 import { toTornLine } from '../../../src/observe/audit/backlog.ts'
-import { genesis, linePrefix, nextLinePrefix, seal, toAuditKey } from '../../../src/observe/audit/chain.ts'
+import {
+  genesis,
+  linePrefix,
+  nextLinePrefix,
+  seal,
+  type TornLine,
+  toAuditKey,
+} from '../../../src/observe/audit/chain.ts'
 import { key, places, sample, verified } from './sample-audit-log.ts'
 
 const whole = sample(4)
@@ -214,7 +221,9 @@ describe('several files', () => {
 
 describe('a torn line', () => {
   const piece = `${nextLinePrefix(whole.link)}"time":`
-  const torn = { bytes: piece.length, sha256: '' }
+  const tornLine = (...pieces: readonly string[]) => toTornLine(Buffer.from(pieces.join('\n')))
+  const behind = (claimed: TornLine | null): string =>
+    seal(key, whole.link, headLine(0, 'start', whole.link, key, claimed)).line
 
   test('at the end is a note, and no fault', () => {
     const { findings, notes } = verified([whole.text + piece])
@@ -232,14 +241,33 @@ describe('a torn line', () => {
   })
 
   test('is in order where the next line reports it, and a fault where it does not', async () => {
-    const reported = toTornLine(Buffer.from(piece))
-    const behind = (claimed: typeof torn | null): string =>
-      seal(key, whole.link, headLine(0, 'start', whole.link, key, claimed)).line
+    const reported = tornLine(piece)
 
     expect(verified([`${whole.text}${piece}\n${behind(reported)}`]).findings).toEqual([])
     expect(places(verified([`${whole.text}${piece}\n${behind(null)}`]).findings)).toEqual(['a:6'])
     expect(places(verified([`${whole.text}${piece.slice(1)}\n${behind(reported)}`]).findings)).toEqual(['a:6'])
     expect(places(verified([`${whole.text}${behind(reported)}`]).findings)).toEqual(['a:6'])
+  })
+
+  test('in each of two files of a chain is in order only where the next line reports both', () => {
+    const invented = piece.replace('time', 'invented')
+    const first = whole.text + invented
+
+    for (const next of [behind(tornLine(piece)), behind(tornLine(invented)), behind(null)])
+      expect(places(verified([first, `${piece}\n${next}`]).findings)).toEqual(['a:6'])
+    expect(verified([first, `${piece}\n${behind(tornLine(invented, piece))}`]).findings).toEqual([])
+    expect(verified([first, piece, behind(tornLine(invented, piece))]).findings).toEqual([])
+  })
+
+  test('in each of two files at the end is a fault', () => {
+    expect(places(verified([whole.text + piece, piece]).findings)).toEqual(['a:6'])
+  })
+
+  test('in each of two files before the first line of a chain is in order where that reports both', () => {
+    const [one, other] = [`${linePrefix}0123`, `${linePrefix}01234`]
+    const first = headLine(0, 'start', genesis(), key, tornLine(one, other))
+
+    expect(verified([one, other, seal(key, genesis(), first).line]).findings).toEqual([])
   })
 })
 
