@@ -37,10 +37,14 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   return {
     size,
     link: own?.link ?? before?.link ?? genesis(),
-    torn: own?.torn ?? before?.torn ?? null,
+    torn: joinTorn(before?.torn ?? null, own?.torn ?? null),
     isEnded: own?.isEnded ?? true,
   }
 }
+
+/** Joins what the rotated file ends in with what this one holds, as a writer that goes from one to the other does. */
+const joinTorn = (before: Buffer | null, own: Buffer | null): Buffer | null =>
+  before === null || own === null ? (own ?? before) : Buffer.concat([before, newline, own])
 
 /** The names of a file. */
 interface FileLocation {

@@ -70,6 +70,20 @@ test('a file that is full is written on under its own name while no next one can
   expect(readFileSync(file, 'utf8')).toContain('"n":30')
 })
 
+test('a crash in the first line of a file is reported with what the one rotated before it ends in', async () => {
+  const { config, folder, file, read } = place()
+  await run(config, 3)
+  const rotated = join(folder, 'audit.log.000000000005')
+  renameSync(file, rotated)
+  appendFileSync(rotated, '{"audit":"')
+  appendFileSync(file, '{"aud')
+
+  await run(config, 1)
+
+  const files = [readFileSync(rotated, 'utf8'), read()]
+  expect(verified(files)).toMatchObject({ findings: [], chains: [{ first: 1, lines: 8 }] })
+})
+
 test('a file that is moved away is followed by a new one at the next reload', async () => {
   const { config, file, read } = place()
   const { auditLog, begin } = open()
