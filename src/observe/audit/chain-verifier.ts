@@ -234,7 +234,8 @@ export class ChainVerifier {
     const mismatch = this.#mismatched.get(checkpoint)
     if (mismatch !== undefined) return this.#addFinding(mismatch, mismatch.message)
     const all = [...this.#chains.values()]
-    const seen = chain === null ? all.at(-1) : this.#chains.get(chain)
+    // A checkpoint that names no chain may be of any that begins by then: its end may be cut off.
+    const seen = chain === null ? (all.findLast(({ first }) => first <= count) ?? all.at(-1)) : this.#chains.get(chain)
     if (seen === undefined) {
       if (chain === null) return // that there is no line at all is reported
       const message = `no line is of chain ${chain}, of which the checkpoint expects ${count}: where that is another log, leave its checkpoints out`

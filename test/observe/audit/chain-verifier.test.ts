@@ -111,6 +111,23 @@ describe('an end that was cut off', () => {
     expect(findings[0]?.message).toContain(`the checkpoint expects ${at.hash}`)
   })
 
+  test('of one chain is found by a checkpoint without a name, however late the other begins', () => {
+    const later = sample(2, sample(6).link).text
+    const earlier = { ...at, count: 2 }
+
+    for (const files of [
+      [cut, later],
+      [later, cut],
+    ])
+      expect(verified(files, { checkpoints: [at] }).findings).toMatchObject([
+        { message: expect.stringMatching(/^the end was cut off: this is number 3,/) },
+      ])
+    expect(verified([later, sample(2, whole.link).text], { checkpoints: [earlier] })).toMatchObject({
+      findings: [],
+      notes: [{ message: 'the checkpoint of 2 lines is of an earlier file' }],
+    })
+  })
+
   test('with everything else is found by any checkpoint', () => {
     expect(verified([''], { checkpoints: [at] }).findings).toHaveLength(1)
   })
