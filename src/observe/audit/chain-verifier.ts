@@ -51,7 +51,8 @@ export class ChainVerifier {
   /** The number of findings beyond those that are kept. */
   omittedFindings = 0
   readonly #keys: readonly AuditKey[]
-  readonly #checkpoints: readonly Checkpoint[]
+  /** By the number of lines: a year's log has half a million. */
+  readonly #checkpoints: ReadonlyMap<number, readonly Checkpoint[]>
   readonly #isMixed: boolean
   readonly #chains = new Map<string, ChainProgress>()
   readonly #matched = new Set<Checkpoint>()
@@ -68,7 +69,7 @@ export class ChainVerifier {
   /** `isMixed`: the lines stand among others, perhaps of several chains. */
   constructor(keys: readonly AuditKey[], checkpoints: readonly Checkpoint[], isMixed: boolean) {
     this.#keys = keys
-    this.#checkpoints = checkpoints
+    this.#checkpoints = Map.groupBy(checkpoints, ({ count }) => count)
     this.#isMixed = isMixed
   }
 
@@ -98,7 +99,8 @@ export class ChainVerifier {
     this.#acceptTornEnd(this.#torn)
     if (this.#chains.size === 0 && this.findings.length === 0)
       this.#addFinding({ file: '', line: 0 }, 'there is no line of an audit log; expected at least the first')
-    for (const checkpoint of this.#checkpoints) if (!this.#matched.has(checkpoint)) this.#reportUnmatched(checkpoint)
+    for (const checkpoint of [...this.#checkpoints.values()].flat())
+      if (!this.#matched.has(checkpoint)) this.#reportUnmatched(checkpoint)
   }
 
   #addFinding({ file, line }: AuditLinePosition, message: string): void {
@@ -219,8 +221,8 @@ export class ChainVerifier {
   }
 
   #matchCheckpoints({ chain, count, mac }: ChainPosition, place: AuditLinePosition): void {
-    for (const checkpoint of this.#checkpoints) {
-      if (checkpoint.count !== count || (checkpoint.chain ?? chain) !== chain) continue
+    for (const checkpoint of this.#checkpoints.get(count) ?? []) {
+      if ((checkpoint.chain ?? chain) !== chain) continue
       if (checkpoint.hash === mac) this.#matched.add(checkpoint)
       else if (!this.#mismatched.has(checkpoint)) {
         const message = `line number ${count} has the HMAC ${mac}; the checkpoint expects ${checkpoint.hash}`

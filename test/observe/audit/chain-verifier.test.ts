@@ -152,6 +152,21 @@ describe('an end that was cut off', () => {
   })
 })
 
+test('a line is compared with the checkpoints of its number, however many there are', () => {
+  let reads = 0
+  const checkpoint = {
+    ...at,
+    get count() {
+      reads++
+      return 3000
+    },
+  }
+
+  verified([sample(100).text], { checkpoints: [checkpoint] })
+
+  expect(reads).toBeLessThan(10)
+})
+
 describe('several files', () => {
   const second = sample(2, whole.link)
 
