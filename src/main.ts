@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { withDefaultCommand } from './cli/command-line.ts'
-import { ignoreBrokenPipe } from './cli/exit.ts'
+import { flushStderr, ignoreBrokenPipe } from './cli/exit.ts'
 import { runCommandLine } from './cli/run-command-line.ts'
 import { exitProcess } from './exit-process.ts'
 import { tuneHeap } from './workers/heap.ts'
@@ -12,4 +12,7 @@ const words = withDefaultCommand(process.argv.slice(2))
 if (words[0] !== 'serve') ignoreBrokenPipe()
 await runCommandLine(words)
 // A gateway that could not start: what it has begun, such as a file call that hangs, is not waited for.
-if (words[0] === 'serve' && process.exitCode !== undefined) exitProcess(Number(process.exitCode))
+if (words[0] === 'serve' && process.exitCode !== undefined) {
+  await flushStderr()
+  exitProcess(Number(process.exitCode))
+}

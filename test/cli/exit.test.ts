@@ -31,8 +31,8 @@ test.each([
   expect(await unread(command.split(' '), 'stdout')).toEqual({ code, other: '' })
 })
 
-test('an error may go unread as well', async () => {
-  expect(await unread(['rollback', '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
+test.each(['rollback', 'serve'])('an error of %s may go unread as well', async (command) => {
+  expect(await unread([command, '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
 })
 
 test.each(['schema', 'check package.json'])(

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
@@ -101,6 +101,19 @@ test('the sandbox behind an address that is not loopback stops start-up', async 
   expect(served.errors()).toMatch(/listen\.host: the sandbox would stand behind an address that other machines reach\n/)
   expect(served.errors()).toContain('or set allowSandbox: true')
   expect(served.lines).toEqual([])
+})
+
+test('however many problems stop start-up, all of them are printed', async () => {
+  const unknown = Array.from({ length: 1000 }, (_, n) => `${'k'.repeat(50)}${n}: 1\n`).join('')
+  const folder = join(folderWith({}), 'd'.repeat(200), 'd'.repeat(200)) // each problem names it
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, unknown)
+
+  const served = serve(file)
+
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.errors()).toMatch(/\n1\d{3} problems\n$/)
 })
 
 drill('unless allowSandbox permits it', async () => {
