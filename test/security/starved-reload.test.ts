@@ -5,7 +5,6 @@ import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { loadInThread } from '../../src/config/load/load-in-thread.ts'
 import { findChangedFiles } from '../../src/config/load/source-files.ts'
-import { slowFile } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 
 // The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again.
@@ -41,16 +40,17 @@ test('a thread that cannot be started is a problem of the reload, and the next o
 })
 
 test('an edit of a file that takes too long to read is not taken for what was read', async () => {
-  const file = configured(slowFile)
+  const file = configured()
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
   const { prototype } = (await vi.importActual<typeof import('node:worker_threads')>('node:worker_threads')).Worker
-  const { postMessage } = prototype
-  const asked = vi.spyOn(prototype, 'postMessage').mockImplementationOnce(function edited(this: Worker, message) {
-    writeFileSync(file, `${slowFile}# mended`) // as slow, whichever of the two the thread reads
-    postMessage.call(this, message)
+  const asked = vi.spyOn(prototype, 'postMessage').mockImplementationOnce(() => {
+    writeFileSync(file, `${configText()}# mended`)
+    vi.advanceTimersByTime(30_000)
   })
   onTestFinished(() => asked.mockRestore())
 
-  const { ok, sources } = await loadInThread(file, {}, [], 100)
+  const { ok, sources } = await loadInThread(file, {})
 
   expect(asked).toHaveBeenCalledOnce()
   expect(ok).toBe(false)

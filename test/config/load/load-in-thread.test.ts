@@ -68,13 +68,18 @@ test('the thread uses the given environment, and no other', async () => {
 })
 
 test('a load that takes too long is a problem of the file, whose digest is known all the same', async () => {
-  const file = fileWith(slowFile)
+  const file = fileWith(sandbox)
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  // The thread gets no request, and never replies.
+  const asked = vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(() => vi.advanceTimersByTime(30_000))
+  onTestFinished(() => asked.mockRestore())
 
-  const loaded = await loadInThread(file, {}, [], 100)
+  const loaded = await loadInThread(file, {})
 
   expect(loaded).toMatchObject({
     ok: false,
-    problems: [{ file, line: 1, message: 'it takes longer than 0.1s to read' }],
+    problems: [{ file, line: 1, message: 'it takes longer than 30s to read' }],
     sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
   })
 })
