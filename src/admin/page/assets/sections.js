@@ -33,9 +33,9 @@ const callbacks = {
 }
 
 // What changes while a finding stays the same: times, counts, shares, durations and sizes. Digits of a URL, an address,
-// a name or a class of statuses (5xx) are none of these.
+// a name, a worker or a class of statuses (5xx) are none of these.
 const changing =
-  /\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d|(?<=[ (])\d+(?:\.\d+)?(?:ms|[smh]| ?(?:[KMGT]i)?B)?(?=[ ,;)]|$)/g
+  /\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d|(?<=[ (])(?<!worker )\d+(?:\.\d+)?(?:ms|[smh]| ?(?:[KMGT]i)?B)?(?=[ ,;)]|$)/g
 
 /** Removes what changes while a finding stays the same. @param {string} words */
 export const toStableWords = (words) => words.replaceAll(changing, '')
