@@ -183,8 +183,8 @@ const isSelectedBy =
 
 /**
  * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it.
- * That a client is refused, or that its credentials keep the response from being stored, says something of what is
- * stored for it alone.
+ * That a client is refused, or that nothing but its credentials keeps the response from being stored, says something
+ * of what is stored for it alone: for such requests the upstream may leave out `public` (RFC 9111 §3.5).
  */
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context

@@ -194,13 +194,13 @@ test.each([401, 403, 407])('a %i to the one client that a response was stored fo
 // The attack: a client that sends credentials of its own making would keep a key empty for all.
 describe('a response that only the credentials of its request keep from being stored', () => {
   const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
-  const heuristic = ['Last-Modified', 'Sun, 01 Nov 2020 00:00:00 GMT']
+  const modified = ['Last-Modified', 'Sun, 01 Nov 2020 00:00:00 GMT']
 
   test.each([
     ['Authorization', 200, fresh],
     ['Authorization', 304, fresh],
-    ['Cookie', 200, heuristic],
-    ['Cookie', 304, heuristic],
+    ['Cookie', 200, modified],
+    ['Cookie', 304, modified],
   ])('leaves what is stored for all: %s, %i', async (name, status, fields) => {
     const stage = openCache({ shared: true, heuristic: true })
     await storing(stage, fields)
@@ -212,6 +212,23 @@ describe('a response that only the credentials of its request keep from being st
     await stage.sent[2]?.respond(createResponse([], 'fetched anew'))
 
     expect([readText(await own), readText(await pending), next.cache]).toEqual(['body', 'body', 'hit'])
+  })
+
+  // Where the upstream checks the credentials, every request may have some, and so may the one in the background.
+  test.each([
+    [404, []],
+    [200, ['Cache-Control', 'max-age=60', 'Vary', '*']],
+    [200, ['Cache-Control', 'max-age=60', 'Set-Cookie', 'a=b']],
+    [304, [...modified, 'Vary', '*']],
+  ])('is not one that may not be stored without them: a %i with %j', async (status, fields) => {
+    const stage = openCache({ shared: true, staleWhileRevalidate: 600 * seconds })
+    await storing(stage, ['Cache-Control', 'max-age=60', ...modified])
+    vi.advanceTimersByTime(61 * seconds)
+    const stale = await stage.handle(createExchange(['Authorization', 'x']))
+
+    await stage.sent[1]?.respond(createResponse(fields, 'new', status))
+
+    expect([readText(stale), stage.partition.entries]).toEqual(['body', 0])
   })
 
   test('removes what is stored for its client alone', async () => {

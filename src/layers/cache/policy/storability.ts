@@ -40,16 +40,16 @@ export type NotStoredReason =
 export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
 
 /**
- * Tells whether the request alone is why: a response to its credentials says nothing of what is stored for those
- * without.
+ * Tells whether the credentials of the request alone are why: the response says nothing of what is stored for requests
+ * without them.
  */
 export const isReasonOfRequest = (why: NotStoredReason): boolean => why === 'authorization' || why === 'credentials'
 
 const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
 
 /**
- * Decides whether a response may be stored, in the order of RFC 9111 §3, and computes its head. CDN-Cache-Control (RFC
- * 9213), and Pragma in responses, are not read.
+ * Decides whether a response may be stored (RFC 9111 §3), and computes its head. The credentials of the request are the
+ * reason only where there is no other. CDN-Cache-Control (RFC 9213), and Pragma in responses, are not read.
  */
 export const assessStorability = (
   request: CacheRequest,
@@ -61,13 +61,14 @@ export const assessStorability = (
   const metadata = readMetadata(response, directives, times.receivedAt, rules)
   const forbidden =
     forbiddenBy(request, response.status, directives) ??
-    privacyReason(request, response, metadata) ??
-    lifetimeReason(request, metadata)
+    privacyReason(response, metadata) ??
+    (hasLifetime(metadata) ? null : 'no-lifetime')
   if (forbidden !== null) return notStorable(forbidden)
   const varies = varyNames(response.fields)
   if (varies === '*') return notStorable('vary') // §4.1: it matches no request
   const head = buildStoredHead(request, response, metadata, varies, times, rules)
-  return isUseful(head) ? { head } : notStorable('already-stale')
+  const why = isUseful(head) ? credentialsReason(request, metadata) : 'already-stale'
+  return why === null ? { head } : notStorable(why)
 }
 
 /** Returns what forbids to store a response, whichever client it is for. */
@@ -85,16 +86,27 @@ const forbiddenBy = (
   return request.noStore ? 'no-store' : null // §5.2.1.5
 }
 
-/** Returns why a response is for one client alone. */
+/** Returns why a response is for one client alone, as it says itself. */
 const privacyReason = (
-  request: CacheRequest,
   { fields }: ReceivedHead,
   { directives, isPrivate }: ResponseMetadata,
 ): NotStoredReason | null => {
   if (isPrivate) return 'private'
-  if (request.hasAuthorization && !allowsAuthorized(directives)) return 'authorization'
   // Not of the RFC (§7.3 only warns of it): a cookie is for one client, unless the response is marked public.
   return fieldLines(fields, 'set-cookie').length > 0 && !allows(directives, 'public') ? 'set-cookie' : null
+}
+
+/** Tells whether a response has a lifetime, of its own or guessed, or can be validated each time. */
+const hasLifetime = ({ explicitMs, isHeuristic, noCache, validators }: ResponseMetadata): boolean =>
+  explicitMs !== null || isHeuristic || (noCache && hasValidator(validators))
+
+/** Returns which credentials of its request a response does not allow. Where there are any, a guess is not enough. */
+const credentialsReason = (
+  request: CacheRequest,
+  { directives, explicitMs }: ResponseMetadata,
+): NotStoredReason | null => {
+  if (request.hasAuthorization && !allowsAuthorized(directives)) return 'authorization'
+  return request.hasOtherCredentials && explicitMs === null ? 'credentials' : null
 }
 
 /** §3.5 */
@@ -102,16 +114,6 @@ const allowsAuthorized = (directives: readonly CacheDirective[]): boolean =>
   allows(directives, 'must-revalidate') ||
   allows(directives, 'public') ||
   Number.isFinite(parseDeltaMs(directives, 's-maxage'))
-
-/** Returns which required lifetime a response lacks. Where there are credentials, a guess is not enough. */
-const lifetimeReason = (
-  request: CacheRequest,
-  { explicitMs, isHeuristic, noCache, validators }: ResponseMetadata,
-): NotStoredReason | null => {
-  if (explicitMs !== null) return null
-  if (!isHeuristic && !(noCache && hasValidator(validators))) return 'no-lifetime'
-  return request.hasOtherCredentials ? 'credentials' : null
-}
 
 /**
  * Tells whether a response is of use to more than a client that accepts anything stale: served as it is, now or later,

@@ -82,7 +82,7 @@ describe('a response by its request', () => {
     ['max-age=1, public=1', 'authorization'],
     ['max-age=1, proxy-revalidate', 'authorization'],
   ])('with Authorization, %s: %s', (value, reason) => {
-    expect(getReason(cc(value), { shared, request: ['Authorization', 'Bearer x'] })).toBe(reason)
+    expect(getReason([...cc(value), 'ETag', '"a"'], { shared, request: ['Authorization', 'Bearer x'] })).toBe(reason)
   })
 
   test.each([
@@ -94,6 +94,16 @@ describe('a response by its request', () => {
     expect(getReason([...cc('public'), ...modified], { shared, heuristic: true, request })).toBe('credentials')
     expect(getReason([...cc('no-cache'), ...modified], { shared, request })).toBe('credentials')
     expect(getReason(cc('max-age=1'), { shared, request })).toBeNull()
+  })
+
+  test.each([
+    [[], 'no-lifetime'],
+    [cc('max-age=0, must-revalidate'), 'already-stale'],
+    [cc('max-age=0, proxy-revalidate'), 'already-stale'],
+    [[...cc('max-age=1'), 'Set-Cookie', 'a=b'], 'set-cookie'],
+    [[...cc('max-age=1'), 'Vary', '*'], 'vary'],
+  ])('with credentials, these are no reason where there is another: %j is %s', (fields, reason) => {
+    expect(getReason(fields, { shared, request: ['Authorization', 'Bearer x', 'Cookie', 'a=b'] })).toBe(reason)
   })
 
   test('with no-store, never', () => {
