@@ -45,11 +45,13 @@ const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse =
 const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
 
-/** Returns the origin that the gateway itself tells upstreams. */
+/** Returns the origin that the gateway itself tells upstreams, or one that no reference names. */
 const requestOrigin = ({ fields, authority }: Exchange): string => {
   const host = getFirstFieldValue(fields, 'x-forwarded-host') ?? authority
-  // HTTP/1.0 may come without Host. What a reference leaves out is still that of the request (RFC 3986 §5.2.2).
-  return `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host === '' ? 'unnamed.invalid' : host}`
+  const origin = `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host}`
+  // HTTP/1.0 may come without Host, and no URL may have `1.2.3.4.5` for one. What a reference leaves out is still that
+  // of the request (RFC 3986 §5.2.2).
+  return URL.canParse(origin) ? origin : 'http://unnamed.invalid'
 }
 
 /** One resource of the interface: an operation, and the raw query with its `?`, or empty. */

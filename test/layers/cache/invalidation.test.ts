@@ -119,12 +119,17 @@ describe('the response', () => {
     expect(await turnsUntil(post(() => Promise.resolve()))).toBeGreaterThan(namesNothing)
   })
 
+  // HTTP/1.0 may come without Host. The others are none that a URL may have.
   test.each([
-    ['/market/insights', [[[insights]]]],
-    ['http://gateway.example/market/insights', []],
-  ])('to a request of HTTP/1.0 without Host removes what it names by path alone: %s', async (location, removed) => {
+    ['', '/market/insights', [[[insights]]]],
+    ['', 'http://gateway.example/market/insights', []],
+    ['gw.1', '/market/insights', [[[insights]]]],
+    ['gw.1', 'http://gw.1/market/insights', []],
+    ['1.2.3.4.5', '/market/insights', [[[insights]]]],
+    ['a%25b', '/market/insights', [[[insights]]]],
+  ])('to a request with the Host %j removes what it names by path alone: %s', async (authority, location, removed) => {
     const invalidate = vi.fn<Invalidate>(() => null)
-    const unnamed = fakeExchange({ operation: 'inventory.sync', authority: '' })
+    const unnamed = fakeExchange({ operation: 'inventory.sync', authority })
 
     await post(invalidate, unnamed, { ...response, fields: ['Location', location] })
 
