@@ -31,6 +31,9 @@ import { emptyStoredBody, StoredBody, type StoredResponse } from './stored-respo
 // For each operation. No client waits for these, so no limit of exchanges in flight holds them back.
 const maxDetached = 100
 
+// Of these, so that what clients leave to the store keeps no stale response from being fetched anew.
+const maxDetachedLater = maxDetached / 2
+
 /** What all the fetches of an operation have in common. */
 type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
 
@@ -227,7 +230,7 @@ export class CacheFiller {
 
   /** Lets a body that may have no reader be stored all the same, unless too many do: then it ends with its readers. */
   #detach(fetch: CacheFetch): void {
-    if (this.#detached.size >= maxDetached) return
+    if (this.#detached.size >= maxDetachedLater) return
     this.#detached.add(fetch)
     fetch.detach()
   }
