@@ -166,11 +166,12 @@ export class CacheFiller {
     const { head, fields, isValidated, isStored, notStored } = result
     const response = this.#respondShared(miss, result, fields)
     if (response === null) return this.#forward(miss)
-    if (result.body instanceof BodyTee && response.body === emptyStoredBody) this.#detach(fetch)
+    const isLeft = result.body instanceof BodyTee && response.body === emptyStoredBody
+    const isKept = !isLeft || this.#detach(fetch)
     const upstreamStatus = isValidated ? 304 : head.status
     this.#record(miss, isValidated ? 'revalidated' : 'miss', {
       status: upstreamStatus === response.status ? null : upstreamStatus,
-      stored: isStored,
+      stored: isStored && isKept,
       ttlMs: head.freshUntil - epochMs(),
       detail: notStored,
     })
@@ -228,11 +229,14 @@ export class CacheFiller {
     recordCacheOutcome(exchange, this.#deps.partition, outcome, forwardedStatus({ why, ...forwarded }))
   }
 
-  /** Lets a body that may have no reader be stored all the same, unless too many do: then it ends with its readers. */
-  #detach(fetch: CacheFetch): void {
-    if (this.#detached.size >= maxDetachedLater) return
+  /**
+   * Lets a body that may have no reader be stored all the same; false: too many do, and it ends with its readers.
+   */
+  #detach(fetch: CacheFetch): boolean {
+    if (this.#detached.size >= maxDetachedLater) return false
     this.#detached.add(fetch)
     fetch.detach()
+    return true
   }
 
   #createFetch(exchange: Exchange, request: CacheRequest, key: string, mode: FetchMode): CacheFetch {

@@ -510,6 +510,23 @@ describe('while it streams', () => {
     expect(stage.sent.at(-1)?.exchange.query).toBe('')
   })
 
+  test('it is not called stored where it ends because its client needs none of it, and too many go on', async () => {
+    const stage = openCache()
+    const statuses: (string | undefined)[] = []
+    for (let i = 0; i < 51; i++) {
+      const exchange = createExchange(['If-None-Match', '*'], `?${i}`)
+      const pending = stage.handle(exchange)
+      await stage.sent.at(-1)?.respond(createResponse(tagged, new FedBody()))
+      await pending
+      statuses.push(getCacheStatus(exchange))
+    }
+
+    expect(statuses.slice(-2)).toEqual([
+      'lender-gateway;fwd=uri-miss;fwd-status=200;stored;ttl=60',
+      'lender-gateway;fwd=uri-miss;fwd-status=200;ttl=60',
+    ])
+  })
+
   // The attack: many read slowly what grows too long. Each would hold as much as an entry may have, beside the cache.
   test.each([
     ['grows too long', [], ['x'.repeat(5000), 'y'.repeat(5000)]],
