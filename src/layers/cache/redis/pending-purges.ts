@@ -1,4 +1,4 @@
-// Beyond so many, the purges cover everything: one key for each operation.
+// Beyond so many, one purge covers all of the operation that has the most.
 const maxPending = 10_000
 const batchSize = 500
 
@@ -11,15 +11,18 @@ type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
  */
 export class PendingPurges {
   readonly #send: SendPurges
-  readonly #all: readonly string[]
+  readonly #operations: readonly string[]
   /** By key, the number of its last purge: a purge that is repeated while it is sent stays pending. */
   readonly #keys = new Map<string, number>()
   #last = 0
   #sending = 0
 
-  /** `all`: keys of which each response has at least one. `pending`: those of purges that are pending already. */
-  constructor(all: readonly string[], send: SendPurges, pending: readonly string[] = []) {
-    this.#all = all
+  /**
+   * `operations`: the keys of operations; each other key begins with one of them and a colon, and is of a part of it.
+   * `pending`: those of purges that are pending already.
+   */
+  constructor(operations: readonly string[], send: SendPurges, pending: readonly string[] = []) {
+    this.#operations = operations
     this.#send = send
     for (const key of pending) this.#keys.set(key, ++this.#last)
   }
@@ -46,11 +49,19 @@ export class PendingPurges {
   /** Adds purges, and sends them; resolves with whether Redis acknowledged them in time. */
   add(keys: readonly string[], waitMs?: number): Promise<boolean> {
     for (const key of keys) this.#keys.set(key, ++this.#last)
-    if (this.#keys.size > maxPending) {
-      this.#keys.clear()
-      for (const key of this.#all) this.#keys.set(key, ++this.#last)
-    }
+    if (this.#keys.size > maxPending) this.#widenLargest()
     return this.#sendAll(keys, waitMs)
+  }
+
+  /** Has one purge cover all of the operation that has the most: a client that causes many takes no other with it. */
+  #widenLargest(): void {
+    const { keys } = this
+    const [largest] = this.#operations
+      .map((operation) => ({ operation, parts: keys.filter((key) => key.startsWith(`${operation}:`)) }))
+      .sort((one, other) => other.parts.length - one.parts.length)
+    if (largest === undefined) return
+    for (const key of largest.parts) this.#keys.delete(key)
+    this.#keys.set(largest.operation, ++this.#last)
   }
 
   async #sendAll(keys: readonly string[], waitMs?: number): Promise<boolean> {

@@ -55,6 +55,17 @@ test.each([
   if (space.isCluster) for (const keys of ran) expect(new Set(keys.map(keySlot)).size).toBe(1)
 })
 
+test.each([cluster, server])('too many purges become one of their operation: %j', async (space) => {
+  const link = { isShared: false, timeoutMs: 20, run: () => Promise.resolve(null) }
+  const store = new RedisCacheStore(link, space)
+  const operation = 'market.insights'
+  const queries = Array.from({ length: 10_000 }, (_, n) => queryGenerationKey(space, operation, `?${n}`))
+
+  await store.renewGenerations([...purgedGenerationKeys(space, { operation, client: 'bank-a' }), ...queries])
+
+  expect(store.pendingKeys).toEqual(purgedGenerationKeys(space, { operation, client: null }))
+})
+
 test('a purge of which Redis takes one part and not another is not acknowledged', async () => {
   let nth = 0
   const run = (): Promise<unknown> => Promise.resolve(nth++ === 2 ? null : 1)
