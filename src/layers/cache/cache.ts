@@ -109,7 +109,8 @@ export const cacheLayer =
     const lookUpTier = (exchange: Exchange, request: CacheRequest, key: string): TierLookup | null => {
       if (sharedTier === null) return null
       const cacheKey = toCacheKey(exchange, request)
-      return partition.hitForMiss.has(key) ? sharedTier.skipLookup(cacheKey) : sharedTier.lookUp(cacheKey, key, request)
+      if (partition.hitForMiss.has(key)) return sharedTier.skipLookup(cacheKey, request)
+      return sharedTier.lookUp(cacheKey, key, request)
     }
 
     return (exchange) => {

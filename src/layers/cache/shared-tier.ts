@@ -6,8 +6,8 @@ import type { StoredResponse } from './stored-response.ts'
 export interface SharedTier {
   /** Looks a key up there, unless the tier is unavailable. `key` is the one in memory. */
   lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup
-  /** Stands in for a lookup that is not made. */
-  skipLookup(cacheKey: CacheKey): TierLookup
+  /** Stands in for a lookup that is not made: nothing is loaded or written, and what is taken back is removed. */
+  skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup
 }
 
 /** One lookup in the shared tier, and what the tier learns from its outcome. */

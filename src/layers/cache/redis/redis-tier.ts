@@ -58,6 +58,7 @@ interface PendingLoad {
 const revalidatableMs = 3_600_000
 
 const emptyRead: TierRead = { foundAt: 0, generations: null, names: null, response: null }
+const notRead = Promise.resolve(emptyRead)
 
 /** The shared tier of one operation. Requests for the same at the same time read once. */
 export class RedisTier implements SharedTier {
@@ -70,30 +71,50 @@ export class RedisTier implements SharedTier {
   }
 
   lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup {
-    const { store, partition, shape } = this.#options
-    if (!store.link.isShared) return this.skipLookup(cacheKey)
-    const base = baseKey(store.space, shape, partition.operation, cacheKey)
+    const { link } = this.#options.store
+    if (!link.isShared) return this.skipLookup(cacheKey, request)
+    const base = this.#baseKey(cacheKey)
     const first = this.#read(cacheKey, base)
+    const loaded = withTimeout(this.#load(cacheKey, key, base, request, first), link.timeoutMs).then(ignore)
+    return this.#toLookup(cacheKey, base, request, first, loaded)
+  }
+
+  skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup {
+    return this.#toLookup(cacheKey, this.#baseKey(cacheKey), request, notRead, null)
+  }
+
+  #toLookup(
+    cacheKey: CacheKey,
+    base: string,
+    request: CacheRequest,
+    first: Promise<TierRead>,
+    loaded: Promise<void> | null,
+  ): TierLookup {
     return {
-      loaded: withTimeout(this.#load(cacheKey, key, base, request, first), store.link.timeoutMs).then(ignore),
+      loaded,
       store: (entry) => void first.then((found) => this.#write(cacheKey, base, request, entry, found)),
       remove: () => {
         this.#cancel(base, base)
-        void first.then((found) => this.#remove(cacheKey, base, [selectedKey(base, found.names, request)], found))
+        void first.then((found) => this.#remove(cacheKey, base, request, found))
       },
     }
   }
 
-  skipLookup(cacheKey: CacheKey): TierLookup {
-    return { loaded: null, store: ignore, remove: () => void this.#endQuery(cacheKey) }
-  }
-
   /**
-   * Removes what is under some keys. What was asked of them before does not get into memory. Names of variants stay, so
-   * that each other one is found, and can be removed in its turn. Where Redis did not say what there was, or does not
-   * say that it is gone, the whole query goes.
+   * Removes what a request selects, and what is under further keys. What was asked of them before does not get into
+   * memory. Names of variants stay, so that each other one is found, and can be removed in its turn. Redis is asked now
+   * where it was not before, or did not reply in time. Where it does not say what there is, or that it is gone, the
+   * whole query goes.
    */
-  async #remove(cacheKey: CacheKey, base: string, keys: readonly string[], { generations }: TierRead): Promise<void> {
+  async #remove(
+    cacheKey: CacheKey,
+    base: string,
+    request: CacheRequest,
+    found: TierRead,
+    furtherKeys: readonly string[] = [],
+  ): Promise<void> {
+    const { generations, names } = found.generations === null ? await this.#read(cacheKey, base) : found
+    const keys = [selectedKey(base, names, request), ...furtherKeys]
     for (const key of keys) this.#cancel(base, key)
     const removed = this.#options.store.remove(base, keys)
     if (generations === null || !(await removed)) await this.#endQuery(cacheKey)
@@ -184,14 +205,14 @@ export class RedisTier implements SharedTier {
     found: TierRead,
   ): void {
     const { store, partition } = this.#options
-    const { foundAt, generations, names } = found
+    const { foundAt, generations } = found
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
     const key = head.varies.length === 0 ? base : variantKey(base, head.selecting)
     // The stored response is older, and would be used on; one that may stand in for an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) {
-      if (!isError) void this.#remove(cacheKey, base, [selectedKey(base, names, request), key], found)
+      if (!isError) void this.#remove(cacheKey, base, request, found, [key])
       return
     }
     if (generations === null) return
@@ -209,6 +230,11 @@ export class RedisTier implements SharedTier {
       head: () => encodeRecord(this.#recordKey(cacheKey), head, body.bytes, epochMs()),
       body: body.bytes,
     })
+  }
+
+  #baseKey(cacheKey: CacheKey): string {
+    const { store, partition, shape } = this.#options
+    return baseKey(store.space, shape, partition.operation, cacheKey)
   }
 
   #recordKey({ client, site, query }: CacheKey): RecordKey {

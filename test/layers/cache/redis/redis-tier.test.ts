@@ -49,12 +49,12 @@ const openTier = () => {
     shape: 'shape',
   })
   const handle = cacheLayer(rules(), partition, events, tier)(upstream.next)
-  const get = async (query = '') => new Client((await handle(fakeExchange({ query }))).body).text
+  const get = async (...fields: string[]) => new Client((await handle(fakeExchange({ fields }))).body).text
   const reply = async (): Promise<void> => {
     for (const each of lookups.splice(0)) each()
     await settled()
   }
-  return { store, sent: upstream.sent, events, get, reply }
+  return { store, link, sent: upstream.sent, events, get, reply }
 }
 
 /** Opens the tier with a response in Redis that memory does not have. */
@@ -125,5 +125,18 @@ describe('a lookup that is late brings back nothing that the upstream has taken 
     await sent[2]?.respond(createResponse(noStore, 'newer'))
 
     expect(await Promise.all(got)).toEqual(['new', 'newer'])
+  })
+
+  test('nor where it was taken back for a request that did not ask Redis', async () => {
+    const { store, link, sent, get, reply } = await openWithEntry()
+    void get()
+    await vi.advanceTimersByTimeAsync(25)
+    link.isShared = false
+    const other = get('Cache-Control', 'no-cache')
+
+    await sent[2]?.respond(createResponse(noStore, 'new'))
+    await reply()
+
+    expect([await other, store.size]).toEqual(['new', 0])
   })
 })

@@ -58,10 +58,18 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
       timeoutMs: 30_000,
       run,
     }
-    const store = new RedisCacheStore(troubled, { prefix, isCluster: false })
+    const stores: RedisCacheStore[] = []
+    /** Ends the trouble, and tells the gateways, as their connections do. */
+    const recover = async (): Promise<void> => {
+      Object.assign(trouble, noTrouble)
+      for (const store of stores) store.resendRenewals()
+      await idle()
+    }
 
     /** Opens a gateway with nothing in its memory. */
     const openGateway = () => {
+      const store = new RedisCacheStore(troubled, { prefix, isCluster: false })
+      stores.push(store)
       const upstream = fakeUpstream()
       const partition = new CacheStore(64 * maxSharedBytes).openPartition('market.insights')
       const events = {
@@ -83,28 +91,48 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
         return text
       }
     }
-    return openGateway
+    return { openGateway, recover }
   }
 
-  test.each([
+  describe.each([
     ['not stored', () => createResponse(noStore, 'neu')],
     ['not found', () => createResponse(noStore, '', 404)],
     ['too large to share', () => createResponse(fresh, 'x'.repeat(maxSharedBytes + 1))],
-  ])('stays away once another one is stored: it is %s', async (prefix, withdrawn) => {
-    const openGateway = await openShared(prefix)
-    await openGateway()('de', createResponse(fresh, 'alt'))
-    await openGateway()('en', createResponse(fresh, 'old'))
-    expect(await openGateway()('de', null)).toBe('alt')
+  ])('that is %s', (how, withdrawn) => {
+    test('stays away once another one is stored', async () => {
+      const { openGateway } = await openShared(how)
+      await openGateway()('de', createResponse(fresh, 'alt'))
+      await openGateway()('en', createResponse(fresh, 'old'))
+      expect(await openGateway()('de', null)).toBe('alt')
 
-    await openGateway()('de', withdrawn())
-    await openGateway()('en', createResponse(fresh, 'new'))
+      await openGateway()('de', withdrawn())
+      await openGateway()('en', createResponse(fresh, 'new'))
 
-    expect(await openGateway()('de', null)).toBe('asked upstream')
-    expect(await openGateway()('en', null)).toBe('new')
+      expect(await openGateway()('de', null)).toBe('asked upstream')
+      expect(await openGateway()('en', null)).toBe('new')
+    })
+
+    test.each([
+      ['is down', { isDown: true }],
+      ['does not say in time what is there', { late: findScript }],
+      ['does not say in time that it is gone', { late: removeScript }],
+    ])('stays away where Redis %s', async (when, had) => {
+      const trouble = { ...noTrouble }
+      const { openGateway, recover } = await openShared(`${how} ${when}`, trouble)
+      await openGateway()('de', createResponse(fresh, 'alt'))
+      await openGateway()('en', createResponse(fresh, 'old'))
+
+      Object.assign(trouble, had)
+      await openGateway()('de', withdrawn())
+      await recover()
+      await openGateway()('en', createResponse(fresh, 'new'))
+
+      expect(await openGateway()('de', null)).toBe('asked upstream')
+    })
   })
 
   test('stays away where another one was taken back before it', async () => {
-    const openGateway = await openShared('both')
+    const { openGateway } = await openShared('both')
     await openGateway()('de', createResponse(fresh, 'alt'))
     await openGateway()('en', createResponse(fresh, 'old'))
 
@@ -115,31 +143,26 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
     expect(await openGateway()('de', null)).toBe('asked upstream')
   })
 
-  test.each([
-    ['is down', { isDown: true }],
-    ['does not say in time what is there', { late: findScript }],
-    ['does not say in time that it is gone', { late: removeScript }],
-  ])('stays away where Redis %s', async (prefix, had) => {
-    const trouble = { ...noTrouble }
-    const openGateway = await openShared(prefix, trouble)
-    await openGateway()('de', createResponse(fresh, 'alt'))
-    await openGateway()('en', createResponse(fresh, 'old'))
-
-    Object.assign(trouble, had)
-    await openGateway()('de', createResponse(noStore, '', 404))
-    Object.assign(trouble, noTrouble)
-    await openGateway()('en', createResponse(fresh, 'new'))
-
-    expect(await openGateway()('de', null)).toBe('asked upstream')
-  })
-
   test('leaves the others where they are', async () => {
-    const openGateway = await openShared('others')
+    const { openGateway } = await openShared('others')
     await openGateway()('de', createResponse(fresh, 'alt'))
     await openGateway()('en', createResponse(fresh, 'old'))
 
     await openGateway()('de', createResponse(noStore, '', 404))
 
     expect(await openGateway()('en', null)).toBe('old')
+  })
+
+  test('leaves the others where they are, also while the gateway does not ask Redis for their key', async () => {
+    const { openGateway } = await openShared('hit for miss')
+    const get = openGateway()
+    await get('en', createResponse(fresh, 'old'))
+    await openGateway()('fr', createResponse(fresh, 'vieux'))
+    await get('de', createResponse(noStore, '', 404))
+
+    await get('en', createResponse(noStore, '', 404))
+
+    expect(await openGateway()('en', null)).toBe('asked upstream')
+    expect(await openGateway()('fr', null)).toBe('vieux')
   })
 })
