@@ -67,7 +67,10 @@ export class SharedCacheRegistry {
       release: () => {
         if (this.#storesByConfig.release(name) !== null) {
           this.#stores.delete(store)
-          if (![...this.#stores].some((other) => isSameSpace(other.space, space))) this.#closedStore = store
+          const other = [...this.#stores].find((each) => isSameSpace(each.space, space))
+          if (other === undefined) this.#closedStore = store
+          // Not only those that the other began with.
+          else if (store.pendingKeys.length > 0) void other.renewGenerations(store.pendingKeys)
         }
         release()
       },

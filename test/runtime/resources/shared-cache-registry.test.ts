@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import type { RedisConfig } from '../../../src/config/config.ts'
+import { CacheStore } from '../../../src/layers/cache/cache-store.ts'
 import { renewScript } from '../../../src/layers/cache/redis/scripts.ts'
 import { SharedCacheRegistry } from '../../../src/runtime/resources/shared-cache-registry.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
 import { scriptedRedis } from '../../helpers/scripted-redis.ts'
+import { settled } from '../../layers/cache/helper.ts'
+import { createRequest, rules } from '../../layers/cache/policy/helper.ts'
 
 const everything = { operation: null, client: null } as const
 const operation = 'market.insights'
@@ -50,6 +53,24 @@ test('so it is of what has ended in between, which nothing waits for', async () 
   expect(told()[1]).toBe('test:cache:of:leads.pipeline')
   expect([invalidated, isPurged]).toEqual([null, true])
   lease.release()
+})
+
+test('what the upstream takes back while an edit of cache.redis takes effect, Redis is told by its new settings', async () => {
+  const { config, told } = await startTold()
+  const registry = new SharedCacheRegistry(() => {})
+  const first = registry.acquire(away)
+  const second = registry.acquire(config)
+  await expect.poll(() => second.state().state).toBe('shared')
+  const partition = new CacheStore(1024).openPartition(operation)
+  const events = { onError: () => {}, onRevalidationFailed: () => {} }
+  const tier = first.createTier({ partition, rules: rules(), events, shape: 'shape' })
+  tier.lookUp({ client: '', site: '', query: '?a=1' }, 'key', createRequest()).remove()
+  await settled()
+
+  first.release()
+
+  await expect.poll(told).toEqual([expect.stringMatching(/^test:cache:of:market\.insights:query:/)])
+  second.release()
 })
 
 test('a Redis with other keys is told nothing of it', async () => {
