@@ -24,10 +24,16 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
   )
 }
 
+type ParsedUpstream = ParsedConfig['upstreams'][Group]
+
 /** Returns the endpoints of a group with those of its candidate. */
-const ofBothSides = ({ endpoints, candidate }: ParsedConfig['upstreams'][Group]): Endpoints => ({
+const ofBothSides = ({ endpoints, candidate }: ParsedUpstream): Endpoints => ({
   endpoints: [...endpoints, ...(candidate?.endpoints ?? [])],
 })
+
+/** Returns the endpoints that the `tls.verify` of a group holds for: not those of a candidate that states its own. */
+const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
+  upstream.candidate?.tls?.verify === undefined ? ofBothSides(upstream) : upstream
 
 const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
   groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
@@ -65,7 +71,7 @@ const statingLevels = (
 const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
   const unverifiedGroups = groups.filter((group) => !upstreams[group].tls.verify)
   const overTls = (names: readonly Group[]): string =>
-    names.filter((group) => hasTls(parsed.upstreams[group])).join(', ')
+    names.filter((group) => hasTls(ofInheritingSides(parsed.upstreams[group]))).join(', ')
   return statingLevels(parsed, 'verify', unverifiedGroups).map(({ path, holdsFor }) =>
     warnOfUnverifiedTls(path, overTls(holdsFor)),
   )
@@ -85,7 +91,7 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
   const insecureGroups = groups.filter((group) => parsed.upstreams[group].tls?.insecure ?? parsed.defaults.tls.insecure)
   return statingLevels(parsed, 'insecure', insecureGroups).map(
     ({ path, holdsFor }) =>
-      holdsFor.every((group) => upstreams[group].tls.verify) && {
+      holdsFor.every((group) => verifiesBothSides(upstreams[group])) && {
         path,
         message: 'this does nothing by itself: certificates are verified',
         expected: 'false, or verify: false beside it',
@@ -94,6 +100,10 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
       },
   )
 }
+
+/** Tells whether `insecure` says nothing: a candidate inherits it. */
+const verifiesBothSides = ({ tls, candidate }: UpstreamConfig): boolean =>
+  tls.verify && (candidate?.upstream.tls.verify ?? true)
 
 const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(

@@ -83,6 +83,28 @@ test('what its group does not verify is told once, of the group', () => {
   expect(warned('https://b', own).map(([path]) => path)).toEqual(['upstreams.risk.tls.verify'])
 })
 
+test('what a group does not verify is said of it where its candidate alone is spoken to over TLS, and inherits it', () => {
+  const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
+  const found = (candidate: string) => {
+    const result = parse(withRisk(` { ${own}, candidate: ${candidate} }`))
+    return result.ok && result.warnings.find(({ path }) => path === 'upstreams.risk.tls.verify')?.found
+  }
+
+  expect(found('https://b')).toBe('false for risk')
+  expect(found('{ endpoints: [https://b], tls: { verify: true } }')).toBe('false')
+})
+
+test('insecure of a group does something where its candidate alone is not verified', () => {
+  const own = 'endpoints: [https://a], healthCheck: { path: /up }, tls: { insecure: true }'
+  const unverified = '{ endpoints: [https://b], tls: { verify: false } }'
+
+  expect(warned(unverified, own).map(([path]) => path)).toEqual([`${at}.tls.verify`])
+  expect(() => warned(unverified)).toThrow('insecure: true')
+  expect(warned('https://b', own)).toEqual([
+    ['upstreams.risk.tls.insecure', expect.stringContaining('this does nothing')],
+  ])
+})
+
 test('TLS of a group does something where its candidate alone is spoken to over TLS', () => {
   const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { minVersion: TLSv1.3 }'
 
