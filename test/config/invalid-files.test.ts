@@ -621,6 +621,10 @@ const areas: Readonly<Record<string, readonly Case[]>> = {
   across,
 }
 
+test('an address in brackets is quoted: it is no JSON', () => {
+  expect(findProblems(top('listen: { host: "[::1]" }'))).toMatchObject([{ path: 'listen.host', found: '"[::1]"' }])
+})
+
 describe.each(Object.entries(areas))('a broken configuration is rejected where it is broken: %s', (_area, cases) => {
   test.each(cases.map((broken) => ({ broken, text: broken[0] })))('$text', ({ broken }) => {
     const [marked, path, message, remedy = ''] = broken

@@ -118,9 +118,12 @@ function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<Confi
   return isEntry && !holdsSecrets(path) ? { hint: `write [${value}]` } : {}
 }
 
+// Where a key set or a certificate is meant, a secret key may stand.
+const mayHoldKey = /^\s*(?:\{|\[\s*[[{"])|-----BEGIN/
+
 /**
  * Describes a value of the file as far as it may be shown: no external value, no field value, no URL with a password,
- * and no JSON: a secret key may stand there.
+ * no JSON and no PEM.
  */
 function describeFound(value: unknown, path: KeyPath): string {
   const written = value instanceof ExternalValue ? value.asWritten : value
@@ -129,8 +132,8 @@ function describeFound(value: unknown, path: KeyPath): string {
   if (written === null || written === undefined) return 'nothing'
   if (Array.isArray(written)) return 'a list'
   if (typeof written === 'object') return 'a map'
-  const isHidden = holdsSecrets(path) || (typeof written === 'string' && /[@?#]|^\s*[{[]/.test(written))
-  if (isHidden) return `a ${typeof written}`
+  const isHidden = typeof written === 'string' && (/[@?#]/.test(written) || mayHoldKey.test(written))
+  if (isHidden || holdsSecrets(path)) return `a ${typeof written}`
   return typeof written === 'string' ? quote(written) : String(written)
 }
 

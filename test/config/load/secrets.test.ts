@@ -168,11 +168,22 @@ test.each([
   expect(printProblems(`${line.replace('?', value)}\n${sandbox}`)).not.toContain(value)
 })
 
-test('a secret key in a key set that stands in the file is in no problem', () => {
-  const keySet = `{"keys":[{"kty":"oct","k":"${secret}"}]}`
-  const jwt = `jwt: { issuer: a, audience: [b], jwks: '${keySet}' }`
+describe('a secret key that stands in the file itself is in no problem', () => {
+  test.each([
+    ['a key set', `{"keys":[{"kty":"oct","k":"${secret}"}]}`],
+    ['a list of keys', `[ {"kty":"oct","k":"${secret}"}]`],
+    ['PEM', `-----BEGIN PRIVATE KEY-----\\n${secret}`],
+    ['PEM behind a line', `key:\\n-----BEGIN PRIVATE KEY-----\\n${secret}`],
+  ])('as %s', (_, value) => {
+    const places = [
+      `auth: { methods: [jwt], jwt: { issuer: a, audience: [b], jwks: ? } }`,
+      `admin: { jwt: { issuer: a, audience: [b], jwks: ? } }`,
+      `auth: { methods: [mtls], mtls: { from: client-cert, ca: ? } }`,
+    ]
+    const quoted = `"${value.replaceAll('"', '\\"')}"`
 
-  expect(printProblems(`auth: { methods: [jwt], ${jwt} }\n${sandbox}`)).not.toContain(secret)
+    for (const place of places) expect(printProblems(`${place.replace('?', quoted)}\n${sandbox}`)).not.toContain(secret)
+  })
 })
 
 test('what holds a secret is itself never shown', () => {
