@@ -137,6 +137,27 @@ test('nor does an edit of anything else after that', () => {
   expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
 })
 
+test('an order that another gateway was given again begins anew here at once', () => {
+  const { report, state, shifts, apply } = open({ share: '10%' })
+  const [primary, ...clients] = bad
+  shifts.order('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, { by: 'operator', reason: null }).confirm()
+  apply()
+  const own = shifts.toKeep('market')
+  if (!own?.record.order) throw new Error('market has an order')
+  shifts.markKept('market', own)
+
+  report([primary as SideEvents, ...clients.slice(0, 4)])
+  const order = { ...own.record.order, since: own.record.order.since + 1 }
+  shifts.takeUp('market', own.digest, { record: { ...own.record, order }, ageMs: 0 })
+  report(clients.slice(4))
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ share: 0.5, isStopped: false })
+
+  report(bad)
+  vi.advanceTimersByTime(1000)
+  expect(state()).toMatchObject({ isStopped: true, cause: 'guard' })
+})
+
 test('a step that is not in effect yet is not guarded yet, and the one before it is', () => {
   const { report, state, hang } = open({ steps: { shares: ['10%', '50%'], every: '10s' } })
 

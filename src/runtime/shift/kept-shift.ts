@@ -124,8 +124,9 @@ export const isKnownStop = (stop: ShiftStop, { knownStop, at }: KnownStop): bool
 const isSameStop = (stop: ShiftStop, other: ShiftStop | null): boolean =>
   stop.since === other?.since && stop.cause === other.cause && stop.reason === other.reason
 
-/** Tells whether two records mean the same for clients and in words. */
+/** Tells whether two records mean the same for clients and in words. An order has one time at all gateways. */
 export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>
+  a.order?.since === b.order?.since &&
   isDeepStrictEqual(toEffect(toShiftState(a, plan, epoch)), toEffect(toShiftState(b, plan, epoch)))
 
 /** Leaves out of a state what is a little later or earlier at another gateway. */
