@@ -27,7 +27,7 @@ export class AnswerRecorder {
     return this.#answer
   }
 
-  /** Whether the rest of its body is not read. */
+  /** Whether its body was given up: it is out of proportion. */
   get isCut(): boolean {
     return this.#isCut
   }

@@ -43,7 +43,7 @@ export class CandidateReader {
         const isRead = this.#candidate.data(chunk)
         if (!body.isShared) freeBuffer(chunk)
         if (isRead) return this.#readsOn()
-        this.#cut(body)
+        this.#stop(body)
         return false
       },
       end: () => this.end(null),
@@ -69,12 +69,14 @@ export class CandidateReader {
 
   #readsOn(): boolean {
     if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
-    if (this.#primary.answer !== null && this.#body !== null) this.#cut(this.#body)
+    if (this.#primary.answer !== null && this.#body !== null) {
+      this.#candidate.cut()
+      this.#stop(this.#body)
+    }
     return false
   }
 
-  #cut(body: ResponseBody): void {
-    this.#candidate.cut()
+  #stop(body: ResponseBody): void {
     body.discard()
     this.end(null)
   }

@@ -567,6 +567,25 @@ describe('what bounds copies', () => {
     expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
   })
 
+  test('a candidate whose body is longer than is read gets all copies where the one of the primary is too', async () => {
+    const respond = (): ProxyResponse => {
+      const { body, response } = streamed()
+      for (let i = 0; i < 70; i++) body.push(Buffer.alloc(kib))
+      return response()
+    }
+    const { layer, counts, pairs } = shadowing({ maxBody: 4 * kib, send: sending(respond) })
+
+    for (let i = 0; i < 8; i++) {
+      await take(await layer(sending(() => answer('x'.repeat(70 * kib))))(fakeExchange()))
+      await settled()
+    }
+
+    expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
+    expect(pairs.map(({ candidate }) => candidate.body)).toEqual(
+      Array(8).fill({ length: 65 * kib, bytes: null, sha256: null }),
+    )
+  })
+
   test('as many as may are under way, and the next are dropped', async () => {
     const ends: (() => void)[] = []
     const send = sending(() => new Promise((resolve) => ends.push(() => resolve(answer()))))
