@@ -3,6 +3,7 @@ import { formatSize } from '../../units.ts'
 import { configSchema } from '../config-schema.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { operationCacheSchema } from '../sections/cache.ts'
+import { exposeSchema } from '../sections/candidate/candidate.ts'
 import { idempotencySchema } from '../sections/idempotency.ts'
 import { adminRules } from './admin-rules.ts'
 import { authRules } from './auth-rules.ts'
@@ -96,8 +97,8 @@ const exposedTwice: ConfigRule = (tree) =>
   groups.map((group) => {
     const upstream: KeyPath = ['upstreams', group]
     const path: KeyPath = [...upstream, 'candidate', 'expose']
-    const field = valueAt(tree, path)
-    if (typeof field !== 'string') return null
+    const field = parseAt(tree, exposeSchema, path)
+    if (field == null) return null
     const found = findOtherUse(tree, field, {
       // Of the gateway's own fields, responses have this one alone.
       fields: listOwnFields(tree).filter(({ path: [section] }) => section === 'requestId'),

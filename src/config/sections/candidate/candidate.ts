@@ -37,6 +37,12 @@ const candidateGuardSchema = optionalPolicy(
   '{ errors: 2x, latency: 1.5x }',
 )
 
+/** The schema of `expose`. Null: no field names the side. */
+export const exposeSchema = optionalResponseField(
+  'The response field that names the side, or none',
+  'X-Upstream-Side',
+).prefault('none')
+
 /** The keys of a candidate that no upstream has. Each has a default, so that a URL alone is a candidate. */
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
@@ -49,7 +55,7 @@ const ownForm = z.strictObject({
   fallback: boolean(
     'Whether the upstream of the group serves what fails here, where another attempt is allowed',
   ).prefault(true),
-  expose: optionalResponseField('The response field that names the side, or none', 'X-Upstream-Side').prefault('none'),
+  expose: exposeSchema,
 })
 
 /** The keys of a candidate that go with it when it becomes the upstream. */

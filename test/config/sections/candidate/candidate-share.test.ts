@@ -67,6 +67,10 @@ describe('what is wrong', () => {
   })
 })
 
+test('a field that is called none is no side, and may be set', () => {
+  expect(findProblems(text('expose: none', ', response: { set: { none: a } }'))).toEqual([])
+})
+
 describe('what is probably not meant', () => {
   test('a client that the file does not know: its removal is no error, and the name that was meant is found', () => {
     expect(warningsOf('clients: [bank-a, bank-x]', `${auth}\n${clients}`)).toMatchObject([
