@@ -150,8 +150,8 @@ export class Exchange {
   /** Called each time the request is handed to a connection, to be written in the same turn of the event loop. */
   onSent: (() => void) | null = null
   /**
-   * Called when the answer breaks off, or breaks the contract: it counts for the side. Null: nothing is counted, or it
-   * has failed its side already.
+   * Called when the answer breaks off, does not end by the deadline, or breaks the contract: it counts for the side.
+   * Null: nothing is counted, or it has failed its side already.
    */
   onBrokenAnswer: (() => void) | null = null
 

@@ -126,6 +126,24 @@ test('a response that breaks off is told to its exchange, before its body is tak
   await vi.waitFor(() => expect(onBrokenAnswer).toHaveBeenCalledTimes(1), 20_000)
 })
 
+test.each([
+  ['the only attempt', 0, 1],
+  ['the second attempt, which may have had too little of it', 1, 0],
+])('a response that has not ended by the deadline is told to its exchange, of %s', async (_, attempts, failures) => {
+  const { url } = await rawUpstream((socket) => {
+    onRequest(socket, () => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na part'))
+  })
+  const onBrokenAnswer = vi.fn()
+  const upstream = openTestUpstream(url)
+  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer, attempts })
+
+  await upstream.send(exchange)
+  exchange.abort(new GatewayError('deadline-exceeded'))
+
+  expect(onBrokenAnswer).toHaveBeenCalledTimes(failures)
+  expect(upstream.members[0]?.health.counts.failures).toBe(failures)
+})
+
 const reset = (socket: Socket) => void socket.resetAndDestroy()
 const writeMore = (socket: Socket) => void socket.write('1\r\nb\r\n')
 

@@ -226,7 +226,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     const outcome = classifyFailure(failure, this.#exchange, this.#heldBackMs)
     this.#settle(outcome, failure)
     if (this.#status === 0) return this.#reject(failure)
-    if (failure.kind === 'truncated' && outcome === 'failure') this.#exchange.onBrokenAnswer?.()
+    if (outcome === 'failure') this.#exchange.onBrokenAnswer?.()
     this.#responseBody.fail(failure)
   }
 
