@@ -382,3 +382,29 @@ test('a gateway that has to cut a request at its end still sends the spans that 
   const names = receiver.spans.filter(({ kind }) => kind === 'server').map(({ name }) => name)
   expect(names.toSorted()).toEqual(['GET /leads/pipeline', 'GET /market/insights'])
 })
+
+test('a gateway at its end cuts off a request with a key that waits for an attempt without its client, and sends its span', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const receiver = await spanReceiver()
+  const upstream = await httpUpstream(async (_, response) => {
+    await released
+    response.writeHead(503, { 'Retry-After': '20' }).end()
+  })
+  const { gateway, port, line } = await bootGateway({
+    upstream: upstream.url,
+    tracing: { otlp: receiver.url, sample: '100%' },
+    shutdown: { wait: '0ms', deadline: '100ms' },
+    defaults: { retry: {} },
+    operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
+  })
+  const client = await rawClient(port)
+  client.send('POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 3\r\n\r\nabc')
+  await expect.poll(() => upstream.begun()).toBe(1)
+  client.close()
+  await line(({ msg }) => msg === 'exchange')
+  release()
+
+  await gateway.close()
+
+  expect(receiver.spans.map(({ kind }) => kind).toSorted()).toEqual(['client', 'server'])
+})

@@ -20,21 +20,30 @@ const maxAbandonedBytes = 64 * 1024 * 1024
 export class AbandonedAttempts {
   readonly #places = new FairQuota(maxAbandoned)
   readonly #bodies = new FairQuota(maxAbandonedBytes)
+  readonly #attempts = new Set<Exchange>()
 
-  /**
-   * Counts one more of an owner, with a body of so many bytes. Returns what is called when it has ended; null: there
-   * are too many, or too large ones.
-   */
-  add(owner: string, bytes: number): (() => void) | null {
+  /** Adds one. Returns what is called when it has ended; null: there are too many, or too large ones. */
+  add(attempt: Exchange): (() => void) | null {
+    const owner = formatOwner(findRequestOwner(attempt))
+    const bytes = attempt.body.length ?? 0
     const [place, body] = [this.#places.shareOf(owner), this.#bodies.shareOf(owner)]
     if (!place.reserve(1)) return null
-    if (body.reserve(bytes))
-      return () => {
-        place.release(1)
-        body.release(bytes)
-      }
-    place.release(1)
-    return null
+    if (!body.reserve(bytes)) {
+      place.release(1)
+      return null
+    }
+    this.#attempts.add(attempt)
+    return () => {
+      this.#attempts.delete(attempt)
+      place.release(1)
+      body.release(bytes)
+    }
+  }
+
+  /** Ends all of them: the gateway stops, and does not wait any more. */
+  cut(): void {
+    const reason = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
+    for (const attempt of this.#attempts) attempt.abort(reason)
   }
 }
 
@@ -59,8 +68,6 @@ export const forwardDetachable = (
   options: AttemptOptions,
 ): Promise<ProxyResponse> => {
   const own = createBackgroundExchange(exchange)
-  const { abandoned } = options
-  const bytes = exchange.body.length ?? 0
   /** Set while it goes on without its client: gives its room back. */
   let release: (() => void) | null = null
   return new Promise((resolve, reject) => {
@@ -74,7 +81,8 @@ export const forwardDetachable = (
       return release === null
     }
     exchange.setAbortListener((reason) => {
-      if (reason.kind === 'client-gone') release = abandoned.add(formatOwner(findRequestOwner(exchange)), bytes)
+      // A client that the gateway has cut off did not leave by itself.
+      if (reason.kind === 'client-gone' && reason.reason !== 'shutdown-deadline') release = options.abandoned.add(own)
       adoptAttempts(exchange, own) // the record of the request is written now
       if (release === null) return own.abort(reason)
       exchange.servedBy?.acquire() // also between two attempts, when it has no endpoint

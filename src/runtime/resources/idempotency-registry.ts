@@ -171,6 +171,11 @@ export class IdempotencyRegistry {
     return { store, state, settled: link.settled, release: releaseWhenIdle }
   }
 
+  /** Cuts off the attempts that go on without their client. */
+  cutAbandoned(): void {
+    this.#abandoned.cut()
+  }
+
   /** Replies to the calls of another process. Null: this process does not remember. */
   replyAll(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null {
     const memory = this.#memory

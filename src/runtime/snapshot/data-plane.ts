@@ -173,6 +173,7 @@ export class DataPlane {
     this.#shared.telemetry.guards.close()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
+    this.#shared.idempotency.cutAbandoned() // some may have no endpoint, and wait for their next attempt
     await this.#shared.endpoints.destroy(new Error('shut down'))
     // Nothing runs any more, but spans may be on their way: those of what was cut, and of what ended before it.
     await settlesWithin(maxFlushMs, closed)

@@ -48,7 +48,7 @@ const serve = (
 
 /** Counts how many attempts may still go on without their client. */
 const roomOf = (abandoned: AbandonedAttempts): number => {
-  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(`client ${nth}`, 0)).filter(
+  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(fakeExchange({ client: `c ${nth}` }))).filter(
     (each) => each !== null,
   )
   for (const release of added) release()
@@ -57,6 +57,17 @@ const roomOf = (abandoned: AbandonedAttempts): number => {
 
 const post = (): Exchange => fakeExchange({ operation: 'valuation.score', fields: ['Idempotency-Key', 'k'] })
 const gone = new GatewayError('client-gone')
+const cut = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
+
+/** Sends until it is aborted, and says so. */
+const sendUntilAborted =
+  (sent: () => void): Handler =>
+  (own) => {
+    own.attempts++
+    own.wasSent = true
+    sent()
+    return untilAborted(own)
+  }
 
 test('a response for which there is no room was processed all the same, and is not kept', async () => {
   const { store, calls } = openStore()
@@ -169,31 +180,41 @@ test('an attempt that went on without its client makes room for another when it 
   await vi.waitFor(() => expect(roomOf(abandoned)).toBe(999))
 })
 
-test('where no more attempts may go on, the record of a client that leaves has the attempt that ends with it', async () => {
+test.each([
+  ['leaves where no more attempts may go on', 0, gone],
+  ['the gateway cuts off', 1, cut],
+])('the record of a client that %s has the attempt that ends with it', async (_, room, reason) => {
   const { store, calls } = openStore()
   const abandoned = new AbandonedAttempts()
-  for (let nth = 0; abandoned.add(`client ${nth}`, 0); nth++);
+  for (let nth = roomOf(abandoned); nth > room; nth--) abandoned.add(fakeExchange({ client: `c ${nth}` }))
   const sent = vi.fn()
-  const handler = serve(
-    (own) => {
-      own.attempts++
-      own.wasSent = true
-      sent()
-      return untilAborted(own)
-    },
-    store,
-    { abandoned },
-  )
   const exchange = post()
-  const served = handler(exchange)
+  const served = serve(sendUntilAborted(sent), store, { abandoned })(exchange)
   await vi.waitFor(() => expect(sent).toHaveBeenCalled())
 
-  exchange.abort(gone)
+  exchange.abort(reason)
   const recorded = [exchange.attempts, exchange.idempotency?.outcome]
 
   expect(recorded).toEqual([1, 'unknown'])
-  await expect(served).rejects.toBe(gone)
+  await expect(served).rejects.toBe(reason)
   expect([exchange.attempts, settlementsOf(calls)]).toMatchObject([1, [{ state: 'unknown' }]])
+})
+
+test('attempts that go on without their client are cut off at the end of the gateway, and settled', async () => {
+  const { store, calls } = openStore()
+  const abandoned = new AbandonedAttempts()
+  const sent = vi.fn()
+  const exchange = post()
+  const served = serve(sendUntilAborted(sent), store, { abandoned })(exchange)
+  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+  exchange.abort(gone)
+  await expect(served).rejects.toBe(gone)
+  const roomMeanwhile = roomOf(abandoned)
+
+  abandoned.cut()
+
+  await vi.waitFor(() => expect(roomOf(abandoned)).toBe(roomMeanwhile + 1))
+  expect(settlementsOf(calls)).toMatchObject([{ state: 'unknown' }])
 })
 
 const renewalMs = 5000

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { type FailureReason, reasonTable } from '../../../src/failures/reasons.ts'
 import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
 import { MemoryIdempotencyStore } from '../../../src/shared/idempotency/memory-idempotency-store.ts'
+import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
@@ -116,15 +117,17 @@ test('a client that sends 10,000 requests with one key and leaves has one proces
   expect(upstream.begun()).toBe(1)
 })
 
+const attemptOf = (client: string, bytes: number) => fakeExchange({ client, body: fakeBody(bytes) })
+
 test('a client that leaves again and again has no more than its share of what goes on without a client', () => {
   const abandoned = new AbandonedAttempts()
   const [many, large] = [Array.from({ length: 1000 }), 16 * 1024 ** 2]
 
-  const ofOne = many.flatMap(() => abandoned.add('a', 0) ?? [])
-  const ofAnother = abandoned.add('b', 0)
+  const ofOne = many.flatMap(() => abandoned.add(attemptOf('a', 0)) ?? [])
+  const ofAnother = abandoned.add(attemptOf('b', 0))
   for (const release of ofOne) release()
-  const largeOfOne = many.flatMap(() => abandoned.add('a', large) ?? [])
-  const largeOfAnother = abandoned.add('b', large)
+  const largeOfOne = many.flatMap(() => abandoned.add(attemptOf('a', large)) ?? [])
+  const largeOfAnother = abandoned.add(attemptOf('b', large))
 
   expect([ofOne.length, largeOfOne.length]).toEqual([500, 2])
   expect([ofAnother, largeOfAnother]).not.toContain(null)
@@ -133,20 +136,22 @@ test('a client that leaves again and again has no more than its share of what go
 test('no more than 1,000 requests go on without their client', () => {
   const abandoned = new AbandonedAttempts()
 
-  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(`client ${nth}`, 0))
+  const added = Array.from({ length: 1001 }, (_, nth) => abandoned.add(attemptOf(`client ${nth}`, 0)))
   added[0]?.()
 
   expect(added.filter(Boolean)).toHaveLength(999)
-  expect([abandoned.add('another', 0) === null, abandoned.add('one more', 0) === null]).toEqual([false, true])
+  const more = ['another', 'one more'].map((client) => abandoned.add(attemptOf(client, 0)) !== null)
+  expect(more).toEqual([true, false])
 })
 
 test('requests that go on without their client hold no more than 64 MiB of bodies', () => {
   const abandoned = new AbandonedAttempts()
   const large = 16 * 1024 * 1024
 
-  const added = ['a', 'b', 'c', 'd', 'e'].map((client) => abandoned.add(client, large))
+  const added = ['a', 'b', 'c', 'd', 'e'].map((client) => abandoned.add(attemptOf(client, large)))
   added[0]?.()
 
   expect(added.map((each) => each !== null)).toEqual([true, true, true, false, false])
-  expect([abandoned.add('e', large + 1) === null, abandoned.add('e', large) === null]).toEqual([true, false])
+  const more = [large + 1, large].map((bytes) => abandoned.add(attemptOf('e', bytes)) !== null)
+  expect(more).toEqual([false, true])
 })
