@@ -12,7 +12,9 @@ import {
 } from './upstream-policies.ts'
 
 /** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
-export const deadlineSchema = optionalDuration("Longest time until the answer's head, attempts and waits included")
+export const deadlineSchema = optionalDuration(
+  "Longest time until the answer's head, or its end where the gateway reads it first; attempts and waits included",
+)
 
 /** The schema of the largest request body. It may stand where {@link deadlineSchema} may. */
 export const maxBodySchema = optionalSize('Largest request body')
