@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Claim, ClaimResult } from '../../../src/shared/idempotency/idempotency-store.ts'
+import type { Claim, ClaimResult, Settlement } from '../../../src/shared/idempotency/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../src/shared/idempotency/memory-idempotency-store.ts'
 import { createClaim, repeatClaim } from '../../helpers/idempotency-claim.ts'
 
@@ -169,31 +169,49 @@ test('remembers what a plain list of records would, whatever is claimed, settled
   )
 })
 
-test('what is left of many keys is found, with its response, when those between were forgotten', () => {
+test('what is left of many keys is found, and goes in its order, when those between were forgotten', () => {
+  const ttlMs = 60_000
   const store = new MemoryIdempotencyStore({ maxEntries: 1e6, maxBytes: 1e9 })
-  const claims = Array.from({ length: 8000 }, () => createClaim({ client: 'c', maxKeys: 1e6 }))
-  for (const [nth, claim] of claims.entries()) {
-    const response = Buffer.alloc(300, nth % 256)
-    const settlement =
-      nth % 100 === 50
-        ? ({ state: 'unknown', fingerprint: 'f-1' } as const)
-        : ({ state: 'done', fingerprint: 'f-1', response } as const)
+  const claims = Array.from({ length: 8000 }, () => createClaim({ client: 'c', maxKeys: 1e6, ttlMs }))
+  const startedAt = Date.now()
+  const settle = (claim: Claim, settlement: Settlement): void => {
+    vi.advanceTimersByTime(1)
     store.reply({ type: 'claim', claim })
     store.reply({ type: 'settle', claim, settlement })
   }
+  const responseOf = (nth: number): Buffer => Buffer.alloc(300, nth % 256)
+  const recall = (nth: number) => store.reply({ type: 'claim', claim: repeatClaim(claims[nth] as Claim) })
+  const forget = (nth: number) => store.reply({ type: 'forget', key: claims[nth] as Claim })
+  for (const [nth, claim] of claims.entries())
+    settle(
+      claim,
+      nth % 100 === 50
+        ? { state: 'unknown', fingerprint: 'f-1' }
+        : { state: 'done', fingerprint: 'f-1', response: responseOf(nth) },
+    )
 
-  for (const [nth, claim] of claims.entries()) if (nth % 50 !== 0) store.reply({ type: 'forget', key: claim })
+  for (const nth of claims.keys()) if (nth % 50 !== 0) forget(nth)
 
   for (let nth = 0; nth < claims.length; nth += 50) {
-    const claim = claims[nth] as Claim
-    const first = { requestId: claim.requestId, fingerprint: 'f-1' }
-    expect(store.reply({ type: 'claim', claim: repeatClaim(claim) })).toEqual(
-      nth % 100 === 50
-        ? { state: 'unknown', ...first }
-        : { state: 'done', ...first, response: Buffer.alloc(300, nth % 256) },
+    const first = { requestId: claims[nth]?.requestId, fingerprint: 'f-1' }
+    expect(recall(nth)).toEqual(
+      nth % 100 === 50 ? { state: 'unknown', ...first } : { state: 'done', ...first, response: responseOf(nth) },
     )
   }
-  expect(store.state()).toMatchObject({ entries: 160, unknown: 80, bytes: 80 * 300 })
+  const counts = { entries: 160, unknown: 80, bytes: 80 * 300, dropped: 0 }
+  expect(store.state()).toMatchObject({ ...counts, oldestUnknown: startedAt + 51 })
+
+  forget(50)
+  store.bounds = { maxEntries: 1e6, maxBytes: 80 * 300 }
+  settle(createClaim({ ttlMs }), { state: 'done', fingerprint: 'f-1', response: responseOf(0) })
+
+  expect(store.state()).toMatchObject({ ...counts, unknown: 79, dropped: 1, oldestUnknown: startedAt + 151 })
+  expect([recall(0), recall(100)]).toMatchObject([{ response: null }, { response: responseOf(100) }])
+
+  vi.advanceTimersByTime(startedAt + 4000 + ttlMs - Date.now())
+
+  const later = { entries: 81, unknown: 40, bytes: 41 * 300, oldestUnknown: startedAt + 4051 }
+  expect(store.state()).toMatchObject(later)
 })
 
 test('an attempt whose lease has run out is unknown, and then expires, though nobody asks for it', () => {

@@ -15,7 +15,7 @@ interface Segment {
 }
 
 // As much as is worth giving back to the system.
-const segmentBytes = 256 * 1024
+const usualSegmentBytes = 256 * 1024
 
 // A place is one number: that of the segment times this, and where in it the entry begins.
 const placesPerSegment = 2 ** 22
@@ -27,7 +27,13 @@ const isRemovedAt = 4
 /** The memory of several logs. A place names an entry among those of all of them. */
 export class LogMemory {
   readonly #segments = new Map<number, Segment>()
+  readonly #segmentBytes: number
   #last = 0
+
+  /** A longer entry has a piece of its own. */
+  constructor(segmentBytes = usualSegmentBytes) {
+    this.#segmentBytes = segmentBytes
+  }
 
   /** How many pieces of memory there are. */
   get segments(): number {
@@ -36,7 +42,7 @@ export class LogMemory {
 
   /** Opens a piece for an entry of so many bytes, its header included. */
   open(bytes: number): Segment {
-    const memory = Buffer.allocUnsafeSlow(Math.max(bytes, segmentBytes))
+    const memory = Buffer.allocUnsafeSlow(Math.max(bytes, this.#segmentBytes))
     const segment: Segment = { number: ++this.#last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
     this.#segments.set(segment.number, segment)
     return segment
