@@ -1,5 +1,5 @@
 import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
-import { type FailedAttempt, GatewayError } from '../../failures/errors.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
@@ -128,11 +128,11 @@ export const forwardAndSettle = async (
   try {
     response = await next(own)
   } catch (error) {
-    await settle(own.wasSent ? 'unknown' : 'free')
+    await settle(classifyFailure(error, own))
     throw error
   }
   const { status, reason, fields } = response
-  const state = classifyResponse(status, own.failedAttempts ?? [])
+  const state = classifyResponse(status, own)
   if (state !== 'done') {
     endDeadline()
     await settle(state)
@@ -162,12 +162,21 @@ type ProcessedState = 'done' | 'free' | 'unknown'
 const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
 
 /** Tells from the status of the last response, and from the attempts that failed, whether the request was processed. */
-const classifyResponse = (status: number, failed: readonly FailedAttempt[]): ProcessedState => {
+const classifyResponse = (status: number, own: Exchange): ProcessedState => {
   if (status >= 500) return 'unknown'
   if (!freeStatuses.has(status)) return 'done'
-  return failed.some(mayBeProcessed) ? 'unknown' : 'free'
+  return mayBeProcessed(own) ? 'unknown' : 'free'
 }
 
-/** Tells whether a failed attempt may have been processed: something was sent (`failureTable`). */
-const mayBeProcessed = ({ errorOrStatus }: FailedAttempt): boolean =>
-  typeof errorOrStatus === 'number' || failureTable[errorOrStatus.kind].retry !== 'always'
+/** Tells from what ended the last attempt, and from those before it, whether the request may have been processed. */
+const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
+  if (!own.wasSent) return 'free'
+  const sentNothing = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
+  return sentNothing && !mayBeProcessed(own) ? 'free' : 'unknown'
+}
+
+/** Tells whether an attempt that failed may have been processed: something was sent (`failureTable`). */
+const mayBeProcessed = ({ failedAttempts }: Exchange): boolean =>
+  failedAttempts?.some(
+    ({ errorOrStatus }) => typeof errorOrStatus === 'number' || failureTable[errorOrStatus.kind].retry !== 'always',
+  ) === true

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { BodySink } from '../../../src/body.ts'
 import type { OperationIdempotencyConfig } from '../../../src/config/config.ts'
 import type { Exchange, Handler } from '../../../src/exchange.ts'
-import { GatewayError } from '../../../src/failures/errors.ts'
+import { FailedAttempt, GatewayError } from '../../../src/failures/errors.ts'
 import { AbandonedAttempts } from '../../../src/layers/idempotency/forward-once.ts'
 import { HeldClaim } from '../../../src/layers/idempotency/held-claim.ts'
 import { idempotencyLayer } from '../../../src/layers/idempotency/idempotency.ts'
@@ -68,6 +68,26 @@ const sendUntilAborted =
     sent()
     return untilAborted(own)
   }
+
+test.each([
+  ['free, where the one before was denied', [], 'connect-failed', 'free'],
+  ['unknown, where the one before was cut off', ['reset-before-headers'], 'connect-failed', 'unknown'],
+  ['unknown, where the last one was cut off itself', [], 'truncated', 'unknown'],
+] as const)('a key whose last attempt fails is %s', async (_, before, last, state) => {
+  const { store, calls } = openStore()
+  const handler = serve(async (own) => {
+    own.wasSent = true
+    const failure = new GatewayError(last)
+    own.failedAttempts = [...before.map((kind) => new GatewayError(kind)), failure].map(
+      (error) => new FailedAttempt('http://a', error, 0),
+    )
+    throw failure
+  }, store)
+
+  await expect(handler(post())).rejects.toMatchObject({ kind: last })
+
+  expect(settlementsOf(calls)).toMatchObject([{ state }])
+})
 
 test('a response for which there is no room was processed all the same, and is not kept', async () => {
   const { store, calls } = openStore()
