@@ -1,8 +1,7 @@
 import fc from 'fast-check'
-import { RE2JS } from 're2js'
 import { describe, expect, test } from 'vitest'
-import { isLinearNatively, linearRegExp } from '../../src/contract/linear-regexp.ts'
-import { translatePattern } from '../../src/contract/translate-pattern.ts'
+import { countedRegExp, isLinearNatively, linearRegExp } from '../../src/contract/linear-regexp.ts'
+import { StepBudget } from '../../src/contract/step-budget.ts'
 
 const characters = [
   'a',
@@ -93,9 +92,25 @@ const text = fc.array(fc.constantFrom(...characters), { maxLength: 8 }).map((par
 
 const isValid = (source: string): boolean => {
   try {
-    return new RegExp(source, 'u') !== null
+    return linearRegExp(source, 'u') !== null
   } catch {
-    return false // a name that stands twice
+    return false // a name that stands twice, or too many steps for each character
+  }
+}
+
+/** Compiles a pattern as the gateway does, with steps for everything. */
+const compile = (source: string) => {
+  const steps = new StepBudget()
+  steps.left = Number.MAX_SAFE_INTEGER
+  const compiled = countedRegExp(source, steps)
+  return {
+    test: (text: string) => compiled.test(text),
+    /** Returns how many steps a text takes. */
+    stepsFor(text: string): number {
+      const { left } = steps
+      compiled.test(text)
+      return left - steps.left
+    },
   }
 }
 
@@ -104,7 +119,7 @@ describe('the translation', () => {
     fc.assert(
       fc.property(pattern.filter(isValid), fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
         const native = new RegExp(source, 'u')
-        const translated = RE2JS.compile(translatePattern(source), 0)
+        const translated = compile(source)
         for (const each of texts) expect([each, translated.test(each)]).toEqual([each, native.test(each)])
       }),
       { numRuns: 150 },
@@ -151,6 +166,41 @@ test.each(['(?:[ab]{500}|a)[ab]{0,900}x$', '([ab]{1,30}){20}c', '^([ab]{10,})*[a
     expect(() => linearRegExp(source, 'u')).toThrow('it takes too many steps for each character')
   },
 )
+
+describe('an automaton that has no room for all texts', () => {
+  const source = '^(?:[\\p{L} ]){1,900}$'
+  const long = 'aé'.repeat(450)
+
+  test('begins anew, and finds what JavaScript finds', () => {
+    const native = new RegExp(source, 'u')
+    const counted = compile(source)
+
+    for (const each of [long, `${long}a`, `${long.slice(2)}1`, long.toUpperCase(), 'a', `é${long.slice(1)}`, long, '1'])
+      expect([each, counted.test(each)]).toEqual([each, native.test(each)])
+  })
+
+  test('takes steps for what it adds, and not for its whole program', () => {
+    const counted = compile(source)
+    const steps = Array.from({ length: 10 }, () => counted.stepsFor(long))
+
+    expect(Math.max(...steps)).toBeLessThan(1_000_000)
+    expect(Math.min(...steps)).toBeGreaterThan(100_000)
+  })
+})
+
+test('a new state takes steps for its table, which is large where there are many classes of characters', () => {
+  const [few, many] = ['[ab]', '[\\p{L}]'].map((each) => compile(`^(?:${each}){1,900}$`).stepsFor('a'.repeat(500)))
+
+  expect(Number(many) - Number(few)).toBeGreaterThan(50_000)
+})
+
+test('a text that the automaton knows takes few steps', () => {
+  const counted = compile("^[a-z '-]{1,50}(?: [a-z '-]{1,50}){0,3}$")
+  const first = counted.stepsFor('anna maria de la tour')
+
+  expect(first).toBeGreaterThan(5000)
+  expect(counted.stepsFor('anna maria de la tour')).toBeLessThan(300)
+})
 
 test('an anchored pattern with an end may be longer', () => {
   expect(linearRegExp('^(?:[A-Z0-9]{1,35} ?){1,4}$', 'u').test('ACME 24')).toBe(true)

@@ -203,7 +203,7 @@ describe('a pattern that RE2 runs takes steps', () => {
     expect(rules({ type: 'array', items }, ['Anna Maria', 'Jean-Luc de la Tour', "O'Neil"])).toEqual([])
   })
 
-  test('by each text, also where it is long and RE2 gives its automaton up', () => {
+  test('by each text, also where there is a single long one', () => {
     const schema = { not: { pattern: 'a[ab]{80}c' } }
 
     expect(rules(schema, `c${drawText(createDraw(), 'ab', 1024 ** 2)}`)).toEqual(['complexity'])
