@@ -190,6 +190,7 @@ const checkParameters = (
   violations: Violation[],
 ): void => {
   if (contracts.length === 0) return
+  validators.beginHead()
   const inQuery = parseQuery(query)
   if (inQuery === null) violations.push({ pointer: '', in: 'query', ...parameterFaults.encoding })
   for (const contract of contracts) {
@@ -213,7 +214,7 @@ const checkParameter = (
   else if (read.kind === 'absent') {
     if (required) violations.push({ pointer, in: place, rule: 'required', detail: 'the parameter has to be there' })
   } else if (schema !== null && read.value !== emptyParameter) {
-    const options = { bytes: 0, prefix: pointer }
+    const options = { prefix: pointer }
     const found = validators.validate(schema, read.value, place, options)
     if (found.length === 0) return
     // A schema without `type` (`enum: [1, 2]`) may mean another type than a string.

@@ -5,15 +5,18 @@ import { noViolations, type SchemaError, toViolations } from './violations.ts'
 
 /** The validators of a contract. */
 export interface ContractValidators {
+  /** Gives the steps for all parameters of a head. */
+  beginHead(): void
   /**
-   * Lists how a value breaks a schema; empty: it does not. `bytes` is the length of its text, by which it may take
-   * longer; of a short one all violations are listed, of a long one the first. `prefix` is the start of their pointers.
+   * Lists how a value breaks a schema; empty: it does not. `bytes` is the length of a body, which has steps of its
+   * own, and more of them when it is long; of a short one all violations are listed, of a long one the first. Without
+   * it, the value takes what its head has left. `prefix` is the start of their pointers.
    */
   validate(
     name: SchemaName,
     value: unknown,
     place: ViolationPlace,
-    options: { readonly bytes: number; readonly prefix?: string },
+    options: { readonly bytes?: number; readonly prefix?: string },
   ): readonly Violation[]
 }
 
@@ -25,9 +28,9 @@ interface SchemaValidator {
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-// A step takes some 4 ns: two milliseconds for a short value, and a tenth of a second at most. An item of 100 bytes may
-// be held to a hundred schemas. The first texts of a pattern take up to 50,000 each.
-const baseSteps = 500_000
+// A step takes some 4 ns: ten milliseconds for a head or a short body, and a tenth of a second at most. An item of 100
+// bytes may be held to a hundred schemas. The first texts of a pattern can take a million.
+const baseSteps = 2_500_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
 
@@ -49,19 +52,23 @@ export const createValidators = (
   const first = evaluate(code, steps)
   let detailed: ValidatorModule | null = null
 
-  /** Lists all errors; null: that takes too long. */
+  /** Lists all errors with the steps that are left; null: that takes too long. */
   const listErrors = (name: SchemaName, value: unknown): readonly SchemaError[] | null => {
     detailed ??= evaluate(detailedCode, steps)
-    return findErrors(detailed[name], value, steps, baseSteps)
+    return findErrors(detailed[name], value)
   }
 
   return {
+    beginHead() {
+      steps.left = baseSteps
+    },
     validate(name, value, place, { bytes, prefix = '' }) {
-      const errors = findErrors(first[name], value, steps, Math.min(maxSteps, baseSteps + stepsPerByte * bytes))
+      if (bytes !== undefined) steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
+      const errors = findErrors(first[name], value)
       if (errors === null) return [{ pointer: prefix, in: place, ...tooComplex }]
       if (errors.length === 0) return noViolations
       return toViolations(
-        (bytes <= maxDetailedBytes ? listErrors(name, value) : null) ?? errors,
+        ((bytes ?? 0) <= maxDetailedBytes ? listErrors(name, value) : null) ?? errors,
         value,
         place,
         prefix,
@@ -77,14 +84,8 @@ export const tooComplex = { rule: 'complexity', detail: 'to check the value take
 const noErrors: readonly SchemaError[] = []
 
 /** Runs a validator; null: it takes too many steps. */
-const findErrors = (
-  validator: SchemaValidator | undefined,
-  value: unknown,
-  steps: StepBudget,
-  allowed: number,
-): readonly SchemaError[] | null => {
+const findErrors = (validator: SchemaValidator | undefined, value: unknown): readonly SchemaError[] | null => {
   if (validator === undefined) throw new TypeError('the contract has no validator of this name')
-  steps.left = allowed
   try {
     if (validator(value)) return noErrors
     const { errors } = validator

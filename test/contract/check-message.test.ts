@@ -83,6 +83,19 @@ describe('the type of a body', () => {
 })
 
 describe('a request', () => {
+  const parameter: ParameterContract = {
+    in: 'query',
+    name: 'p',
+    required: true,
+    style: 'form',
+    explode: true,
+    allowsEmpty: false,
+    types: [],
+    itemTypes: [],
+    memberTypes: {},
+    otherMemberTypes: [],
+    schema: null,
+  }
   const head = (contract: RequestContract, hasBody: boolean, query = '') =>
     checkRequestHead(contract, validators, { query, fields: type('application/json'), hasBody })
 
@@ -98,40 +111,13 @@ describe('a request', () => {
   })
 
   test('has at most ten violations', () => {
-    const parameters = Array.from(
-      { length: 30 },
-      (_, i): ParameterContract => ({
-        in: 'query',
-        name: `p${i}`,
-        required: true,
-        style: 'form',
-        explode: true,
-        allowsEmpty: false,
-        types: [],
-        itemTypes: [],
-        memberTypes: {},
-        otherMemberTypes: [],
-        schema: null,
-      }),
-    )
+    const parameters = Array.from({ length: 30 }, (_, i) => ({ ...parameter, name: `p${i}` }))
 
     expect(head({ parameters, body: null }, false).violations).toHaveLength(10)
   })
 
   test('with a broken percent-encoding anywhere in the query has one violation for it', () => {
-    const limit: ParameterContract = {
-      in: 'query',
-      name: 'limit',
-      required: true,
-      style: 'form',
-      explode: true,
-      allowsEmpty: false,
-      types: ['integer'],
-      itemTypes: [],
-      memberTypes: {},
-      otherMemberTypes: [],
-      schema: null,
-    }
+    const limit: ParameterContract = { ...parameter, name: 'limit', types: ['integer'] }
 
     expect(head({ parameters: [limit], body: null }, false, '?%zz=1&limit=1').violations).toMatchObject([
       { pointer: '', in: 'query', rule: 'encoding' },
@@ -140,21 +126,8 @@ describe('a request', () => {
 
   test('has a value of any type where the schema names none: the text, or what it stands for', () => {
     const enumOf = (values: readonly unknown[]) => validatorsOf({ enum: values })
-    const parameter: ParameterContract = {
-      in: 'query',
-      name: 'p',
-      required: true,
-      style: 'form',
-      explode: true,
-      allowsEmpty: false,
-      types: [],
-      itemTypes: [],
-      memberTypes: {},
-      otherMemberTypes: [],
-      schema: schemaName,
-    }
     const rules = (query: string, values: readonly unknown[]) =>
-      checkRequestHead({ parameters: [parameter], body: null }, enumOf(values), {
+      checkRequestHead({ parameters: [{ ...parameter, schema: schemaName }], body: null }, enumOf(values), {
         query,
         fields: [],
         hasBody: false,
@@ -165,6 +138,22 @@ describe('a request', () => {
     expect(rules('?p=true', [true])).toEqual([])
     expect(rules('?p=3', [1, 2])).toEqual(['enum'])
     expect(rules('?p=a', [1, 2])).toEqual(['enum'])
+  })
+
+  test('has steps for all parameters together', () => {
+    const parameters = ['p', 'q'].map((name) => ({
+      ...parameter,
+      ...{ name, types: ['string'] as const, schema: schemaName },
+    }))
+    const slow = validatorsOf({ pattern: '^(?:[a-z]{1,30} ?){1,10}$' })
+    const rules = (query: string) =>
+      checkRequestHead({ parameters, body: null }, slow, { query, fields: [], hasBody: false }).violations.map(
+        ({ rule }) => rule,
+      )
+
+    expect(rules('?p=a&q=b')).toEqual([])
+    expect(rules(`?p=${'a'.repeat(290)}&q=b`)).toEqual(['complexity', 'complexity'])
+    expect(rules('?p=a&q=b')).toEqual([])
   })
 })
 
