@@ -25,7 +25,8 @@ export const getLearningMode = (
 /** What a process has learnt. It stays when learning has ended, until learning begins anew. */
 export interface ContractLearning {
   readonly learner: Learner
-  readonly enums: boolean
+  /** What the file said of values when learning began. */
+  readonly enumsOfFile: boolean
   readonly orderedAt: number | null
   readonly credentialFields: readonly string[]
   readonly isOn: boolean
@@ -34,7 +35,8 @@ export interface ContractLearning {
 /**
  * Returns what a process learns with: it goes on from `before`, unless a command or the file begins anew, or what may
  * be learnt has changed. When a command ends and the file learns too, it goes on from what the command has learnt, and
- * keeps values as the file says from then on. Null: nothing was learnt, and nothing is.
+ * keeps values as the file says from then on; after an edit of what the file says of values, it begins anew. Null:
+ * nothing was learnt, and nothing is.
  */
 export const continueLearning = (
   mode: LearningMode | null,
@@ -45,15 +47,15 @@ export const continueLearning = (
   if (mode === null) return before && { ...before, isOn: false }
   const { enums, orderedAt } = mode
   const credentialFields = listOmittedFields(config)
-  const isAfterCommand = orderedAt === null && before !== null && before.orderedAt !== null
   const isContinued =
     before !== null &&
-    (before.enums === enums || isAfterCommand) &&
     String(before.credentialFields) === String(credentialFields) &&
-    (orderedAt === null ? before.isOn : before.orderedAt === orderedAt)
-  const learner = isContinued ? before.learner : createLearner({ enums, key, credentialFields })
+    (orderedAt === null ? before.isOn && before.enumsOfFile === enums : before.orderedAt === orderedAt)
+  const { learner, enumsOfFile } = isContinued
+    ? before
+    : { learner: createLearner({ enums, key, credentialFields }), enumsOfFile: config.contract?.enums ?? false }
   learner.keepEnums(enums)
-  return { learner, enums, orderedAt, credentialFields, isOn: true }
+  return { learner, enumsOfFile, orderedAt, credentialFields, isOn: true }
 }
 
 /** Lists the header fields of which not even the names are learnt: those with credentials, and the gateway's own. */
