@@ -7,8 +7,6 @@ const stepsPerNativePattern = 40
 const stepsPerPattern = 60
 // To add a transition to its automaton takes RE2 100 to 360 ns for each instruction of its program that stands for it.
 const stepsPerInstruction = 40
-// The classes of characters that a new state tells apart have a place in its table.
-const classesPerStep = 8
 
 /**
  * Counts what validators do, in steps of some 4 ns: checks of a schema, comparisons, and patterns. A schema that refers
@@ -29,12 +27,8 @@ export class StepBudget {
   readonly takePattern = (textLength: number, perCharacter: number): void =>
     this.#take(stepsPerPattern + textLength * perCharacter)
 
-  /**
-   * Takes the steps of a transition that RE2 adds to its automaton: between states of so many instructions, and with a
-   * table for so many classes of characters.
-   */
-  readonly takeTransition = (instructions: number, classes: number): void =>
-    this.#take(instructions * stepsPerInstruction + classes / classesPerStep)
+  /** Takes the steps of a transition that RE2 adds to its automaton, between states of so many instructions. */
+  readonly takeTransition = (instructions: number): void => this.#take(instructions * stepsPerInstruction)
 
   /** Takes the steps of a pattern that JavaScript runs. */
   readonly takeNativePattern = (textLength: number): void => this.#take(stepsPerNativePattern + textLength)
