@@ -57,9 +57,13 @@ const countTransitions = (re2: RE2JS['re2Input'], steps: StepBudget): void => {
   }
 }
 
-/** An instruction of RE2's program: `runes` are the ranges of characters that it takes, shared where it is repeated. */
+/**
+ * An instruction of RE2's program. It takes the characters of `runes`, ranges or one character, which those that repeat
+ * it share. `arg` tells whether it takes the other case of the one as well: `[Tt]` and `T` share their `runes`, too.
+ */
 interface Instruction {
   readonly runes: Int32Array
+  readonly arg: number
   matchRune(rune: number): boolean
 }
 
@@ -70,7 +74,9 @@ interface Instruction {
 const mergeClasses = ({ prog, dfa }: RE2JS['re2Input']): void => {
   const instructions: readonly Instruction[] = prog.inst
   const taking = instructions.filter(({ runes }) => runes.length > 0)
-  const sets = [...new Map(taking.map((each) => [each.runes, each])).values()]
+  const sets = [...Map.groupBy(taking, ({ runes }) => runes).values()].flatMap((each) => [
+    ...new Map(each.map((instruction) => [instruction.arg, instruction])).values(),
+  ])
   const kinds = new Map<string, number>()
   const classes = [0, ...dfa.classBounds].map((first) => {
     const isWord = first < 0x80 && /\w/.test(String.fromCharCode(first)) // for \b

@@ -5,7 +5,9 @@ import { StepBudget } from '../../src/contract/step-budget.ts'
 
 const characters = [
   'a',
+  'A',
   'b',
+  'B',
   'Z',
   '0',
   '9',
@@ -28,7 +30,11 @@ const characters = [
 
 const atom = fc.constantFrom(
   'a',
+  'A',
+  '[Aa]',
   'b',
+  'B',
+  '[bB]',
   '0',
   '-',
   '/',
@@ -124,6 +130,20 @@ describe('the translation', () => {
       }),
       { numRuns: 150 },
     )
+  })
+
+  // Both are one character to RE2, and one of the two takes its other case as well.
+  test.each([
+    ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['false', 'true', 'xalse', 'frue', 'TRUE', 'tRUE', 'FALSE']],
+    ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['TRUE', 'true', 'frue', 'FALSE', 'false', 'talse']],
+    ['^(?:TRUE|[Tt]rue)$', ['TRUE', 'tRUE', 'true']],
+    ['^(?:TRUE|[Tt]rue)$', ['true', 'TRUE', 'tRUE']],
+    ['[Aa]bA', ['xabA', 'Aba']],
+  ])('%s accepts the same whatever came before: %j', (source, texts) => {
+    const native = new RegExp(source, 'u')
+    const translated = compile(source)
+
+    expect(texts.map((each) => translated.test(each))).toEqual(texts.map((each) => native.test(each)))
   })
 
   test.each([
