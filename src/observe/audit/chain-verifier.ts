@@ -138,7 +138,8 @@ export class ChainVerifier {
     const torn = this.#torn
     this.#torn = null
     if (torn === null) {
-      if (announced !== null && !isFirst)
+      // Of a piece among other lines nothing is kept: the number of the line tells whether one is missing.
+      if (announced !== null && !isFirst && !this.#isMixed)
         this.#addFinding(
           { file, line },
           `the torn line of ${announced.bytes} bytes is missing that stood before this one`,

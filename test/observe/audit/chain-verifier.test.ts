@@ -279,6 +279,7 @@ describe('a torn line', () => {
     expect(places(verified([`${whole.text}${piece}\n${behind(null)}`]).findings)).toEqual(['a:6'])
     expect(places(verified([`${whole.text}${piece.slice(1)}\n${behind(reported)}`]).findings)).toEqual(['a:6'])
     expect(places(verified([`${whole.text}${behind(reported)}`]).findings)).toEqual(['a:6'])
+    expect(verified([`${whole.text}${piece}\n${behind(reported)}`], { mixed: true }).findings).toEqual([])
   })
 
   test('in each of two files of a chain is in order only where the next line reports both', () => {
