@@ -32,10 +32,11 @@ Example:
     .action(async ({ config: file }: { config: string }) => {
       const signals = { hangups: listenForSighup(), stops: listenForStop() }
       const { loadInThread } = await import('../../config/load/load-in-thread.ts')
-      const [result, gateway] = await Promise.all([
-        loadInThread(file, process.env, [], initialLoadTimeoutMs),
-        import('../../gateway.ts'),
-      ])
+      const asked = Promise.withResolvers<void>()
+      const loading = loadInThread(file, process.env, [], initialLoadTimeoutMs, asked.resolve)
+      // First: while hundreds of modules are loaded, this thread would not come to ask the other.
+      await Promise.race([asked.promise, loading])
+      const [result, gateway] = await Promise.all([loading, import('../../gateway.ts')])
       if (result.ok) return serve(gateway, result, file, signals)
 
       const { formatProblems } = await import('../../config/problem.ts')

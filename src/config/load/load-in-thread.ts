@@ -38,13 +38,14 @@ const sourceReads = new SerialQueue()
 /**
  * Does what `loadConfig` does, in a thread of its own: parsing and checking a large file takes time in which no request
  * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. Clients equal to
- * those of `running` are the same objects.
+ * those of `running` are the same objects. `onAsked`: from then on the thread goes on by itself.
  */
 export const loadInThread = (
   file: string,
   environment: Environment,
   running: readonly ClientConfig[] = [],
   limitMs = withinMs,
+  onAsked: () => void = () => {},
 ): Promise<LoadResult> =>
   new Promise((resolve) => {
     let source = toSourceFile(file, null, maxConfigBytes)
@@ -84,6 +85,7 @@ export const loadInThread = (
       if (isOver) return
       readingThreads.add(thread)
       thread.postMessage({ file, environment: { ...environment } } satisfies LoadRequest)
+      onAsked()
     })
   })
 
