@@ -3,7 +3,7 @@ import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
 import { freeBuffer } from '../../shared/buffers.ts'
-import type { Reservation } from './cache-store.ts'
+import type { Reservation } from './reservation.ts'
 import { TeeReader } from './tee-reader.ts'
 
 /** The callbacks of a tee. */

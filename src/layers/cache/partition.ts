@@ -4,8 +4,9 @@ import { copyText } from '../../copy-text.ts'
 import type { Exchange } from '../../exchange.ts'
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
-import type { CacheKey, CacheStore, Reservation, Resource } from './cache-store.ts'
+import type { CacheKey, CacheStore, Resource } from './cache-store.ts'
 import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
+import type { Reservation } from './reservation.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
 /** Exchanges of one operation by what the cache did. They never decrease. */

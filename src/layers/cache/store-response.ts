@@ -1,7 +1,6 @@
 import type { ProxyResponse } from '../../exchange.ts'
 import { type HeaderFields, omitFields, perExchangeFields } from '../../header-fields.ts'
 import { BodyTee, declaredLength } from './body-tee.ts'
-import type { Reservation } from './cache-store.ts'
 import type { FetchContext, FetchResult, SharedResult } from './fetch-context.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
 import type { ResponseTimes } from './policy/freshness.ts'
@@ -11,6 +10,7 @@ import { isClientFaultStatus, isClientRefusalStatus, isServerError } from './pol
 import { assessStorability, isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
 import { type StoredHead, withContentLength } from './policy/stored-head.ts'
 import { selectVariant } from './policy/vary.ts'
+import type { Reservation } from './reservation.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
 
 /** The part of a fetch that storing its response uses. */
