@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { tryOrNull } from '../failures/try-or-null.ts'
-import type { Config } from './config.ts'
+import type { Config, MtlsConfig } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
 
 /** Cuts a PEM text into its blocks, each from its BEGIN on. */
@@ -119,3 +119,7 @@ const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
   found: 'something else between its BEGIN and END',
   hint: 'check the file: it may be cut short',
 })
+
+/** Names the fields in which a proxy tells of the client's certificate (RFC 9440), where they are read; else none. */
+export const certificateFields = ({ from }: Pick<MtlsConfig, 'from'>): readonly string[] =>
+  from === 'client-cert' ? ['client-cert', 'client-cert-chain'] : []

@@ -2,6 +2,7 @@ import type { AuthMethod } from '../../failures/reason-rows.ts'
 import { foldUnderscores, isHopByHop } from '../../header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
+import { certificateFields } from '../certificates.ts'
 import type { AuthConfig, Config } from '../config.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
@@ -99,10 +100,9 @@ const createTakenFields = ({ auth, operations }: Config, id: OperationId): ((nam
   return (name) => taken.has(foldUnderscores(name)) || isHopByHop(name)
 }
 
-const credentialFields = (method: AuthMethod, { apiKey, mtls }: AuthConfig): readonly string[] => {
-  if (method === 'apiKey') return [apiKey.field]
-  const certificateFields = mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain']
-  return method === 'mtls' ? certificateFields : ['authorization', 'dpop', ...certificateFields]
+const credentialFields = (method: AuthMethod, auth: AuthConfig): readonly string[] => {
+  if (method === 'apiKey') return [auth.apiKey.field]
+  return method === 'mtls' ? certificateFields(auth.mtls) : ['authorization', 'dpop', ...certificateFields(auth.mtls)]
 }
 
 /** The warnings of the contract: what is enforced in part or not at all. */

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { pemBlocks } from '../../config/certificates.ts'
+import { certificateFields, pemBlocks } from '../../config/certificates.ts'
 import type { AuthConfig, Config, MtlsConfig, OperationAuthConfig } from '../../config/config.ts'
 import type { AuthMethod } from '../../failures/reason-rows.ts'
 import { apiKeyAuthenticator } from '../../layers/auth/api-key.ts'
@@ -162,7 +162,7 @@ const createTokenBindingChecker = (
   const algorithms = config?.algorithms ?? null
   return {
     getCertificate,
-    certificateFields: mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain'],
+    certificateFields: certificateFields(mtls),
     confirm: senderConstraint({
       required: bound === 'required',
       getCertificate,
