@@ -171,12 +171,11 @@ const classifyResponse = (status: number, own: Exchange): ProcessedState => {
 /** Tells from what ended the last attempt, and from those before it, whether the request may have been processed. */
 const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
   if (!own.wasSent) return 'free'
-  const sentNothing = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
-  return sentNothing && !mayBeProcessed(own) ? 'free' : 'unknown'
+  return error instanceof GatewayError && sentNothing(error) && !mayBeProcessed(own) ? 'free' : 'unknown'
 }
 
-/** Tells whether an attempt that failed may have been processed: something was sent (`failureTable`). */
+/** Tells whether an attempt that failed may have been processed: something was sent. */
 const mayBeProcessed = ({ failedAttempts }: Exchange): boolean =>
-  failedAttempts?.some(
-    ({ errorOrStatus }) => typeof errorOrStatus === 'number' || failureTable[errorOrStatus.kind].retry !== 'always',
-  ) === true
+  failedAttempts?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
+
+const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retry === 'always'
