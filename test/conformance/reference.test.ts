@@ -1,23 +1,26 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
 import type { Exchange, Layer } from '../../src/exchange.ts'
 import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
+import { describeTests, inDrills, test, testAndDrill } from '../helpers/speed.ts'
 import { type Mutation, playStory, story, type Tally } from './reference/sequences.ts'
 
 beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterAll(() => void vi.useRealTimers())
 
-test('whatever happens, a client is served nothing that a naive reading of RFC 9111 would not serve', async () => {
-  const tally: Tally = { requests: 0, reused: 0 }
+testAndDrill(
+  'whatever happens, a client is served nothing that a naive reading of RFC 9111 would not serve',
+  async () => {
+    const tally: Tally = { requests: 0, reused: 0 }
 
-  // A failure is reported with its seed and its path, as small as it could be made in time.
-  await fc.assert(
-    fc.asyncProperty(story, (acts) => playStory(acts, tally)),
-    { numRuns: 1000, interruptAfterTimeLimit: 6_000 },
-  )
+    await fc.assert(
+      fc.asyncProperty(story, (acts) => playStory(acts, tally)),
+      { numRuns: inDrills ? 5000 : 500 },
+    )
 
-  expect(tally.reused).toBeGreaterThan(100)
-})
+    expect(tally.reused).toBeGreaterThan(100)
+  },
+)
 
 /** Hides part of a response from the cache. */
 const hiding =
@@ -49,7 +52,7 @@ const request = (name: string): Mutation =>
     exchange.fields = omitFields(exchange.fields, new Set([name]))
   })
 
-describe('the model detects a cache that', () => {
+describeTests('the model detects a cache that', () => {
   const mutations: Readonly<Record<string, Mutation>> = {
     'ignores the identity': changing((exchange) => {
       exchange.identity = null

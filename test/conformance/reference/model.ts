@@ -87,6 +87,21 @@ export const unstorable = (
     : 'nothing allows it'
 }
 
+/**
+ * §3.5: whether the credentials of its request alone keep a response from being stored. A 304 of that kind updates
+ * nothing that is stored, since its fields would be stored with it; the stored response keeps its own fields and age.
+ */
+export const isOnlyForItsCredentials = (
+  request: Request,
+  status: number,
+  fields: Past['current']['fields'],
+  rules: Rules,
+): boolean => {
+  if (unstorable(request, status, fields, rules) === null) return false
+  const others = Object.entries(request.fields).filter(([name]) => !credentials.includes(name))
+  return unstorable({ ...request, fields: Object.fromEntries(others) }, status, fields, rules) === null
+}
+
 /** §4.2.1; heuristics are off. */
 const lifetime = (fields: Past['current']['fields'], receivedAt: number): number => {
   const said = directives(fields)

@@ -3,7 +3,15 @@ import { GatewayError } from '../../../src/failures/errors.ts'
 import { getFirstFieldValue } from '../../../src/header-fields.ts'
 import { completeBody, truncatedBody } from '../benches/bodies.ts'
 import { httpDate } from '../dates.ts'
-import { belongsTo, confirms, type Past, type Request, type Response, type Rules } from './model.ts'
+import {
+  belongsTo,
+  confirms,
+  isOnlyForItsCredentials,
+  type Past,
+  type Request,
+  type Response,
+  type Rules,
+} from './model.ts'
 
 /** How the upstream will respond to any request. */
 export interface Say {
@@ -106,6 +114,7 @@ export class World {
       // The earlier Age is not kept: it counts from the last time the upstream was asked (§5.1).
       const { age: _, ...kept } = past.current.fields
       const current = { ...received, fields: { ...kept, ...fields } }
+      if (isOnlyForItsCredentials(request, past.status, current.fields, this.#rules)) continue
       const isSelected = selected.includes(past)
       // It is a response to this request from now on. A cache may validate even what it could not have selected
       // (§4.3.1). It is unknown whether this one did, so its earlier state is kept beside it.

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
+import { getFirstFieldValue } from '../../../src/header-fields.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { Client, createResponse, FedBody, openCache } from './helper.ts'
 
@@ -212,6 +213,21 @@ describe('a response that only the credentials of its request keep from being st
     await stage.sent[2]?.respond(createResponse([], 'fetched anew'))
 
     expect([readText(await own), readText(await pending), next.cache]).toEqual(['body', 'body', 'hit'])
+  })
+
+  // RFC 9111 §3.5: its fields may not serve other requests, so §4.3.4 has nothing to update, and the age goes on.
+  test('makes nothing fresh again for others: a 304 to Authorization without `public`', async () => {
+    const stage = openCache({ shared: true })
+    await storing(stage, ['Cache-Control', 'max-age=5', 'ETag', '"a"'])
+    vi.advanceTimersByTime(20 * seconds)
+    const own = stage.handle(createExchange(['Authorization', 'x']))
+    await stage.sent[1]?.respond(createResponse(['Cache-Control', 'max-age=5', 'ETag', '"a"'], '', 304))
+    await own
+
+    const next = stage.handle(createExchange())
+    await stage.sent[2]?.fail(new GatewayError('reset-before-headers'))
+
+    expect(getFirstFieldValue((await next).fields, 'age')).toBe('20')
   })
 
   // Where the upstream checks the credentials, every request may have some, and so may the one in the background.

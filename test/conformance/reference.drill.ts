@@ -1,0 +1,2 @@
+/** The drills of `reference.test.ts`. */
+import './reference.test.ts'
