@@ -83,12 +83,18 @@ export const missingBody: Violation = {
   detail: 'the request has to have a body',
 }
 
+/** The head of a response. `hasContent` false: it is known to be followed by none. */
+export interface ResponseHeadParts {
+  readonly status: number
+  readonly fields: HeaderFields
+  readonly hasContent: boolean
+}
+
 /** Checks the status, the fields and the type of a response. */
 export const checkResponseHead = (
   responses: readonly ResponseContract[],
   validators: ContractValidators,
-  status: number,
-  fields: HeaderFields,
+  { status, fields, hasContent }: ResponseHeadParts,
 ): HeadCheck => {
   // RFC 9110 §15.4.5: it repeats a response that was sent before.
   if (status === 304) return { violations: [], body: noBody }
@@ -104,9 +110,15 @@ export const checkResponseHead = (
   checkParameters(contract.headers, validators, '', fields, violations)
   // RFC 9110 §15.3.5: there is no content, whatever its fields say.
   if (contract.content === null || status === 204) return { violations, body: noBody }
+  // OpenAPI 3.1 §4.8.17: `content` lists potential payloads, and requires none.
+  if (!hasContent && readMediaType(fields) === null) return { violations, body: noBody }
   const check = status === 206 ? checkTypeOfPart : checkType
   return { violations, body: check(contract.content, fields, violations) }
 }
+
+/** Tells whether a message breaks the contract by its missing type, which one without content needs not have. */
+export const lacksType = (violations: readonly Violation[]): boolean =>
+  violations.some((each) => each.in === 'content-type' && each.rule === 'required')
 
 const findResponse = (responses: readonly ResponseContract[], status: number): ResponseContract | null => {
   // RFC 9110 §15.3.7: a 206 has parts of what a 200 would have as a whole.

@@ -1,5 +1,5 @@
 import { tryOrNull } from '../failures/try-or-null.ts'
-import { foldUnderscores, type HeaderFields } from '../header-fields.ts'
+import { foldUnderscores, type HeaderFields, trimBlanks } from '../header-fields.ts'
 import { ownMember } from '../plain-object.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -81,11 +81,22 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
   if (values.length === 0) return absent
   const { style, types, itemTypes } = parameter
   if (style !== 'json' && (types.includes('array') || types.includes('object'))) {
-    const parts = values.flatMap((value) => value.split(',')).map((part) => part.trim())
-    if (!types.includes('array')) return readPairs(parameter, parts, (text) => text)
-    return { kind: 'value', value: parts.map((part) => toTyped(part, itemTypes)) }
+    const parts = values.flatMap((value) => value.split(',')).map(trimBlanks)
+    if (!types.includes('array')) return readPairs(parameter, withoutEmptyNames(parameter, parts), (text) => text)
+    return { kind: 'value', value: parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes)) }
   }
   return values.length > 1 ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values[0] ?? '')
+}
+
+// RFC 9110 §5.6.1.2: a recipient ignores empty elements of a list, as they come about where lines are joined.
+const isNotEmpty = (part: string): boolean => part !== ''
+
+/** Removes the empty elements of a list that are no value: `a,,b,2` is an `a` without text, and then a `b`. */
+const withoutEmptyNames = ({ explode }: ParameterContract, parts: readonly string[]): readonly string[] => {
+  if (explode) return parts.filter(isNotEmpty)
+  const kept: string[] = []
+  for (const part of parts) if (part !== '' || kept.length % 2 === 1) kept.push(part)
+  return kept
 }
 
 /** Lists the values of a field, with those of fields that a CGI-like back end takes for it. */

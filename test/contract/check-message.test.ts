@@ -159,12 +159,11 @@ describe('a request', () => {
 
 describe('a response', () => {
   const notJson = { ...unchecked('not-json'), hasSchema: false }
-  const at = (status: number, statuses: readonly string[], fields = type('application/json')) =>
+  const at = (status: number, statuses: readonly string[], fields = type('application/json'), hasContent = true) =>
     checkResponseHead(
       statuses.map((each) => ({ status: each, headers: [], content: [json] })),
       validators,
-      status,
-      fields,
+      { status, fields, hasContent },
     )
 
   test.each<[number, readonly string[], object]>([
@@ -194,7 +193,8 @@ describe('a response', () => {
       const others: readonly ResponseContract[] = statuses.map((each) => ({ status: each, headers: [], content: null }))
       const whole: ResponseContract = { status: '200', headers: [], content: [json] }
       const check206 = (contracts: readonly ResponseContract[]) =>
-        checkResponseHead(contracts, validators, 206, type('application/json')).body
+        checkResponseHead(contracts, validators, { status: 206, fields: type('application/json'), hasContent: true })
+          .body
 
       expect(check206([...others, whole])).toEqual(unchecked('partial'))
       expect(check206(others)).toEqual(none)
@@ -210,7 +210,8 @@ describe('a response', () => {
   ])('of several ranges of bodies %s keeps the contract', (_, content, body) => {
     const contract = { status: '206', headers: [], content }
 
-    expect(checkResponseHead([contract], validators, 206, type('Multipart/ByteRanges; boundary=a'))).toEqual({
+    const fields = type('Multipart/ByteRanges; boundary=a')
+    expect(checkResponseHead([contract], validators, { status: 206, fields, hasContent: true })).toEqual({
       violations: [],
       body,
     })
@@ -221,8 +222,15 @@ describe('a response', () => {
     expect(at(200, ['200'], type('multipart/byteranges')).violations).toMatchObject([{ rule: 'content-type' }])
   })
 
-  test('without a type breaks it, with a body or none', () => {
+  test('without a type breaks it where it has content', () => {
     expect(at(200, ['200'], []).violations).toMatchObject([{ in: 'content-type', rule: 'required' }])
+  })
+
+  // RFC 9110 §8.3: a type is that of the content. OpenAPI 3.1 §4.8.17: `content` requires none.
+  test('without a type and without content keeps it, and one with a type is still of that type', () => {
+    expect(at(200, ['200'], [], false)).toEqual({ violations: [], body: none })
+    expect(at(200, ['200'], type('text/html'), false).violations).toMatchObject([{ rule: 'content-type' }])
+    expect(at(200, ['200'], type('application/json'), false).body).toEqual(schema)
   })
 })
 

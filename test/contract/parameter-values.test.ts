@@ -160,6 +160,35 @@ test('an exploded object without a member that has a name is not compared: any p
   expect(read('?limit=x', map)).toEqual(value(emptyParameter))
 })
 
+// RFC 9110 §5.6.1.2: a recipient ignores empty elements. §5.6.3: blanks are spaces and tabs alone.
+describe('a list in a header field', () => {
+  const readField = (value: string, more: Partial<ParameterContract>) =>
+    readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), [
+      'X-P',
+      value,
+    ])
+
+  test.each<[string, readonly unknown[]]>([
+    ['1, , 2', [1, 2]],
+    [',1,2,', [1, 2]],
+    ['\t,\t1 ,, ', [1]],
+    ['', []],
+    [' , ,', []],
+    ['1,\xa0,2', [1, '\xa0', 2]],
+  ])('%j without its empty elements', (text, items) => {
+    expect(readField(text, { types: ['array'], itemTypes: ['integer'] })).toEqual(value(items))
+  })
+
+  test.each<[string, boolean, object]>([
+    ['a=1,,b=2,', true, { a: '1', b: '2' }],
+    ['a,1,,b,2,', false, { a: '1', b: '2' }],
+    ['a,,b,2', false, { a: '', b: '2' }],
+    [',', false, {}],
+  ])('%j as an object', (text, explode, members) => {
+    expect(readField(text, { types: ['object'], explode })).toEqual(value(members))
+  })
+})
+
 describe('a header field', () => {
   const readField = (fields: readonly string[], more: Partial<ParameterContract>) =>
     readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), fields)

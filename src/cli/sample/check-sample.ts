@@ -77,7 +77,8 @@ export const checkSample = (
   }
   const checkResponse = (message: SampleResponse): CheckedMessage => {
     const fields = change.response(toResponseFields(message.fields))
-    const head = checkResponseHead(contract.responses, validators, message.status, fields)
+    const { status, body } = message
+    const head = checkResponseHead(contract.responses, validators, { status, fields, hasContent: body.length > 0 })
     return toResult(finish(head, message, modes.response), modes.response, 'invalid-response')
   }
   return { request: request && checkRequest(request), response: response && checkResponse(response) }

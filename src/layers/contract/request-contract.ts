@@ -2,6 +2,7 @@ import {
   type BodyCheck,
   checkBody,
   checkRequestHead,
+  type HeadCheck,
   missingBody,
   uncheckedViolations,
 } from '../../contract/check-message.ts'
@@ -28,26 +29,28 @@ import {
  * a check.
  */
 export const reportRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
-  const readsBody = contract.body?.content.some(({ schema }) => schema !== null) ?? false
+  const hasSchema = contract.body?.content.some(({ schema }) => schema !== null) ?? false
   return (next) => (exchange) => {
     if (!isSampled(options.sample)) return next(exchange)
     const { body, query, fields } = exchange
-    const copy =
-      readsBody && body.length !== 0
-        ? new BodyCopy(options.maxBytes, clientShare(options.checks.requests, exchange), body.length)
-        : null
+    // Of a chunked body without a schema, it is read only whether there is any.
+    const isRead = body.length !== 0 && (hasSchema || (contract.body !== null && body.length === null))
+    const copy = isRead
+      ? new BodyCopy(hasSchema ? options.maxBytes : 0, clientShare(options.checks.requests, exchange), body.length)
+      : null
     let isComplete = false
     if (copy !== null)
       copyRequestBody(body, copy, () => {
         isComplete = true
       })
     const check = (): void => {
-      const head = { query, fields, hasBody: body.length !== 0 }
+      const isEmpty = copy !== null && isComplete && copy.failure === null && copy.bytes.length === 0
+      const head = { query, fields, hasBody: body.length !== 0 && !isEmpty }
       const { violations, body: toCheck } = checkRequestHead(contract, options.validators, head)
       const unread = whyUnchecked(toCheck, copy?.failure ?? null)
       const isBodyKnown = toCheck.kind === 'schema' && unread === null && isComplete
       const inBody =
-        isBodyKnown && copy !== null ? checkRequestBody(contract, toCheck.schema, options, copy.bytes) : noViolations
+        isBodyKnown && copy !== null ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
       copy?.free()
       const unchecked = inBody === null ? 'too-complex' : unread
       const all = joinViolations(violations, inBody ?? noViolations)
@@ -75,16 +78,62 @@ export const enforceRequestLayer =
   (exchange) => {
     const { body, query, fields } = exchange
     const head = checkRequestHead(contract, options.validators, { query, fields, hasBody: body.length !== 0 })
-    if (head.violations.length > 0) return Promise.reject(reject(exchange, options, head.violations))
-    const { body: toCheck } = head
-    if (toCheck.kind === 'schema' && (body.length === null || body.length <= options.maxBytes))
-      return enforceBody(exchange, contract, toCheck, options, next)
-    const why = whyUnchecked(toCheck, 'too-large')
-    const refused = refuseUnchecked(toCheck, why, options)
-    if (refused.length > 0) return Promise.reject(reject(exchange, options, refused))
-    countMessage(exchange, 'request', options, noViolations, why)
-    return next(exchange)
+    return body.length === null && turnsOnContent(contract, head, options)
+      ? enforceOnceBegun(exchange, contract, head, options, next)
+      : enforceHead(exchange, contract, head, options, next)
   }
+
+/**
+ * Tells whether a chunked request is judged otherwise when its body turns out to be empty: it has no content then, and
+ * needs no type.
+ */
+const turnsOnContent = (
+  contract: RequestContract,
+  { violations, body }: HeadCheck,
+  options: ContractLayerOptions,
+): boolean =>
+  violations.length > 0
+    ? violations.every((each) => each.in === 'content-type')
+    : (body.kind !== 'schema' && contract.body?.required === true) ||
+      refuseUnchecked(body, whyUnchecked(body, null), options).length > 0
+
+/** Enforces a request when the first byte of its body has come, or its end. */
+const enforceOnceBegun = async (
+  exchange: Exchange,
+  contract: RequestContract,
+  head: HeadCheck,
+  options: ContractLayerOptions,
+  next: Handler,
+): Promise<ProxyResponse> => {
+  const { query, fields } = exchange
+  const { whole, stop } = await bufferRequestBody(exchange, 0, clientShare(options.checks.requests, exchange))
+  const known =
+    whole === null ? head : checkRequestHead(contract, options.validators, { query, fields, hasBody: false })
+  try {
+    return await enforceHead(exchange, contract, known, options, next)
+  } catch (error) {
+    stop()
+    throw error
+  }
+}
+
+const enforceHead = (
+  exchange: Exchange,
+  contract: RequestContract,
+  { violations, body: toCheck }: HeadCheck,
+  options: ContractLayerOptions,
+  next: Handler,
+): Promise<ProxyResponse> => {
+  const { length } = exchange.body
+  if (violations.length > 0) return Promise.reject(reject(exchange, options, violations))
+  if (toCheck.kind === 'schema' && (length === null || length <= options.maxBytes))
+    return enforceBody(exchange, contract, toCheck, options, next)
+  const why = whyUnchecked(toCheck, 'too-large')
+  const refused = refuseUnchecked(toCheck, why, options)
+  if (refused.length > 0) return Promise.reject(reject(exchange, options, refused))
+  countMessage(exchange, 'request', options, noViolations, why)
+  return next(exchange)
+}
 
 const enforceBody = async (
   exchange: Exchange,

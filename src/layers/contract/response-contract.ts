@@ -1,4 +1,4 @@
-import { checkBody, checkResponseHead } from '../../contract/check-message.ts'
+import { checkBody, checkResponseHead, lacksType } from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
 import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
@@ -38,7 +38,9 @@ const reportResponse = (
 ): ProxyResponse => {
   const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
   const check = (): void => {
-    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
+    const hasContent = copy.failure !== null || copy.bytes.length > 0
+    const head = { status, fields, hasContent }
+    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, head)
     const unread = whyUnchecked(toCheck, copy.failure)
     const isBodyKnown = toCheck.kind === 'schema' && unread === null
     const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
@@ -62,9 +64,17 @@ export const enforceResponseLayer =
   (contract: readonly ResponseContract[], options: ContractLayerOptions): Layer =>
   (next) =>
   async (exchange) => {
-    const response = await next(exchange)
-    const { status, reason, fields, body } = response
-    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, status, fields)
+    const room = clientShare(options.checks.responses, exchange)
+    const { status, reason, fields, body: arriving } = await next(exchange)
+    let body = arriving
+    let head = checkResponseHead(contract, options.validators, { status, fields, hasContent: true })
+    if (lacksType(head.violations)) {
+      const begun = await bufferResponseBody(body, exchange, 0, room)
+      body = begun.body
+      if (begun.whole !== null)
+        head = checkResponseHead(contract, options.validators, { status, fields, hasContent: false })
+    }
+    const { violations, body: toCheck } = head
     if (violations.length > 0) {
       body.discard()
       throw reject(exchange, options, violations)
@@ -77,14 +87,9 @@ export const enforceResponseLayer =
         throw reject(exchange, options, refused)
       }
       countMessage(exchange, 'response', options, noViolations, why)
-      return response
+      return { status, reason, fields, body }
     }
-    const buffered = await bufferResponseBody(
-      body,
-      exchange,
-      options.maxBytes,
-      clientShare(options.checks.responses, exchange),
-    )
+    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, room)
     const { whole } = buffered
     const found = whole === null ? null : checkBody(toCheck.schema, options.validators, whole)
     const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null

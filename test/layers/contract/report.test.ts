@@ -30,9 +30,9 @@ const layerOptions = (more: Partial<ContractLayerOptions> = {}): ContractLayerOp
 })
 
 /** Lets a response pass through the layer; its body comes from a queue. */
-const respond = async (options: ContractLayerOptions, exchange: Exchange = fakeExchange()) => {
+const respond = async (options: ContractLayerOptions, exchange: Exchange = fakeExchange(), fields = json) => {
   const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
-  const response: ProxyResponse = { status: 200, reason: '', fields: json, body }
+  const response: ProxyResponse = { status: 200, reason: '', fields, body }
   const handler = reportResponseLayer(responses, options)(() => Promise.resolve(response))
   return { body, response: await handler(exchange) }
 }
@@ -177,4 +177,35 @@ test('a request that too many checks wait before goes unchecked, and keeps no ro
 
   expect(totalsOf(options)).toEqual([{ ...none, busy: 1 }])
   expect(options.checks.requests.used).toBe(0)
+})
+
+// RFC 9110 §8.3
+test('a chunked request that turns out to be empty needs no type, where no body is required', async () => {
+  const options = layerOptions()
+  const optional = { ...request, body: { ...request.body, required: false } }
+  for (const [contract, end] of [
+    [optional, null],
+    [request, null],
+    [optional, Buffer.from('{}')],
+  ] as const) {
+    const exchange = fakeExchange({ body: fakeBody(null), fields: [] })
+    reportRequestLayer(contract, options)(fakeNext())(exchange)
+    for (const chunk of end === null ? [null] : [end, null]) exchange.body.onData?.(chunk)
+    exchange.finish()
+  }
+
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 3, broken: 2 }]))
+})
+
+test('a response without content needs no type', async () => {
+  const options = layerOptions()
+  const { body, response } = await respond(options, fakeExchange(), [])
+  body.end()
+  response.body.takeBuffered()
+  const other = await respond(options, fakeExchange(), [])
+  other.body.push(Buffer.from('{"a":1}'))
+  other.body.end()
+  other.response.body.takeBuffered()
+
+  await vi.waitFor(() => expect(totalsOf(options)).toEqual([{ ...none, checked: 2, broken: 1 }]))
 })

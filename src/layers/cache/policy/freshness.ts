@@ -2,7 +2,7 @@ import type { ProxyResponse } from '../../../exchange.ts'
 import type { HeaderFields } from '../../../header-fields.ts'
 import { allows, type CacheDirective, directiveFields, parseDeltaMs, parseDeltaSeconds } from './cache-control.ts'
 import type { CacheRules } from './cache-request.ts'
-import { fieldLines, joinFieldLines } from './header-list.ts'
+import { fieldLines, joinFieldLines, parseListMembers } from './header-list.ts'
 import { parseHttpDate } from './http-date.ts'
 import { isHeuristicallyCacheable } from './status-codes.ts'
 import { parseValidators } from './validators.ts'
@@ -35,8 +35,8 @@ export const initialAge = (fields: HeaderFields, date: number, { requestedAt, re
 
 /** RFC 9111 §5.1: of several the first counts, and what is no number counts as absent. */
 const readAge = (fields: HeaderFields): number => {
-  const [first = ''] = joinFieldLines(fields, 'age')?.split(',') ?? []
-  const ms = parseDeltaSeconds(first.trim())
+  const [first = ''] = parseListMembers(joinFieldLines(fields, 'age') ?? '').members
+  const ms = parseDeltaSeconds(first)
   return Number.isNaN(ms) ? 0 : ms
 }
 

@@ -178,6 +178,7 @@ describe('age', () => {
     ['its Age and the delay', ['Age', '5'], 2000, 7000],
     ['whichever is more', ['Age', '5', 'Date', at(-60)], 2000, 60_000],
     ['the first of several', ['Age', '5, 6', 'Age', '7'], 0, 5000],
+    ['the first that is not empty (RFC 9110 §5.6.1.2)', ['Age', '', 'Age', ' , 5,'], 0, 5000],
     ['not what is no number', ['Age', '5x'], 0, 0],
     ['not what is negative', ['Age', '-5'], 0, 0],
     ['a bounded one', ['Age', '9'.repeat(99)], 0, 2 ** 31 * 1000],
