@@ -9,7 +9,7 @@ import type {
   Violation,
 } from './compiled-contract.ts'
 import { escapeSegment } from './json-pointer.ts'
-import { findMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
+import { findMediaType, formatMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
 import {
   emptyParameter,
   type ParameterValue,
@@ -158,9 +158,9 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
     violations.push(typeViolation('duplicate-field', 'Content-Type may stand there once'))
     return noBody
   }
-  const contract = mediaType === null ? null : findMediaType(content, mediaType.type)
+  const contract = mediaType === null ? null : findMediaType(content, mediaType)
   if (mediaType === null || contract === null) {
-    const types = content.map((each) => each.type).join(', ')
+    const types = content.map(formatMediaType).join(', ')
     const rule = mediaType === null ? 'required' : 'content-type'
     violations.push(typeViolation(rule, shorten(`the type of the body has to be ${types}`)))
     return noBody
@@ -183,7 +183,7 @@ const severalRanges = 'multipart/byteranges'
 const checkTypeOfPart: typeof checkType = (content, fields, violations) => {
   const mediaType = readMediaType(fields)
   const isSeveral = mediaType !== 'several' && mediaType?.type === severalRanges // RFC 9110 §15.3.7.2
-  if (isSeveral && findMediaType(content, severalRanges) === null)
+  if (isSeveral && findMediaType(content, { type: severalRanges, parameters: '' }) === null)
     return content.some(({ schema }) => schema !== null) ? partial : noBody
   const body = checkType(content, fields, violations)
   return body.kind === 'schema' ? partial : body

@@ -71,9 +71,14 @@ export interface BodyContract {
 export interface MediaTypeContract {
   /** In lower case, without parameters. */
   readonly type: string
+  /** The parameters that a body has to state. Left out: none. */
+  readonly parameters?: readonly MediaTypeParameter[]
   /** Null: any value, or a type other than JSON, which is not checked. */
   readonly schema: SchemaName | null
 }
+
+/** A parameter of a media type: its name in lower case, and its value without quotation marks. */
+export type MediaTypeParameter = readonly [name: string, value: string]
 
 /** A parameter in the query, or in a field of the header. */
 export interface ParameterContract {

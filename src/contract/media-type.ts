@@ -1,5 +1,5 @@
-import { fieldNameEquals, type HeaderFields } from '../header-fields.ts'
-import type { MediaTypeContract } from './compiled-contract.ts'
+import { fieldNameEquals, type HeaderFields, isHttpToken, trimBlanks } from '../header-fields.ts'
+import type { MediaTypeContract, MediaTypeParameter } from './compiled-contract.ts'
 
 /** The type of a body. */
 export interface MediaType {
@@ -41,12 +41,93 @@ export const isUtf8Charset = (parameters: string): boolean => {
 const charsetParameter = /;[ \t]*charset(?:\*|[ \t]*=[ \t]*("[^"]*"|[^;]*))/gi
 const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"']
 
-/** Finds what the contract says of a type: the type itself before `application/*` before any type. */
-export const findMediaType = (content: readonly MediaTypeContract[], type: string): MediaTypeContract | null => {
-  for (const each of content) if (each.type === type) return each
-  const range = `${type.slice(0, type.indexOf('/'))}/*`
-  return content.find((each) => each.type === range) ?? content.find((each) => each.type === '*/*') ?? null
+/**
+ * Finds what the contract says of a type: the type itself before `application/*` before any type, and of the entries of
+ * one type the one of which most parameters are stated (OpenAPI 3.1 §4.8.14.1: the most specific key). An entry with a
+ * parameter that the type states otherwise, or not at all, is for other bodies.
+ */
+export const findMediaType = (
+  content: readonly MediaTypeContract[],
+  mediaType: MediaType,
+): MediaTypeContract | null => {
+  const { type } = mediaType
+  return (
+    findMostSpecific(content, type, mediaType) ??
+    findMostSpecific(content, `${type.slice(0, type.indexOf('/'))}/*`, mediaType) ??
+    findMostSpecific(content, '*/*', mediaType)
+  )
 }
+
+const findMostSpecific = (
+  content: readonly MediaTypeContract[],
+  range: string,
+  { parameters }: MediaType,
+): MediaTypeContract | null => {
+  let found: MediaTypeContract | null = null
+  let foundRank = -1
+  let stated: ReturnType<typeof parseParameters> | undefined
+  for (const each of content) {
+    if (each.type !== range) continue
+    if (each.parameters !== undefined) stated ??= parseParameters(parameters)
+    const rank = each.parameters === undefined ? 1 : rankParameters(each.parameters, stated ?? null)
+    if (rank <= foundRank) continue
+    found = each
+    foundRank = rank
+  }
+  return found
+}
+
+/** Counts twice the parameters that are stated; -1: one is not. */
+const rankParameters = (
+  wanted: readonly MediaTypeParameter[],
+  stated: readonly MediaTypeParameter[] | null,
+): number => {
+  let rank = 0
+  for (const [name, value] of wanted) {
+    if (stated === null) return -1
+    const values = stated.filter((each) => each[0] === name)
+    if (name === 'charset' && value === 'utf-8' && values.every((each) => each[1] === 'us-ascii')) continue // or none
+    // Readers differ in which one they take of two that differ.
+    if (values.length === 0 || values.some((each) => each[1] !== value)) return -1
+    rank += 2
+  }
+  return rank
+}
+
+const nextParameter =
+  /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~0-9a-z-]+)=(?:([!#$%&'*+.^_`|~0-9a-z-]+)|"((?:[^"\\]|\\.)*)"))?/iy
+
+/**
+ * Parses parameters of a type, from their first `;` on (RFC 9110 §5.6.6, §8.3.1): names in lower case, values without
+ * quotation marks. Charsets compare without case. Null: they are malformed.
+ */
+export const parseParameters = (text: string): readonly MediaTypeParameter[] | null => {
+  const parameters: MediaTypeParameter[] = []
+  const trimmed = trimBlanks(text)
+  for (let at = 0; at < trimmed.length; at = nextParameter.lastIndex) {
+    nextParameter.lastIndex = at
+    const match = nextParameter.exec(trimmed)
+    if (match === null) return null
+    const [, name, token, quoted] = match
+    if (name === undefined) continue // RFC 9110 §5.6.6: a semicolon with nothing behind it
+    const lower = name.toLowerCase()
+    const value = token ?? quoted?.replaceAll(/\\(.)/g, '$1') ?? ''
+    parameters.push([lower, lower === 'charset' ? foldCharset(value) : value])
+  }
+  return parameters
+}
+
+const foldCharset = (charset: string): string => {
+  const lower = charset.toLowerCase()
+  return lower === 'utf8' ? 'utf-8' : lower
+}
+
+/** Writes a type as a key of the contract. */
+export const formatMediaType = ({ type, parameters = [] }: MediaTypeContract): string =>
+  parameters.reduce(
+    (text, [name, value]) => `${text}; ${name}=${isHttpToken(value) ? value : JSON.stringify(value)}`,
+    type,
+  )
 
 /** Tells whether a body is compressed or coded in another way: what it says is not read. */
 export const isCoded = (fields: HeaderFields): boolean => {

@@ -157,6 +157,64 @@ describe('a request', () => {
   })
 })
 
+// OpenAPI 3.1 §4.8.14.1: the most specific key. RFC 9110 §8.3.1: names of parameters have no case, and quotation marks
+// mean nothing.
+describe('media types that differ by a parameter', () => {
+  const media = (name: string, parameters: MediaTypeContract['parameters'] = []): MediaTypeContract => ({
+    type: 'application/json',
+    ...(parameters.length === 0 ? {} : { parameters }),
+    schema: name,
+  })
+  const [plain, one, two, both] = [
+    media('plain'),
+    media('one', [['v', '1']]),
+    media('two', [['v', '2']]),
+    media('both', [
+      ['v', '1'],
+      ['p', 'a;b'],
+    ]),
+  ]
+  const utf8 = media('utf8', [['charset', 'utf-8']])
+  const any: MediaTypeContract = { type: '*/*', schema: 'any' }
+
+  test.each<[string, readonly MediaTypeContract[], string]>([
+    ['application/json; v=1', [two, one], 'one'],
+    ['application/json;v=2', [one, two], 'two'],
+    ['Application/JSON ; V="2"', [one, two], 'two'],
+    ['application/json; v="\\2"', [one, two], 'two'],
+    ['application/json; x=";v=1"; v=2', [one, two], 'two'],
+    ['application/json; v=1', [plain, one], 'one'],
+    ['application/json; v=3', [one, plain], 'plain'],
+    ['application/json', [one, plain], 'plain'],
+    ['application/json; v=3', [one, any], 'any'],
+    ['application/json; p="a;b"; v=1', [plain, one, both], 'both'],
+    ['application/json; v=1;; charset=utf-8', [one, two], 'one'],
+    ['application/json; v=1; v=2', [one, two, plain], 'plain'],
+    ['application/json; v=1; =', [one, plain], 'plain'],
+    ['application/json', [utf8], 'utf8'],
+    ['application/json', [utf8, plain], 'plain'],
+    ['application/json; charset="UTF8"', [plain, utf8], 'utf8'],
+    ['application/json; charset=us-ascii', [utf8], 'utf8'],
+  ])('%s', (value, content, expected) => {
+    expect(check(content, type(value))).toEqual({ violations: [], body: { kind: 'schema', schema: expected } })
+    const contract = { status: '200', headers: [], content }
+    const response = checkResponseHead([contract], validators, { status: 200, fields: type(value), hasContent: true })
+    expect(response.body).toEqual({ kind: 'schema', schema: expected })
+  })
+
+  test.each(['application/json', 'application/json; v=3', 'application/json; v=1; v=2', 'application/json; v="1'])(
+    '%s is none of v=1 and v=2, and the detail names both',
+    (value) => {
+      expect(check([one, both], type(value)).violations).toMatchObject([
+        {
+          rule: 'content-type',
+          detail: 'the type of the body has to be application/json; v=1, application/json; v=1; p="a;b"',
+        },
+      ])
+    },
+  )
+})
+
 describe('a response', () => {
   const notJson = { ...unchecked('not-json'), hasSchema: false }
   const at = (status: number, statuses: readonly string[], fields = type('application/json'), hasContent = true) =>

@@ -4,7 +4,7 @@ import type {
   OperationContract,
   ResponseContract,
 } from '../../contract/compiled-contract.ts'
-import { isJson } from '../../contract/media-type.ts'
+import { formatMediaType, isJson, parseParameters } from '../../contract/media-type.ts'
 import { allOperations, type Operation, type OperationId } from '../../operations.ts'
 import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
@@ -82,30 +82,50 @@ class OperationReader {
   }
 
   #content(content: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] {
-    return Object.entries(asPlainObject(content)).map(([type, media]) => {
-      const [plain = '', parameter] = type.toLowerCase().split(';')
-      if (!/^(?:\*|[\w.+!#$&^-]+)\/(?:\*|[\w.+!#$&^-]+)$/.test(plain.trim()))
-        this.#bundle.error(asPlainObject(media), [], {
+    const byKey = new Map<string, string>()
+    return Object.entries(asPlainObject(content)).map(([key, media]) => {
+      const parsed = parseMediaType(key)
+      if (parsed === null)
+        this.#bundle.error(asPlainObject(content), [key], {
           message: 'this is no media type',
-          expected: 'one such as application/json',
-          found: quote(type),
+          expected: 'one such as application/json, or application/json; v=1',
+          found: quote(key),
           hint: 'write the whole type: application/json',
           atKey: true,
         })
-      if (parameter !== undefined)
-        this.#bundle.warn(asPlainObject(media), [], {
-          message: 'this does nothing: parameters of a type are not checked',
-          expected: plain.trim(),
-          found: quote(type),
+      const { type, parameters } = parsed ?? { type: key, parameters: [] }
+      const same = formatMediaType({ type, parameters: parameters.toSorted(), schema: null })
+      const first = byKey.get(same)
+      if (first !== undefined)
+        this.#bundle.error(asPlainObject(content), [key], {
+          message: 'a media type that stands here already',
+          expected: 'each type once: case, quotation marks and the order of parameters make no other one',
+          found: `${quote(key)} beside ${quote(first)}`,
+          hint: 'keep one of the two',
           atKey: true,
         })
+      byKey.set(same, key)
       const { schema } = asPlainObject(media)
-      const isChecked = schema !== undefined && (isJson(plain.trim()) || plain.includes('*'))
+      const isChecked = schema !== undefined && (isJson(type) || type.includes('*'))
       if (isChecked) warnOfOneWayMembers(schema, oneWay, this.#bundle, this.#seen[oneWay])
-      return { type: plain.trim(), schema: isChecked ? this.#bundle.addSchema(asPlainObject(media), schema) : null }
+      return {
+        type,
+        ...(parameters.length === 0 ? {} : { parameters }),
+        schema: isChecked ? this.#bundle.addSchema(asPlainObject(media), schema) : null,
+      }
     })
   }
 }
+
+/** Parses a key of `content`; null: it is no media type and no range of some. */
+const parseMediaType = (key: string): Required<Omit<MediaTypeContract, 'schema'>> | null => {
+  const end = key.indexOf(';')
+  const type = (end === -1 ? key : key.slice(0, end)).trim().toLowerCase()
+  const parameters = parseParameters(end === -1 ? '' : key.slice(end))
+  return parameters === null || !typePattern.test(type) ? null : { type, parameters }
+}
+
+const typePattern = /^(?:\*|[\w.+!#$&^-]+)\/(?:\*|[\w.+!#$&^-]+)$/
 
 const missing = (name: string): NodeIssue => ({
   message: `${name} is missing`,

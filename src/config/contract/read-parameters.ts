@@ -84,7 +84,7 @@ export const readValues = (
       found: 'more',
       atKey: true,
     })
-  const isText = media !== undefined && !isJson(type)
+  const isText = media !== undefined && !isJson(type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
   const schema = isText ? undefined : (parameter.schema ?? asPlainObject(media).schema)
   const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
   const types = bundle.typesOf(schema)
