@@ -7,6 +7,8 @@ const stepsPerNativePattern = 40
 const stepsPerPattern = 60
 // To add a transition to its automaton takes RE2 100 to 360 ns for each instruction of its program that stands for it.
 const stepsPerInstruction = 40
+// Numbers of more than 15 digits are divided as integers of any size: 0.5 to 1 µs.
+const stepsPerLongNumber = 150
 
 /**
  * Counts what validators do, in steps of some 4 ns: checks of a schema, comparisons, and patterns. A schema that refers
@@ -32,6 +34,9 @@ export class StepBudget {
 
   /** Takes the steps of a pattern that JavaScript runs. */
   readonly takeNativePattern = (textLength: number): void => this.#take(stepsPerNativePattern + textLength)
+
+  /** Takes the steps of dividing a number of many digits, for `multipleOf`. */
+  readonly takeLongNumber = (): void => this.#take(stepsPerLongNumber)
 
   /** Compares two values of JSON, for `const` and `enum`: a step for each value in them. */
   readonly equal = (one: unknown, other: unknown): boolean => {

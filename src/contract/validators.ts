@@ -38,7 +38,7 @@ const maxSteps = 20_000_000
 const maxDetailedBytes = 16 * 1024
 
 // The files beside this one that compiled code asks for.
-const ownModules = ['formats', 'multiple-of']
+const ownModules = ['formats']
 
 /**
  * Evaluates the code of a contract. The slower code is evaluated when it is first needed. `names`: the names that
@@ -108,6 +108,10 @@ const requireModule = (name: string, steps: StepBudget): unknown => {
   if (name === 'linear-regexp') {
     const { countedRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
     return { linearRegExp: (pattern: string) => countedRegExp(pattern, steps) }
+  }
+  if (name === 'multiple-of') {
+    const { createMultipleOf }: typeof import('./multiple-of.ts') = load('./multiple-of.ts')
+    return { createMultipleOf: (divisor: number) => createMultipleOf(divisor, steps.takeLongNumber) }
   }
   if (name === 'unique-items') {
     const { hasUniqueItems }: typeof import('./unique-items.ts') = load('./unique-items.ts')

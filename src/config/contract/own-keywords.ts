@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, stringify } from 'ajv'
-import { isMultipleOf } from '../../contract/multiple-of.ts'
+import { createMultipleOf } from '../../contract/multiple-of.ts'
 import { hasUniqueItems } from '../../contract/unique-items.ts'
 
 /**
@@ -40,9 +40,10 @@ const multipleOf: CodeKeywordDefinition = {
     params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
   },
   code(context: KeywordCxt) {
-    const code = _`require("multiple-of").isMultipleOf`
-    const call = context.gen.scopeValue('func', { ref: isMultipleOf, code })
-    context.fail(_`!${call}(${context.data}, ${context.schemaCode})`)
+    const divisor: number = context.schema
+    const code = _`require("multiple-of").createMultipleOf(${divisor})`
+    const call = context.gen.scopeValue('func', { key: code.toString(), ref: createMultipleOf(divisor), code })
+    context.fail(_`!${call}(${context.data})`)
   },
 }
 
