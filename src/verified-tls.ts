@@ -1,2 +1,7 @@
-/** Options of a TLS client that verifies its server: without them `NODE_TLS_REJECT_UNAUTHORIZED` would decide. */
-export const verifiedTls = { rejectUnauthorized: true } as const
+import { toServerName } from './host-names.ts'
+
+/**
+ * Returns options of a TLS client that verifies its server: without them `NODE_TLS_REJECT_UNAUTHORIZED` would decide.
+ * `host` is that of the URL.
+ */
+export const verifiedTls = (host: string) => ({ rejectUnauthorized: true, servername: toServerName(host) }) as const

@@ -47,6 +47,7 @@ const rooms: readonly (readonly string[])[] = [
     'serial-queue.ts',
     'slot-list.ts',
     'header-fields.ts',
+    'host-names.ts',
     'node-http.ts',
     'verified-tls.ts',
     'observe/',

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { tryOrNull } from '../failures/try-or-null.ts'
+import { withoutRootDot } from '../host-names.ts'
 import type { Config, MtlsConfig } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
 
@@ -22,7 +23,7 @@ export const readCertificateFacts = (certificate: string): CertificateFacts => {
   // Node writes other names in quotes. No client can ask for one: SNI is letters, digits, hyphens and dots (RFC 6066
   // §3).
   const names = (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([\w.*-]+)$/.exec(name)?.[1] ?? [])
-  return { names: names.map((name) => name.toLowerCase()), notAfter: validToDate.getTime() }
+  return { names: names.map((name) => withoutRootDot(name.toLowerCase())), notAfter: validToDate.getTime() }
 }
 
 /** A certificate of the file. `path` leads to the map that holds it, or to the list of authorities. */

@@ -50,7 +50,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: timeoutMs,
-      connect: verifiedTls,
+      connect: verifiedTls(url.hostname),
     })
   let pool: Promise<Pool> | null = null
   let closed = false

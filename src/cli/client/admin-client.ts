@@ -138,9 +138,9 @@ const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Pro
 }
 
 const toTlsOptions = async (target: AdminTarget, { unauthenticated }: AdminRequest): Promise<RequestOptions> => {
-  if (unauthenticated) return { rejectUnauthorized: false }
+  if (unauthenticated) return { ...verifiedTls(target.host), rejectUnauthorized: false }
   return target.certificate === null
-    ? verifiedTls
+    ? verifiedTls(target.host)
     : (await import('./admin-errors.ts')).pinCertificate(target, target.certificate)
 }
 

@@ -102,7 +102,7 @@ export const pinCertificate = (target: AdminTarget, certificate: string): Reques
   if (expectedFingerprint === null)
     throw cliError(`admin.tls.certificate in ${target.file} is no certificate; see: check ${target.file}`)
   return {
-    ...verifiedTls,
+    ...verifiedTls(target.host),
     ca: certificate,
     // The certificate need not be an authority, nor be signed by one in the file.
     allowPartialTrustChain: true,

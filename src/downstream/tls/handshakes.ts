@@ -12,6 +12,7 @@ import {
 import { epochMs } from '../../clock.ts'
 import { pemBlocks, readCertificateFacts } from '../../config/certificates.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
+import { withoutRootDot } from '../../host-names.ts'
 import { deriveTicketKeys, getTicketEpoch, sessionTimeoutSeconds } from './session-tickets.ts'
 
 /** Called when a handshake has ended. With a failure, its connection is closed, or about to be. */
@@ -132,7 +133,8 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
   return {
     defaultOptions,
     find(serverName) {
-      const name = serverName.toLowerCase()
+      // RFC 6066 §3 has no dot at its end; clients that take a URL's host as it stands send one.
+      const name = withoutRootDot(serverName.toLowerCase())
       // A wildcard stands for one label (RFC 9525 §6.3).
       return contextByName.get(name) ?? contextByName.get(name.replace(/^[^.]+/, '*'))
     },

@@ -44,7 +44,9 @@ export const openOtlpTransport = (
   const { otlp, transformer, core } = sdk()
   const { ProtobufTraceSerializer, TraceExporterMetricsHelper } = transformer
   const agentOptions = { keepAlive: true, maxSockets: maxConcurrentExports }
-  const agent = url.startsWith('https:') ? new TlsAgent({ ...agentOptions, ...verifiedTls }) : new Agent(agentOptions)
+  const { protocol, hostname } = new URL(url)
+  const agent =
+    protocol === 'https:' ? new TlsAgent({ ...agentOptions, ...verifiedTls(hostname) }) : new Agent(agentOptions)
   /** How many spans are rejected, by the response that is read just now. The SDK only logs it. */
   let rejectedSpans = 0
   const exporter = otlp.createOtlpHttpExportDelegate(

@@ -95,7 +95,7 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
     ...(username !== null && { username }),
     ...(password !== null && { password }),
     database,
-    socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, ...tlsOptions(options.tls) },
+    socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, ...tlsOptions(options) },
     disableOfflineQueue: true,
     disableClientInfo: true,
     // The library's own is a signal for each command, which lives for 5 s. Who asks has a timeout already.
@@ -123,10 +123,10 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
   }
 }
 
-const tlsOptions = (tls: RedisTls | null) => {
+const tlsOptions = ({ tls, host }: RedisServerOptions) => {
   if (tls === null) return {}
   const isSystemDefault = tls.ca === null && tls.certificate === null
-  return { tls: true as const, ...verifiedTls, ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
+  return { tls: true as const, ...verifiedTls(host), ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
 }
 
 /**

@@ -1,9 +1,10 @@
-import { connect as connectTcp, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
+import { connect as connectTcp, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, TLSSocket } from 'node:tls'
 import { CoalescedTimer, epochMs } from '../../clock.ts'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
+import { toServerName } from '../../host-names.ts'
 import { weakMemo } from '../../shared/weak-memo.ts'
 import { connectFailedError, tlsFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns-lookup.ts'
@@ -56,8 +57,7 @@ export const createConnector = (
         secureContext: getSecureContext(tls),
         // Set either way: otherwise NODE_TLS_REJECT_UNAUTHORIZED would decide.
         rejectUnauthorized: tls.verify,
-        // RFC 6066 §3: an address is never indicated.
-        servername: tls.serverName ?? (isIP(host) === 0 ? host : ''),
+        servername: tls.serverName ?? toServerName(host),
         ALPNProtocols: ['http/1.1'],
         ...(session !== undefined && !isEnding && { session }),
       })

@@ -68,7 +68,10 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
       'localhost',
       'other.test',
       'OTHER.test',
+      'other.test.', // RFC 6066 §3 has no dot at its end, and some clients send it
+      'Other.Test.',
       'a.wild.test',
+      'a.wild.test.',
       'a.b.wild.test',
       'wild.test',
       'nobody.test',
@@ -82,7 +85,19 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     }
 
     expect(before.status).toBe(200)
-    expect(shown).toEqual(['right', 'wrong', 'wrong', 'wild', 'right', 'right', 'right', 'right'])
+    expect(shown).toEqual([
+      'right',
+      'wrong',
+      'wrong',
+      'wrong',
+      'wrong',
+      'wild',
+      'wild',
+      'right',
+      'right',
+      'right',
+      'right',
+    ])
   })
 
   test('a name that is taken out is forgotten', async () => {
