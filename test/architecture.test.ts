@@ -48,6 +48,7 @@ const rooms: readonly (readonly string[])[] = [
     'slot-list.ts',
     'header-fields.ts',
     'host-names.ts',
+    'trust-anchors.ts',
     'node-http.ts',
     'verified-tls.ts',
     'observe/',
@@ -262,6 +263,7 @@ test('each undocumented part of Node is used in one file, and listed', () => {
 
   expect(used.sort()).toEqual([
     '_handle: shared/file-descriptor.ts',
+    '_sharedCreds: trust-anchors.ts',
     '_write: upstream/http1/early-response.ts',
     '_writev: upstream/http1/early-response.ts',
   ])

@@ -2,8 +2,10 @@ import { constants } from 'node:crypto'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../node-http.ts'
+import { setTrustAnchors } from '../trust-anchors.ts'
 
 // Operators and probes are few. A flood of this listener would otherwise take the descriptors that clients of the
 // public one need.
@@ -28,6 +30,7 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
     tls === null
       ? createServer(options, onRequest)
       : createTlsServer({ ...options, ...tlsOptions(tls), handshakeTimeout: requestTimeoutMs }, onRequest)
+  if (tls !== null) anchorClients(server, tls)
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
   const closeOldestWaiting = trackConnections(server)
@@ -69,11 +72,18 @@ const trackConnections = (server: Server): (() => void) => {
 
 /** Sets the certificate that new connections get. */
 export const reloadAdminTls = (server: Server, { tls }: AdminConfig): void => {
-  if (tls !== null && 'setSecureContext' in server && typeof server.setSecureContext === 'function')
-    server.setSecureContext(tlsOptions(tls))
+  if (tls === null || !(server instanceof TlsServer)) return
+  server.setSecureContext(tlsOptions(tls))
+  anchorClients(server, tls)
 }
 
-const tlsOptions = ({ certificate, key, clientCertificate }: NonNullable<AdminConfig['tls']>) => ({
+type AdminTls = NonNullable<AdminConfig['tls']>
+
+const anchorClients = (server: Server, tls: AdminTls): void => {
+  if (tls.clientCertificate !== null && server instanceof TlsServer) setTrustAnchors(server, tlsOptions(tls))
+}
+
+const tlsOptions = ({ certificate, key, clientCertificate }: AdminTls) => ({
   cert: certificate,
   key,
   minVersion: 'TLSv1.2' as const,
@@ -83,5 +93,6 @@ const tlsOptions = ({ certificate, key, clientCertificate }: NonNullable<AdminCo
     requestCert: true,
     rejectUnauthorized: false,
     secureOptions: constants.SSL_OP_NO_TICKET,
+    sessionIdContext: 'lender-gateway-admin',
   }),
 })

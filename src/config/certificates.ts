@@ -48,9 +48,8 @@ export const clientAuthorities = ({ listen, auth, admin }: Config): readonly Con
 ]
 
 const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): readonly ConfiguredCertificate[] =>
-  pemBlocks(text)
-    .map((block) => new X509Certificate(block))
-    .sort((a, b) => a.validToDate.getTime() - b.validToDate.getTime())
+  readAll(text)
+    .toSorted((a, b) => a.validToDate.getTime() - b.validToDate.getTime())
     .slice(0, 1)
     .map(({ subject, validToDate }) => ({
       path,
@@ -86,6 +85,42 @@ export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIs
   const isAccepted = isRead && tryOrNull(() => createSecureContext({ ca: text })) !== null
   return isAccepted ? [] : [unreadableIssue(path, 'a certificate')]
 }
+
+/** Lists what is wrong with authorities (a PEM text) of which one must have issued a certificate itself. */
+export function validateIssuers(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const unreadable = validateCaBundle(path, text)
+  if (unreadable.length > 0 || readAll(text).some(({ ca }) => ca)) return unreadable
+  return [
+    {
+      path,
+      message: 'no certificate of an authority, so no client’s would be accepted',
+      expected: 'the certificate of the authority that issues those of clients',
+      found: 'certificates of others alone',
+      hint: 'openssl x509 -text shows CA:TRUE for an authority',
+    },
+  ]
+}
+
+/**
+ * Lists the authorities (a PEM text) whose own issuer is not among them: with lists of revoked certificates OpenSSL
+ * goes up to a root, and accepts no certificate where it finds none.
+ */
+export function validateChainsToRoots(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const authorities = tryOrNull(() => readAll(text)) ?? [] // what cannot be read is told elsewhere
+  const [cut] = authorities.filter((authority) => !authorities.some((issuer) => authority.checkIssued(issuer)))
+  if (cut === undefined) return []
+  return [
+    {
+      path,
+      message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
+      expected: 'the certificates of all above it, up to the root',
+      found: `${cut.subject.replaceAll('\n', ', ')}, issued by ${cut.issuer.replaceAll('\n', ', ')}`,
+      hint: 'add them to the same file, and their lists to clientCrl; without clientCrl an issuing authority alone is enough',
+    },
+  ]
+}
+
+const readAll = (text: string): readonly X509Certificate[] => pemBlocks(text).map((block) => new X509Certificate(block))
 
 /** Lists what is wrong with lists of revoked certificates (a PEM text). `path` leads to it. */
 export function validateRevocationLists(path: KeyPath, text: string): readonly ConfigIssue[] {

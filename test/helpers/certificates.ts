@@ -32,6 +32,9 @@ export interface Certificates {
   readonly client: Pair
   /** Another client's, good for an hour. */
   readonly brief: Pair
+  /** An authority below `authority`, and what it has issued: for `localhost` and 127.0.0.1, and for clients. */
+  readonly issuing: Pair
+  readonly issued: Pair
   /** Of a client that is known by `dns:bank-a.example`, with its URI. */
   readonly bankA: Pair
   /** Names what `bankA` does, and is self-signed. */
@@ -39,10 +42,15 @@ export interface Certificates {
   /** The authority's list of revoked certificates: empty, and with `client`. */
   readonly noneRevoked: string
   readonly clientRevoked: string
+  /** The lists of `issuing`: empty, and with `issued`. */
+  readonly noneOfIssuedRevoked: string
+  readonly issuedRevoked: string
 }
 
-// Made once for all the files of a run: `openssl` is started 26 times for it.
-const cached = fileURLToPath(new URL('../../node_modules/.cache/tests/certificates.json', import.meta.url))
+// Made once for all the files of a run: `openssl` is started 32 times for it.
+const cached = fileURLToPath(
+  new URL('../../node_modules/.cache/tests/certificates-of-two-authorities.json', import.meta.url),
+)
 
 // Far less than `brief` is good for.
 const maxAgeMs = 20 * 60_000
@@ -88,6 +96,8 @@ const createCertificates = (openssl: string): Certificates => {
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ours = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
   const forClients = 'extendedKeyUsage=clientAuth'
+  const issuingExtensions = 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign,cRLSign'
+  const byIssuing = ['-keyfile', 'issuing.key', '-cert', 'issuing.pem']
   const namesOfA = 'subjectAltName=DNS:Bank-A.example,URI:urn:bank:a'
 
   const selfSign = (name: string, ...extensions: readonly string[]): Pair => {
@@ -95,18 +105,19 @@ const createCertificates = (openssl: string): Certificates => {
     run('req', '-x509', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.pem`, '-subj', `/CN=${name}`, ...added)
     return pair(name)
   }
-  const sign = (name: string, extension: string, start: string, end: string): Pair => {
+  const sign = (name: string, extension: string, start: string, end: string, issuer: readonly string[] = []): Pair => {
     run('req', '-new', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`)
     writeFileSync(at('extensions'), extension)
     run(
       ...['ca', '-batch', '-config', 'ca.cnf', '-in', `${name}.csr`, '-out', `${name}.pem`, '-extfile', 'extensions'],
       ...['-startdate', start, '-enddate', end, '-notext'],
+      ...issuer,
     )
     return pair(name)
   }
 
-  const list = (name: string): string => {
-    run('ca', '-config', 'ca.cnf', '-gencrl', '-crldays', '36500', '-out', name)
+  const list = (name: string, issuer: readonly string[] = []): string => {
+    run('ca', '-config', 'ca.cnf', '-gencrl', '-crldays', '36500', '-out', name, ...issuer)
     return readFileSync(at(name), 'utf8')
   }
 
@@ -128,10 +139,14 @@ const createCertificates = (openssl: string): Certificates => {
       bankA: sign('bank-a', `${forClients}\n${namesOfA}`, '20200101000000Z', '21200101000000Z'),
       forgedA: selfSign('bank-a', forClients, namesOfA),
       brief: sign('brief', 'extendedKeyUsage=clientAuth', '20200101000000Z', asn1(Date.now() + 3_600_000)),
+      issuing: sign('issuing', issuingExtensions, '20200101000000Z', '21200101000000Z'),
+      issued: sign('issued', ours, '20200101000000Z', '21200101000000Z', byIssuing),
       noneRevoked: list('none.crl'),
+      noneOfIssuedRevoked: list('issuing-none.crl', byIssuing),
     }
     run('ca', '-config', 'ca.cnf', '-revoke', 'client.pem')
-    return { ...made, clientRevoked: list('client.crl') }
+    run('ca', '-config', 'ca.cnf', '-revoke', 'issued.pem')
+    return { ...made, clientRevoked: list('client.crl'), issuedRevoked: list('issuing.crl', byIssuing) }
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -104,8 +104,6 @@ export const pinCertificate = (target: AdminTarget, certificate: string): Reques
   return {
     ...verifiedTls(target.host),
     ca: certificate,
-    // The certificate need not be an authority, nor be signed by one in the file.
-    allowPartialTrustChain: true,
     checkServerIdentity: (_, peerCertificate) =>
       peerCertificate.fingerprint256 === expectedFingerprint
         ? undefined

@@ -1,4 +1,4 @@
-import { validateCaBundle, validateKeyPair, validateRevocationLists } from '../certificates.ts'
+import { validateCaBundle, validateChainsToRoots, validateKeyPair, validateRevocationLists } from '../certificates.ts'
 import { configSchema } from '../config-schema.ts'
 import type { KeyPath } from '../problem.ts'
 import { listenTlsSchema } from '../sections/listen.ts'
@@ -45,7 +45,11 @@ const unusedKey = (key: string): RuleResult => ({
 
 const clientCaBundle: ConfigRule = (tree) => {
   const ca = parseAt(tree, clientCa, [...base, 'clientCa'])
-  return typeof ca === 'string' && validateCaBundle([...base, 'clientCa'], ca)
+  if (typeof ca !== 'string') return null
+  const path = [...base, 'clientCa']
+  const unreadable = validateCaBundle(path, ca)
+  const isRevocable = listAt(tree, [...base, 'clientCrl']).length > 0
+  return unreadable.length === 0 && isRevocable ? validateChainsToRoots(path, ca) : unreadable
 }
 
 const revocationLists: ConfigRule = (tree) =>

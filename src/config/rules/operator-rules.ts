@@ -1,8 +1,6 @@
-import { X509Certificate } from 'node:crypto'
 import { digestSecret } from '../../shared/secrets.ts'
-import { pemBlocks, validateCaBundle } from '../certificates.ts'
+import { validateIssuers } from '../certificates.ts'
 import { configSchema } from '../config-schema.ts'
-import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { authSchema } from '../sections/auth.ts'
 import { unusableAlgorithms } from './auth-rules.ts'
 import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
@@ -65,7 +63,7 @@ const clientCertificates: ConfigRule = (tree) => {
   const ca = parseAt(tree, certificateShape.ca, [...clientCertificatePath, 'ca'])
   const seen = new Set<string>()
   return [
-    ca !== undefined && validateAuthorities([...clientCertificatePath, 'ca'], ca),
+    ca !== undefined && validateIssuers([...clientCertificatePath, 'ca'], ca),
     ...listAt(tree, [...clientCertificatePath, 'operators']).map((_, index) => {
       const path = [...clientCertificatePath, 'operators', index, 'san']
       const san = parseAt(tree, certificateShape.operators.element.shape.san, path)
@@ -83,25 +81,6 @@ const clientCertificates: ConfigRule = (tree) => {
     }),
   ]
 }
-
-/** OpenSSL follows a certificate up to a root, although an authority between may be the one that is trusted. */
-const validateAuthorities = (path: KeyPath, text: string): readonly ConfigIssue[] => {
-  const unreadable = validateCaBundle(path, text)
-  const hasRoot = (): boolean =>
-    pemBlocks(text).some((block) => {
-      const authority = new X509Certificate(block)
-      return authority.checkIssued(authority)
-    })
-  return unreadable.length > 0 || hasRoot() ? unreadable : [noRoot(path)]
-}
-
-const noRoot = (path: KeyPath): ConfigIssue => ({
-  path,
-  message: 'no certificate of an operator would be accepted: the root is missing',
-  expected: 'authorities, up to the one that has issued its own certificate',
-  found: 'authorities between alone',
-  hint: 'add the certificates of those above, in the same file',
-})
 
 /** Requires keys that can be used, and an audience that is that of no client: the same issuer makes their tokens. */
 const operatorJwt: ConfigRule = (tree) => {

@@ -1,4 +1,4 @@
-import { validateCaBundle } from '../certificates.ts'
+import { validateIssuers } from '../certificates.ts'
 import type { KeyPath } from '../problem.ts'
 import { authSchema, mtlsSchema } from '../sections/auth.ts'
 import { parseCertificateName } from '../sections/clients.ts'
@@ -25,7 +25,7 @@ export const mtlsRule: ConfigRule = (tree) => {
   const { ca, from } = stated
   return [
     duplicateCertificates(names),
-    ca !== null && validateCaBundle([...base, 'ca'], ca),
+    ca !== null && validateIssuers([...base, 'ca'], ca),
     from === 'client-cert' && untrustedClientCert(tree),
     from === 'client-cert' && ca === null && namesWithoutCa(names),
     from === 'connection' &&

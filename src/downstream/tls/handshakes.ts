@@ -13,6 +13,7 @@ import { epochMs } from '../../clock.ts'
 import { pemBlocks, readCertificateFacts } from '../../config/certificates.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 import { withoutRootDot } from '../../host-names.ts'
+import { setTrustAnchors, trustAnchors } from '../../trust-anchors.ts'
 import { deriveTicketKeys, getTicketEpoch, sessionTimeoutSeconds } from './session-tickets.ts'
 
 /** Called when a handshake has ended. With a failure, its connection is closed, or about to be. */
@@ -34,15 +35,16 @@ export const createHandshaker = (
   const { defaultOptions, find } = createSniContexts(tls)
   let epoch = getTicketEpoch()
   // It does not listen. There is one for each configuration, so that all of it takes effect at once.
+  const contextOptions = { ...defaultOptions, ticketKeys: deriveTicketKeys(ticketSecret, tls, epoch) }
   const server = createServer({
-    ...defaultOptions,
-    ticketKeys: deriveTicketKeys(ticketSecret, tls, epoch),
+    ...contextOptions,
     requestCert: tls.clientCertificates !== 'none',
     rejectUnauthorized: tls.clientCertificates === 'required',
     ALPNProtocols: [...protocols],
     // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
     SNICallback: (name, done) => done(null, find(name)),
   })
+  if (defaultOptions.allowPartialTrustChain) setTrustAnchors(server, contextOptions)
   // Node's listener for a connection. It names its TLS socket in all that it emits, and never the connection itself.
   const [accept] = server.listeners('connection')
   return (socket, onEnd) => {
@@ -118,8 +120,12 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
     sessionTimeout: sessionTimeoutSeconds,
     sessionIdContext: 'lender-gateway', // a context takes no session of another
-    // One block each: of several lists in one text, only the first would be read.
-    ...(clientCa === null ? {} : { ca: clientCa, crl: clientCrl.flatMap(pemBlocks) }),
+    ...(clientCa !== null && { ca: clientCa }),
+    // OpenSSL wants a list of each authority up to the root, and of an anchor below the root it can verify none.
+    ...(clientCrl.length === 0
+      ? trustAnchors
+      : // One block each: of several lists in one text, only the first would be read.
+        { crl: clientCrl.flatMap(pemBlocks) }),
   }
   const all = certificates.map(({ certificate, key }) => ({ ...shared, cert: certificate, key }))
   const contextByName = new Map<string, SecureContext>()

@@ -1,5 +1,6 @@
 import { createSecureContext } from 'node:tls'
 import { CoalescedTimer } from '../../clock.ts'
+import { trustAnchors } from '../../trust-anchors.ts'
 import { verifiedTls } from '../../verified-tls.ts'
 import { weakMemo } from '../weak-memo.ts'
 import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
@@ -135,6 +136,7 @@ const tlsOptions = ({ tls, host }: RedisServerOptions) => {
  */
 const getSecureContext = weakMemo(({ ca, certificate, key }: RedisTls) =>
   createSecureContext({
+    ...trustAnchors,
     ...(ca !== null && { ca }),
     ...(certificate !== null && { cert: certificate }),
     ...(key !== null && { key }),

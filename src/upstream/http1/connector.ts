@@ -6,6 +6,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { toServerName } from '../../host-names.ts'
 import { weakMemo } from '../../shared/weak-memo.ts'
+import { trustAnchors } from '../../trust-anchors.ts'
 import { connectFailedError, tlsFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns-lookup.ts'
 import { getEndpointCertificates } from '../endpoints/endpoint-certificates.ts'
@@ -115,6 +116,7 @@ const timeoutReason = (isResolving: boolean, isConnected: boolean): ReasonFor<'c
  */
 const getSecureContext = weakMemo(({ ca, certificate, key, minVersion }: UpstreamTlsConfig) =>
   createSecureContext({
+    ...trustAnchors,
     minVersion,
     ...(ca !== null && { ca }),
     ...(certificate !== null && key !== null && { cert: certificate, key }),

@@ -263,20 +263,34 @@ describe.skipIf(openssl.missing)('an operator with a certificate', () => {
     })
   })
 
-  test('has an authority up to its root: another one alone would let nobody in', async () => {
+  test('has an issuing authority, whose root need not stand in the file, after an edit too', async () => {
     const live = await boot()
-    const reloadWith = (ca: string) => {
-      live.edit(settings({}, { ca }))
-      return live.gateway.reload('signal')
-    }
+    const ask = live.client(made.issued)
+    const before = await ask('/whoami')
 
-    const alone = await reloadWith(made.bankA.cert)
-    const withRoot = await reloadWith(made.bankA.cert + made.authority.cert)
+    live.edit(settings({}, { ca: made.issuing.cert }))
+    const outcome = await live.gateway.reload('signal')
+    const after = await live.client(made.issued)('/whoami')
+    const ofTheRoot = await live.client(made.bankA)('/whoami')
 
-    expect(alone).toMatchObject({
-      problems: [{ path: 'admin.tls.clientCertificate.ca', message: expect.stringContaining('the root is missing') }],
+    expect([before.status, outcome.result, after.status, ofTheRoot.status]).toEqual([401, 'applied', 200, 401])
+    expect(JSON.parse(after.text)).toMatchObject({ name: 'nobody-now', proof: 'certificate' })
+  })
+
+  test('has an authority: a certificate that may issue none would let nobody in', async () => {
+    const live = await boot()
+
+    live.edit(settings({}, { ca: made.bankA.cert }))
+    const outcome = await live.gateway.reload('signal')
+
+    expect(outcome).toMatchObject({
+      problems: [
+        {
+          path: 'admin.tls.clientCertificate.ca',
+          message: 'no certificate of an authority, so no client’s would be accepted',
+        },
+      ],
     })
-    expect(withRoot.result).toBe('applied')
   })
 
   test('cannot be asked for, or not any more, while the gateway runs', async () => {
