@@ -216,11 +216,25 @@ describe('which trace context goes where', () => {
       expect(server.parentSpanId).toBe('')
       expect(server.traceId).not.toBe(traceId)
       expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([
-        `00-${server.traceId}-${attempts[0]?.spanId}-01`,
+        `00-${server.traceId}-${attempts[0]?.spanId}-03`,
       ])
       expect(receivedValues(upstream.requests[0], 'tracestate')).toEqual([])
     },
   )
+
+  // W3C Trace Context Level 2 §3.2.2.5: the random flag is kept, and a flag that is not defined is sent as 0.
+  test.each([
+    ['03', '03'],
+    ['01', '01'],
+    ['ff', '03'],
+    ['fd', '01'],
+  ])('the flags %s of a caller go on as %s', async (came, sent) => {
+    const upstream = await httpUpstream()
+
+    await traced({ upstream: upstream.url }, [{ fields: ['traceparent', `00-${traceId}-${callerId}-${came}`] }])
+
+    expect(parentOf(receivedValues(upstream.requests[0], 'traceparent')[0])[3]).toBe(sent)
+  })
 
   test('a version that is yet to come is continued as the one that is known', async () => {
     const upstream = await httpUpstream()
@@ -247,7 +261,7 @@ describe('which trace context goes where', () => {
     const [, passedOn, begun] = upstream.requests
     expect(receivedValues(passedOn, 'traceparent')).toEqual([`00-${traceId}-${callerId}-00`])
     expect(receivedValues(passedOn, 'tracestate')).toEqual(['a=1'])
-    expect(receivedValues(begun, 'traceparent')).toEqual([expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)])
+    expect(receivedValues(begun, 'traceparent')).toEqual([expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-02$/)])
   })
 
   test('what is not sampled is not exported, but has an id that the log and the upstream share', async () => {
@@ -259,7 +273,7 @@ describe('which trace context goes where', () => {
     await booted.gateway.close()
 
     const [, id, , flags] = parentOf(receivedValues(upstream.requests[0], 'traceparent')[0])
-    expect([id, flags]).toEqual([line.trace_id, '00'])
+    expect([id, flags]).toEqual([line.trace_id, '02'])
     expect(receiver.batches).toEqual([])
   })
 

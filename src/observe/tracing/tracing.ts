@@ -37,7 +37,7 @@ export const createTracing = (exporter: OtlpSpanExporter, sample: number, server
       // W3C Trace Context §3.4: a participant that records nothing may pass the fields on as they came.
       if (parent === null) {
         const kept = incoming === null ? fields : omitFields(fields, traceContextFields)
-        exchange.fields = [...kept, 'traceparent', formatTraceparent(traceId, ids.generateSpanId(), false)]
+        exchange.fields = [...kept, 'traceparent', formatTraceparent(traceId, ids.generateSpanId(), randomFlag)]
       }
       return new UnsampledTrace(traceId)
     },
@@ -93,12 +93,15 @@ export class SampledTrace implements ExchangeTrace {
    * The offset from the monotonic clock to the time of day. Read once, so that the spans of an exchange fit together.
    */
   readonly #clockOffsetMs = epochMs() - now()
+  readonly #traceFlags: number
   #attempts = 0
 
   constructor(init: SampledTraceInit) {
     this.traceId = init.traceId
     this.#init = init
     this.#spanId = init.ids.generateSpanId()
+    const { parent } = init
+    this.#traceFlags = sdk().api.TraceFlags.SAMPLED | ((parent?.traceFlags ?? randomFlag) & randomFlag)
   }
 
   attempt(endpoint: string, side: Side | null): AttemptTrace {
@@ -109,7 +112,7 @@ export class SampledTrace implements ExchangeTrace {
     const startedAt = now()
     exporter.acquire()
     return {
-      fields: (fields) => [...fields, 'traceparent', formatTraceparent(traceId, spanId, true)],
+      fields: (fields) => [...fields, 'traceparent', formatTraceparent(traceId, spanId, this.#traceFlags)],
       end: (status, failure) => {
         const { api } = sdk()
         exporter.enqueue({
@@ -117,7 +120,7 @@ export class SampledTrace implements ExchangeTrace {
           kind: api.SpanKind.CLIENT,
           traceId,
           spanId,
-          parent: { traceId, spanId: this.#spanId, traceFlags: api.TraceFlags.SAMPLED },
+          parent: { traceId, spanId: this.#spanId, traceFlags: this.#traceFlags },
           startedAt: this.#clockOffsetMs + startedAt,
           endedAt: this.#clockOffsetMs + now(),
           attributes: attemptAttributes(operation, { endpoint, side }, resends, status, failure),
@@ -177,9 +180,14 @@ const parseTraceContext = (
   return context === null ? 'broken' : { ...context, isRemote: true }
 }
 
-/** Formats a traceparent. */
-const formatTraceparent = (traceId: string, spanId: string, isSampled: boolean): string =>
-  `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`
+/**
+ * The flag of a trace id whose last 7 bytes are random (W3C Trace Context Level 2 §3.2.2.5): set where a trace begins,
+ * kept as it came where one goes on. All flags beyond it and `sampled` are sent as 0.
+ */
+const randomFlag = 2
+
+const formatTraceparent = (traceId: string, spanId: string, flags: number): string =>
+  `00-${traceId}-${spanId}-0${flags}`
 
 /** Exports the span of each sampled exchange, from the facts that the access log has. */
 export const spanObserver: ExchangeObserver = {
