@@ -58,6 +58,10 @@ const requestIdSchema = z
     header: optionalFieldName('The field that carries the request id, or none', 'X-Request-Id').prefault(
       'X-Request-Id',
     ),
+    format: choice('How an id that the gateway makes is written: 32 hex digits, or a UUID (RFC 9562)', [
+      'hex',
+      'uuid',
+    ]).prefault('hex'),
   })
   .meta({ description: 'The id that every answer and every log line carries' })
 

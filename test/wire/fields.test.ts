@@ -599,6 +599,44 @@ describe('x-fapi-interaction-id', () => {
   })
 })
 
+describe('requestId: { header: x-fapi-interaction-id, format: uuid }', () => {
+  const openBanking = () => ({ requestId: { header: 'x-fapi-interaction-id', format: 'uuid' } })
+  const idsOf = (fields: readonly string[]): string[] => fieldValues(fields, 'x-fapi-interaction-id')
+  // RFC 9562 §5.4
+  const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+  // CDR, HTTP headers: a UUID where the client sent none, else the client's own, in every response.
+  test('every response has one id, which the upstream has got', async () => {
+    const { send } = await rig(openBanking, answering('x-fapi-interaction-id', 'theirs'))
+
+    const { arrived, answer } = await send()
+
+    expect(idsOf(answer.fields)).toEqual([expect.stringMatching(uuidV4)])
+    expect(idsOf(arrived)).toEqual(idsOf(answer.fields))
+  })
+
+  test("a client's own is played back once, to the byte", async () => {
+    const { send } = await rig(openBanking)
+
+    const { arrived, answer } = await send({ fields: ['X-Fapi-Interaction-Id', 'C770AEF3-1'] })
+
+    expect([idsOf(arrived), idsOf(answer.fields)]).toEqual([['C770AEF3-1'], ['C770AEF3-1']])
+  })
+
+  test.each(['GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', 'nonsense\r\n\r\n'])(
+    'an error of the gateway has one: %j',
+    async (bytes) => {
+      const { booted } = await rig(openBanking)
+
+      const text = await exchangeRaw(booted.port, bytes)
+
+      const [, id = ''] = /^x-fapi-interaction-id: (.*)$/m.exec(text) ?? []
+      expect(id.trim()).toMatch(uuidV4)
+      expect(text).toContain(`"requestId":"${id.trim()}"`)
+    },
+  )
+})
+
 describe('configured edits', () => {
   test('set and remove fields of the request', async () => {
     const { send } = await rig((origin) => ({

@@ -7,7 +7,7 @@ import type { ContractOperation, ContractSource } from './contract-source.ts'
 import { mergeResponses } from './merge-responses.ts'
 import { memberOf, withoutMembers } from './openapi-node.ts'
 import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
-import { type ResponseField, relayedFields } from './response-fields.ts'
+import { isInteractionId, type ResponseField, relayedFields } from './response-fields.ts'
 import { securityAlternatives, securitySchemes } from './security-schemes.ts'
 
 /** The dependencies of a description. */
@@ -176,7 +176,9 @@ const describeParameters = (
     ...(requestId.header === null
       ? []
       : [header('RequestId', requestId.header, "The client's own id of the request; a valid one is kept.")]),
-    header('InteractionId', 'x-fapi-interaction-id', 'An id that the response repeats.'),
+    ...(isInteractionId(requestId.header)
+      ? []
+      : [header('InteractionId', 'x-fapi-interaction-id', 'An id that the response repeats.')]),
     ...(own.idempotency === null
       ? []
       : [

@@ -114,9 +114,13 @@ export const problemFields = (
   ]
 }
 
+/** Tells whether `requestId.header` is the field of the interaction id: every response then has one. */
+export const isInteractionId = (header: string | null): boolean => header?.toLowerCase() === interactionId.field
+
 const baseFields = (config: Config): readonly ResponseField[] => {
   const requestId = requestIdField(config)
-  return requestId === null ? [interactionId] : [requestId, interactionId]
+  if (requestId === null) return [interactionId]
+  return isInteractionId(requestId.field) ? [requestId] : [requestId, interactionId]
 }
 
 const layerFields = (operation: Operation, config: Config): readonly ResponseField[] => [

@@ -10,7 +10,7 @@ import type { ContractMode, OperationContract, Violation } from '../../contract/
 import type { ContractValidators } from '../../contract/validators.ts'
 import { noViolations } from '../../contract/violations.ts'
 import { parseRequestHead } from '../../downstream/request/request-head.ts'
-import { randomId } from '../../downstream/request/request-id.ts'
+import { createRequestId } from '../../downstream/request/request-id.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import { foldUnderscores, type HeaderFields, isHopByHop } from '../../header-fields.ts'
 import { createCredentialFilter } from '../../layers/auth/auth.ts'
@@ -94,9 +94,9 @@ const toResult = (
 }
 
 /** Keeps the fields that the layers see: end to end ones, with a request id of the gateway's own. */
-const toRequestFields = (fields: HeaderFields, { requestId: { header } }: Config): HeaderFields => {
+const toRequestFields = (fields: HeaderFields, { requestId: { header, format } }: Config): HeaderFields => {
   const head = parseRequestHead(fields, header?.toLowerCase() ?? null, false)
-  return header === null ? head.fields : [...head.fields, header, head.requestId ?? randomId()]
+  return header === null ? head.fields : [...head.fields, header, head.requestId ?? createRequestId[format]()]
 }
 
 const toResponseFields = (fields: HeaderFields): HeaderFields =>

@@ -3,7 +3,6 @@ import { GatewayError } from '../../failures/errors.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { detectOtherProtocol } from '../http1/other-protocol.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
-import { randomId } from '../request/request-id.ts'
 import { renderRawProblem } from '../response/local-reply.ts'
 import { type ClientConnection, getClientConnection } from './client-connection.ts'
 import { getLingerMode, writeAndLinger } from './linger.ts'
@@ -33,7 +32,12 @@ export const createClientErrorHandler = (
   getListenerConfig: GetListenerConfig,
   currentSnapshot: CurrentSnapshot,
 ): ClientErrorHandler => {
-  const reportUnparsed = (client: string, failure: GatewayError, requestId = randomId(), bytesOut = 0): void => {
+  const reportUnparsed = (
+    client: string,
+    failure: GatewayError,
+    requestId = getListenerConfig().createRequestId(),
+    bytesOut = 0,
+  ): void => {
     const { config, observers } = currentSnapshot.value
     const { status } = failure
     const emptyRecord = { method: null, path: null, totalMs: 0, firstByteMs: null, bytesIn: 0, exchange: null }
@@ -42,8 +46,9 @@ export const createClientErrorHandler = (
   }
 
   const sendProblem = (socket: Socket, client: string, failure: GatewayError, headOnly = false): void => {
-    const requestId = randomId()
-    const requestIdField = getListenerConfig().config.requestId.header
+    const { config, createRequestId } = getListenerConfig()
+    const requestId = createRequestId()
+    const requestIdField = config.requestId.header
     const { head, body } = renderRawProblem(failure.kind, requestId, requestIdField, failure.fields)
     // The response before this one may have ended the connection.
     if (socket.writable) writeAndLinger(socket, headOnly ? head : head + body, getLingerMode(failure))

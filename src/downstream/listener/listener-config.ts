@@ -5,6 +5,7 @@ import { getRequestLimits, type RequestLimits } from '../http1/request-parser.ts
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/authority.ts'
 import { compileForwarded, type ReadForwarded } from '../request/forwarded-claims.ts'
 import { createRouteMap, type RouteMap } from '../request/match-request.ts'
+import { createRequestId } from '../request/request-id.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
 /** The listener's part of a configuration, compiled once for each. */
@@ -24,6 +25,7 @@ export interface CompiledListenerConfig {
   readonly idleTimeoutMs: number
   /** The lower-case name of the field that carries the request id, or null. */
   readonly requestIdField: string | null
+  readonly createRequestId: () => string
 }
 
 /** Compiles the listener's part of a configuration. */
@@ -41,6 +43,7 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => {
     // The wait for a request, the time that a head may take, and a margin.
     idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
+    createRequestId: createRequestId[config.requestId.format],
   }
 }
 

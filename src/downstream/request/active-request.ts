@@ -10,7 +10,6 @@ import { getClientAddress, type Peer } from '../listener/peer.ts'
 import { type Expectation, parseExpectation } from './expect-header.ts'
 import type { ForwardedClaims } from './forwarded-claims.ts'
 import { parseRequestHead, type RequestHead } from './request-head.ts'
-import { randomId } from './request-id.ts'
 
 /** One request of a client, from its head to the end of its response, and its access record from then on. */
 export class ActiveRequest implements ExchangeRecord {
@@ -56,9 +55,9 @@ export class ActiveRequest implements ExchangeRecord {
     this.response = response
     this.snapshot = snapshot
     this.peer = peer
-    const { readForwarded, requestIdField, isTrusted } = listenerConfig
+    const { readForwarded, requestIdField, createRequestId, isTrusted } = listenerConfig
     this.head = parseRequestHead(request.rawHeaders, requestIdField, peer.trusted, readForwarded !== null)
-    this.requestId = this.head.requestId ?? randomId()
+    this.requestId = this.head.requestId ?? createRequestId()
     this.claims = readForwarded === null ? null : readForwarded(peer, this.head.forwarded)
     this.client = this.claims?.client ?? getClientAddress(peer, this.head.forwarded.for, isTrusted)
     this.expectation = parseExpectation(this.head.expect, request.httpVersion)

@@ -18,6 +18,7 @@ export class RequestHead {
   expect: string | null = null
   /** The client's own request id, if it is valid and the only one. */
   requestId: string | null = null
+  /** The client's own interaction id, if it is valid; null where that field carries the request id. */
   interactionId: string | null = null
   forwarded = emptyForwarded
 }
@@ -77,7 +78,8 @@ export const parseRequestHead = (
         else if (!isAcceptedFromPeer(name, 'client-cert-chain', trusted)) continue
         break
       case 21:
-        if (fieldNameEquals(name, 'x-fapi-interaction-id')) head.interactionId = value
+        if (fieldNameEquals(name, 'x-fapi-interaction-id') && requestIdField !== 'x-fapi-interaction-id')
+          head.interactionId = value
         break
     }
     if (isHopByHop(name)) continue

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 
 // The form of usual request ids: UUIDs, base64, `Root=1-…`. Nothing in it could end a field or a log line.
 const requestIdPattern = /^[A-Za-z0-9._~+/=:@-]{1,128}$/
@@ -19,4 +19,10 @@ export const randomId = (): string => {
   }
   randomOffset += idBytes
   return randomPool.toString('hex', randomOffset - idBytes, randomOffset)
+}
+
+/** Creates the id of a request that brings none, by `requestId.format`; a UUID is of version 4 (RFC 9562 §5.4). */
+export const createRequestId: Readonly<Record<'hex' | 'uuid', () => string>> = {
+  hex: randomId,
+  uuid: () => randomUUID(),
 }

@@ -31,6 +31,7 @@ const configurations: Readonly<Record<string, Settings>> = {
   'a cache': { operations: { 'market.insights': { cache: true } } },
   'a base path': { listen: { basePath: '/lender/v1' } },
   'no request id': { requestId: { header: 'none' } },
+  'an interaction id as request id': { requestId: { header: 'x-fapi-interaction-id', format: 'uuid' } },
   'fields that the gateway sets': {
     upstreams: { market: { endpoints: ['https://market.internal'], response: { set: { 'X-Frame-Options': 'DENY' } } } },
   },

@@ -16,7 +16,7 @@ test('every key but upstreams has a default', () => {
     metrics: { clients: false },
     workers: 1,
     instance: { name: null, environment: null, colour: 'grey' },
-    requestId: { header: 'X-Request-Id' },
+    requestId: { header: 'X-Request-Id', format: 'hex' },
     listen: {
       host: '127.0.0.1',
       port: 8080,
@@ -294,12 +294,13 @@ describe('precedence', () => {
   test('every value of the configuration has a provenance', () => {
     const result = parse(sandbox)
 
-    // 3 at the top and 3 of instance, then listen, limits, auth and clients, admin, audit, cache, contract, log,
+    // 4 at the top and 3 of instance, then listen, limits, auth and clients, admin, audit, cache, contract, log,
     // reload, shutdown. For each group 14, then tls, healthCheck, outlier, circuitBreaker, retry, each policy itself
     // among them. 10 for each operation, then the keys of auth, cache and idempotency.
     const global = [
       'allowSandbox',
       'workers',
+      'requestId.format',
       'requestId.header',
       'listen.via',
       'admin.port',
@@ -309,7 +310,7 @@ describe('precedence', () => {
     expect(result.ok && global.every((path) => result.provenance.has(path))).toBe(true)
     expect(result.ok && result.provenance.size).toBe(
       2 +
-        2 +
+        3 +
         3 +
         3 +
         21 +

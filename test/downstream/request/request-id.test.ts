@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isValidRequestId, randomId } from '../../../src/downstream/request/request-id.ts'
+import { createRequestId, isValidRequestId, randomId } from '../../../src/downstream/request/request-id.ts'
 
 describe('a request id that is created', () => {
   test('is 32 hexadecimal digits, and another each time', () => {
@@ -10,8 +10,8 @@ describe('a request id that is created', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('would be kept if a client sent it', () => {
-    expect(isValidRequestId(randomId())).toBe(true)
+  test.each(['hex', 'uuid'] as const)('would be kept if a client sent it: %s', (format) => {
+    expect(isValidRequestId(createRequestId[format]())).toBe(true)
   })
 })
 
