@@ -10,11 +10,15 @@ export interface SigningKey {
 }
 
 /** Makes a pair of keys for an algorithm. */
-export const signingKey = (alg: 'ES256' | 'PS256' | 'RS256' | 'EdDSA', kid: string, named: object = {}): SigningKey => {
+export const signingKey = (
+  alg: 'ES256' | 'PS256' | 'RS256' | 'EdDSA' | 'Ed25519',
+  kid: string,
+  named: object = {},
+): SigningKey => {
   const { publicKey, privateKey } =
     alg === 'ES256'
       ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      : alg === 'EdDSA'
+      : alg === 'EdDSA' || alg === 'Ed25519'
         ? generateKeyPairSync('ed25519')
         : generateKeyPairSync('rsa', { modulusLength: 2048 })
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig', ...named }
@@ -53,7 +57,7 @@ export const signToken = (
 
 const signatureOf = ({ alg, privateKey }: SigningKey, input: string): string => {
   const data = Buffer.from(input)
-  if (alg === 'EdDSA') return sign(null, data, privateKey).toString('base64url')
+  if (alg === 'EdDSA' || alg === 'Ed25519') return sign(null, data, privateKey).toString('base64url')
   if (alg === 'ES256') return sign('sha256', data, { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')
   const padding = alg === 'PS256' ? { padding: 6, saltLength: 32 } : {} // RSA_PKCS1_PSS_PADDING
   return sign('sha256', data, { key: privateKey, ...padding }).toString('base64url')

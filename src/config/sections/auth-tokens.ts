@@ -114,7 +114,7 @@ export const jwtSchema = z
     jwks: jwksSource,
     algorithms: list('What it may be signed with. RS256 is for issuers that can do no better', algorithmSchema, {
       min: 1,
-    }).prefault(['PS256', 'ES256', 'EdDSA']),
+    }).prefault(['PS256', 'ES256', 'EdDSA', 'Ed25519']),
     types: list('What its typ may be', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
     clockTolerance,
   })

@@ -53,8 +53,12 @@ const readNumericDate = (claims: Claims, name: string): number | null => {
   return value * 1000
 }
 
-/** Reads the scopes of a token: one text with blanks between them, or a list as some issuers have it. */
-export const parseScopes = ({ scope }: Claims): readonly unknown[] => {
-  if (typeof scope === 'string') return scope.split(' ')
-  return Array.isArray(scope) ? scope : []
+/**
+ * Reads the scopes of a token: `scope` (RFC 8693 §4.2), or `scp` of an issuer that writes no `scope`, as Entra ID and
+ * Okta do. Either is one text with blanks between the scopes, or a list.
+ */
+export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
+  const granted = scope === undefined ? scp : scope
+  if (typeof granted === 'string') return granted.split(' ')
+  return Array.isArray(granted) ? granted : []
 }

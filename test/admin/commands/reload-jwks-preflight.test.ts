@@ -47,7 +47,7 @@ describe('an edit that adds a URL without keys', () => {
   test.each<[string, { status: number; text: string }, object, string]>([
     ['answers 404', { status: 404, text: '' }, {}, 'it answered 404'],
     ['is no JSON', { status: 200, text: '<html>' }, {}, 'it is not JSON'],
-    ['is empty', { status: 200, text: jwks() }, {}, 'it holds no key for PS256, ES256, EdDSA'],
+    ['is empty', { status: 200, text: jwks() }, {}, 'it holds no key for PS256, ES256, EdDSA, Ed25519'],
     ['is for others', { status: 200, text: jwks(key) }, { algorithms: ['EdDSA'] }, 'it holds no key for EdDSA'],
   ])('is held back where what is there %s, and what ran runs on', async (_, reply, more, reason) => {
     const { url } = await openIssuer(reply)

@@ -23,7 +23,7 @@ describe('admin.jwt', () => {
       issuer,
       audience: [adminAudience],
       jwks: { url: 'https://login.example/' },
-      algorithms: ['PS256', 'ES256', 'EdDSA'],
+      algorithms: ['PS256', 'ES256', 'EdDSA', 'Ed25519'],
       types: ['at+jwt'],
       clockTolerance: 5000,
       nameClaim: 'sub',

@@ -36,6 +36,18 @@ test.each(['leads.list other leads.read', ' leads.read  leads.list ', ['leads.re
 )
 
 test.each([
+  [{ scp: 'leads.list leads.read' }, 'good'],
+  [{ scp: scopes }, 'good'],
+  [{ scp: 'leads.read' }, 'insufficient'],
+  // What `scope` says is all that counts: `scp` widens no token.
+  [{ scope: 'leads.read', scp: scopes }, 'insufficient'],
+  [{ scope: '', scp: scopes }, 'insufficient'],
+  [{ scope: null, scp: scopes }, 'insufficient'],
+])('scopes of a token without `scope` may stand in `scp`: %j is %s', (claims, expected) => {
+  expect(outcome(claims, { scopes })).toContain(expected)
+})
+
+test.each([
   undefined,
   '',
   'leads.read',

@@ -1,7 +1,7 @@
 import { isPlainObject, parseJson } from '../../../plain-object.ts'
 import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } from '../../../shared/jwk-set.ts'
 import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
-import { CredentialRejected } from '../errors.ts'
+import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
 import { loadJose } from '../jose.ts'
 import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
@@ -33,8 +33,11 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
     throw new CredentialRejected('other-token-flaw', 'its signature is not spelled as it should be')
   const { algorithm, kid } = readHeader(token, settings)
   const set = keys.current ?? (await keys.firstSet())
-  const key = findKey(set, algorithm, kid) ?? (await refetchKey(keys, algorithm, kid))
-  const claims = await verifySignature(key, token, algorithm)
+  const known = findKey(set, algorithm, kid) ?? (await refetchKey(keys, algorithm, kid))
+  const { key, payload } = await verifySignature(known, token, algorithm, () =>
+    fetchReplacement(keys, algorithm, kid, known),
+  )
+  const claims = parseObject(payload, 'its payload')
   const expiresAt = checkClaims(claims, settings)
   if (expiresAt === null) throw new CredentialRejected('other-token-flaw', 'it does not say when it expires')
   return { claims, expiresAt: expiresAt + settings.clockTolerance, key }
@@ -118,12 +121,49 @@ const refetchKey = async (keys: IssuerKeys, algorithm: JwsAlgorithm, kid: string
   return key
 }
 
-const verifySignature = async ({ key }: VerificationKey, token: string, algorithm: JwsAlgorithm): Promise<Claims> => {
+/**
+ * Fetches the set again for a key that has replaced the known one under the same kid. RFC 7517 §4.5 wants another kid
+ * then, but not every issuer writes one. Null: it is the same key, or the issuer cannot be asked now.
+ */
+const fetchReplacement = async (
+  keys: IssuerKeys,
+  algorithm: JwsAlgorithm,
+  kid: string | null,
+  known: VerificationKey,
+): Promise<VerificationKey | null> => {
+  const find = (): VerificationKey | null => {
+    const key = keys.current === null ? null : findKey(keys.current, algorithm, kid)
+    return key === null || key.key.equals(known.key) ? null : key
+  }
+  if (find() === null)
+    await keys
+      .refetch(() => find() !== null)
+      .catch((error: unknown) => {
+        if (!(error instanceof VerifierUnavailable)) throw error
+      })
+  return find()
+}
+
+/** Verifies with the known key, or with the one that has replaced it. */
+const verifySignature = async (
+  known: VerificationKey,
+  token: string,
+  algorithm: JwsAlgorithm,
+  fetchReplacement: () => Promise<VerificationKey | null>,
+): Promise<{ readonly key: VerificationKey; readonly payload: string }> => {
   const { compactVerify } = await loadJose()
-  const verified = await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
-    throw new CredentialRejected('bad-signature', 'its signature is wrong') // the library's errors may quote the token
-  })
-  return parseObject(new TextDecoder().decode(verified.payload), 'its payload')
+  // Null: its signature is wrong. The library's errors may quote the token.
+  const verifyWith = (key: VerificationKey) =>
+    compactVerify(token, key.key, { algorithms: [algorithm] }).then(
+      ({ payload }) => ({ key, payload: new TextDecoder().decode(payload) }),
+      () => null,
+    )
+  const verified = await verifyWith(known)
+  if (verified !== null) return verified
+  const replacement = await fetchReplacement()
+  const again = replacement === null ? null : await verifyWith(replacement)
+  if (again === null) throw new CredentialRejected('bad-signature', 'its signature is wrong')
+  return again
 }
 
 const parseObject = (text: string, what: string): Claims => {

@@ -123,6 +123,40 @@ test('a key that was published while keys were being fetched is fetched again', 
   keys.close()
 })
 
+// RFC 7517 §4.5 wants another kid for another key; not every issuer writes one.
+test('a key that has replaced another under the same kid is fetched when a signature fails', async () => {
+  const { server, keys, getClaims } = openCache()
+  await keys.firstSet()
+  const renewed = signingKey('ES256', 'first')
+  const before = goodFor(first, minute)
+  await getClaims(before)
+  server.text = jwks(renewed)
+
+  expect(await getClaims(goodFor(renewed, minute))).toMatchObject({ client_id: 'bank-a' })
+
+  await expect(getClaims(before)).rejects.toThrow('its signature is wrong')
+  keys.close()
+})
+
+test('wrong signatures are no flood at the issuer, and are rejected while it is down', async () => {
+  const { server, keys, getClaims } = openCache()
+  await keys.firstSet()
+  const forger = signingKey('ES256', 'first')
+  const forge = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++)
+      await expect(getClaims(goodFor(forger, minute + i))).rejects.toThrow('its signature is wrong')
+  }
+
+  await forge(20)
+  expect(server.requests).toBe(1 + 3)
+  server.text = null
+  await pass(1000)
+  await forge(20)
+
+  expect(server.requests).toBe(1 + 4)
+  keys.close()
+})
+
 test('a flood of unknown keys is no flood at the issuer', async () => {
   const { server, keys, getClaims } = openCache()
   await keys.firstSet()

@@ -6,13 +6,14 @@ import { audience, claims, encodePart, issuer, jwks, signingKey, signToken } fro
 const elliptic = signingKey('ES256', 'elliptic')
 const rsa = signingKey('PS256', 'rsa')
 const edwards = signingKey('EdDSA', 'edwards')
+const specified = signingKey('Ed25519', 'specified') // RFC 9864 §2.2
 const old = signingKey('RS256', 'old')
-const keys = staticIssuerKeys(jwks(elliptic, rsa, edwards, old))
+const keys = staticIssuerKeys(jwks(elliptic, rsa, edwards, specified, old))
 
 const settings: JwtVerifierOptions = {
   issuer,
   audience: ['https://elsewhere.example', audience],
-  algorithms: ['PS256', 'ES256', 'EdDSA'],
+  algorithms: ['PS256', 'ES256', 'EdDSA', 'Ed25519'],
   types: ['at+jwt'],
   clockTolerance: 5000,
 }
@@ -22,14 +23,17 @@ const verify = (token: string, other: Partial<JwtVerifierOptions> = {}) =>
 const seconds = (): number => Math.floor(Date.now() / 1000)
 const without = (name: string) => claims({ [name]: undefined })
 
-test.each([elliptic, rsa, edwards])('a token signed with $alg is accepted, and its claims returned', async (key) => {
-  const payload = claims({ cnf: { jkt: 'print' } })
+test.each([elliptic, rsa, edwards, specified])(
+  'a token signed with $alg is accepted, and its claims returned',
+  async (key) => {
+    const payload = claims({ cnf: { jkt: 'print' } })
 
-  const got = await verify(signToken(key, payload))
+    const got = await verify(signToken(key, payload))
 
-  expect(got.claims).toEqual(payload)
-  expect(got.expiresAt).toBe((payload.exp as number) * 1000 + settings.clockTolerance)
-})
+    expect(got.claims).toEqual(payload)
+    expect(got.expiresAt).toBe((payload.exp as number) * 1000 + settings.clockTolerance)
+  },
+)
 
 test('RS256 is for those who configure it', async () => {
   await expect(verify(signToken(old))).rejects.toThrow('its algorithm is not allowed')
@@ -46,7 +50,7 @@ test.each([
 ])('of a token of the wrong form the log says what came, and what is taken: %j', async (header, words) => {
   const token = `${encodePart(header)}.${encodePart(claims())}.c2ln`
 
-  await expect(verify(token)).rejects.toThrow(`${words}, taken are typ at+jwt and alg PS256, ES256, EdDSA`)
+  await expect(verify(token)).rejects.toThrow(`${words}, taken are typ at+jwt and alg PS256, ES256, EdDSA, Ed25519`)
 })
 
 test('of the type and algorithm of a token, only registered names get into the log', async () => {
