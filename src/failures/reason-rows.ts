@@ -89,6 +89,10 @@ export const reasonRows = {
     'too many requests break the protocol of HTTP/2',
     'an attack, or a client to be mended',
   ),
+  'get-content': badRequest(
+    'a GET has content',
+    'send none: a query, or one of the POSTs; or the operator sets listen.getContent to forward',
+  ),
   'too-many-fields': headerTooLarge('there are more header fields than listen.maxHeaderFields'),
   'fields-too-large': headerTooLarge('the header fields are larger than listen.maxHeaders'),
   'several-credentials': badRequest('a credential is there twice', 'send one'),

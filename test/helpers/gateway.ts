@@ -122,12 +122,12 @@ export const openGateway = async (
  * Opens one gateway, before an upstream that answers, for all tests of a file or of a `describe`. Both are there once
  * the tests run.
  */
-export const gatewayForAll = (): { readonly port: number; readonly upstream: TestUpstream } => {
+export const gatewayForAll = (settings: Settings = {}): { readonly port: number; readonly upstream: TestUpstream } => {
   let upstream: TestUpstream
   let booted: TestGateway
   beforeAll(async () => {
     upstream = await openHttpUpstream()
-    booted = await openGateway({ upstream: upstream.url })
+    booted = await openGateway({ upstream: upstream.url, ...settings })
   })
   afterAll(async () => {
     await booted.gateway.close()

@@ -40,7 +40,12 @@ const smuggled = 'GET /market/insights?Z HTTP/1.1\r\nHost: a\r\nX-Sender: Z\r\n\
 
 const going: readonly Piece[] = [
   { name: 'a GET', bytes: get(), statuses: [200] },
-  { name: 'a GET with a body', bytes: `${get('Content-Length: 5\r\n')}<M><M`, statuses: [200] },
+  { name: 'a GET with a body', bytes: `${get('Content-Length: 5\r\n')}<M><M`, statuses: [400] },
+  {
+    name: 'a GET with no chunk but the last',
+    bytes: `${get('Transfer-Encoding: chunked\r\n')}0\r\n\r\n`,
+    statuses: [200],
+  },
   { name: 'a GET of HTTP/1.0 that keeps alive', bytes: get('Connection: keep-alive\r\n', '1.0'), statuses: [200] },
   { name: 'empty lines and a GET', bytes: `\r\n\r\n${get()}`, statuses: [200] },
   { name: 'a GET with an Upgrade', bytes: get('Upgrade: h2c\r\nConnection: upgrade\r\n'), statuses: [200] },

@@ -104,20 +104,6 @@ describe('is served as one request, its body as it came:', () => {
   })
 })
 
-describe('a GET with a body', () => {
-  test('is no way in: the body goes with it', async () => {
-    const client = await rawClient(site.port)
-    const before = site.upstream.requests.length
-
-    client.send(`GET /market/insights HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`)
-    await client.until((text) => text.startsWith('HTTP/1.1 200'))
-    client.close()
-
-    const arrived = site.upstream.requests.slice(before)
-    expect(arrived.map(({ url, body }) => [url, body.toString()])).toEqual([['/market/insights', hidden]])
-  })
-})
-
 describe('a request hidden in the body of a rejected one', () => {
   test('that is small is not served, and the next one is', async () => {
     const { statuses, urls } = await attack(

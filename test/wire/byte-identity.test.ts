@@ -33,7 +33,7 @@ const contentTypes = [
 const nine = allOperations.map(({ id, method, path }) => [id, method, path] as const)
 
 describe('the body of a request', () => {
-  const site = gatewayForAll()
+  const site = gatewayForAll({ listen: { getContent: 'forward' } })
 
   /** Sends a body and finds what arrived, by a mark in the query. */
   const forward = async (mark: string, request: WireRequest) => {

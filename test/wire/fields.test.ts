@@ -88,9 +88,9 @@ describe('the fields of a request', () => {
     ['POST', Buffer.from('{}'), undefined],
     ['POST', Buffer.alloc(100_000), undefined],
     ['POST', Buffer.from('{}'), 1],
-    ['GET', Buffer.from('{}'), undefined],
+    ['GET', Buffer.from('{}'), undefined], // which the file has forwarded
   ])('arrive so with a body too (%s)', async (method, body, chunkBytes) => {
-    const { send } = await rig()
+    const { send } = await rig(() => ({ listen: { getContent: 'forward' } }))
     const target = method === 'POST' ? '/valuation/score' : '/market/insights'
 
     const { arrived } = await send({ method, target, fields: awkward, body, ...(chunkBytes && { chunkBytes }) })

@@ -41,8 +41,8 @@ export const globalSettingRows = (
   const shownKeys = new Set(listenRows.map(([path]) => path))
   return [
     ...listenRows,
-    // The address makes no difference to a request, and TLS has its rows above.
-    ...rowsExcept('listen', 'listen.host', 'listen.port', 'listen.tls', 'listen.http2').filter(
+    // The address makes no difference to a request, TLS has its rows above, and getContent is among the layers.
+    ...rowsExcept('listen', 'listen.host', 'listen.port', 'listen.tls', 'listen.http2', 'listen.getContent').filter(
       ([path]) => !shownKeys.has(path),
     ),
     // limits.address.rate is among the layers.

@@ -127,6 +127,10 @@ export const listenSchema = z
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
     maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
     maxHeaderFields: integer('Most request header fields', { min: 1, max: 10_000 }).prefault(100),
+    getContent: choice('What becomes of a GET with content; forward: no request follows it on its connection', [
+      'reject',
+      'forward',
+    ]).prefault('reject'),
     maxConnections: optionalInteger('Most client connections at once', { min: 1, max: 1_000_000 }).prefault(10_000),
     maxConnectionsPerAddress: optionalInteger('Most client connections at once from one address', {
       min: 1,

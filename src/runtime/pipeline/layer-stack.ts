@@ -1,4 +1,5 @@
 import { compose, type Handler, type Layer } from '../../exchange.ts'
+import { rejectGetContentLayer } from '../../layers/admission/get-content.ts'
 import { bodyLimitLayer, clientConcurrencyLimitLayer, concurrencyLimitLayer } from '../../layers/admission/limits.ts'
 import { loadSheddingLayer } from '../../layers/admission/load-shedding.ts'
 import { outOfServiceHandler } from '../../layers/admission/out-of-service.ts'
@@ -110,6 +111,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const ownKey = `operations.${id}`
   const upstream = config.upstreams[group]
   const shadow = upstream.candidate?.shadow ?? null
+  const getContent = config.listen.getContent === 'forward' ? null : config.listen.getContent
   const formatContractMode = (mode: ActiveMode): string => formatMode(mode, own.contract.unchecked)
   return [
     // Observe everything below, also what it rejects.
@@ -162,6 +164,10 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ),
 
     // Serve the request: from the cache, or from the upstream in time.
+    // Above all that looks at a body: an empty one in chunks is none from here on.
+    ...(operation.method === 'GET'
+      ? [row('get-content', 'listen.getContent', getContent, String, () => rejectGetContentLayer, 'forward')]
+      : []),
     row('body-limit', `${ownKey}.maxBody`, own.maxBody, formatSize, bodyLimitLayer),
     // Behind all that says whose a request is or rejects it, and outside the cache, which keeps the sides apart.
     ...(upstream.candidate === null
@@ -284,6 +290,6 @@ const row = <T>(
   value: T | null,
   format: (value: T) => string,
   make: (value: T) => Layer | null,
-  off: 'none' | 'false' | 'off' = 'none',
+  off: 'none' | 'false' | 'off' | 'forward' = 'none',
 ): LayerRow =>
   value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }

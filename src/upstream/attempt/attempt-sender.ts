@@ -32,12 +32,12 @@ export const createAttemptSender = (
     }),
     onOutcome,
     onFailure,
-    render: ({ operation, query, authority }, fields) =>
+    render: ({ operation, query, authority }, fields, isLast) =>
       renderRequestHead({
         method: operation.method,
         target: endpoint.pathPrefix + operation.path + query,
         host: hostToSend(host, authority) ?? endpoint.authority,
-        keepAlive: config.keepAlive > 0,
+        keepAlive: config.keepAlive > 0 && !isLast,
         fields: mutateRequest === null ? fields : mutateRequest(fields),
       }),
   }

@@ -32,8 +32,8 @@ export interface SendOptions {
     | null
   /** Called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
   readonly onFailure: OnFailedAttempt
-  /** Renders the head of the request that an exchange is sent as, with these fields. Throws `internal`. */
-  readonly render: (exchange: Exchange, fields: HeaderFields) => string
+  /** Renders the head of an exchange's request; `isLast`: nothing follows on its connection. Throws `internal`. */
+  readonly render: (exchange: Exchange, fields: HeaderFields, isLast: boolean) => string
 }
 
 // More than any response has of them.
@@ -42,6 +42,7 @@ const maxInterimResponses = 100
 /** One attempt on its way: its connection, its timers and its response. */
 export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, ResponseBodySource {
   readonly isSentOnce: boolean
+  readonly isLast: boolean
   readonly #exchange: Exchange
   readonly #endpoint: Endpoint
   readonly #options: SendOptions
@@ -81,6 +82,8 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     reject: (error: GatewayError) => void,
   ) {
     this.isSentOnce = exchange.operation.method === 'POST'
+    // RFC 9110 §9.3.1: an endpoint that does not read the content of a GET takes it for the next request.
+    this.isLast = !this.isSentOnce && exchange.body.length !== 0
     this.#exchange = exchange
     this.#endpoint = endpoint
     this.#options = options
@@ -269,7 +272,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   #render(): void {
     const { trace, fields } = this.#exchange
     this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name, this.#record.side)
-    this.#head = this.#options.render(this.#exchange, this.#trace?.fields(fields) ?? fields)
+    this.#head = this.#options.render(this.#exchange, this.#trace?.fields(fields) ?? fields, this.isLast)
   }
 
   #settle(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {

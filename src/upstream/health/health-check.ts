@@ -90,6 +90,7 @@ export const probeEndpoint = (
     timer.set(timeoutMs)
     const handler = {
       isSentOnce: false,
+      isLast: true,
       onConnection(connection: UpstreamConnection): boolean {
         connection.send(handler, head, [], 0)
         return true

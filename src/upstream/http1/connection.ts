@@ -16,6 +16,8 @@ export interface ResponseHandler {
    * Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time.
    */
   readonly isSentOnce: boolean
+  /** Whether no other request may follow on the connection. */
+  readonly isLast: boolean
   /** An interim response (100–199). What it throws fails the request. */
   onInterim(status: number, fields: string[]): void
   /** The head of the final response; `fields` are the end-to-end ones. */
@@ -62,6 +64,8 @@ export class UpstreamConnection implements ResponseEvents {
   /** The number of requests that it has begun to carry. */
   #requestCount = 0
   #headReceived = false
+  /** Whether another request may follow on the connection, as far as the one that it carries decides that. */
+  #mayFollow = false
   /** For how long it may be idle now. */
   #idleMs: number
   /**
@@ -169,6 +173,10 @@ export class UpstreamConnection implements ResponseEvents {
 
   head(status: number, reason: string, fields: string[]): void {
     this.#headReceived = true
+    // An endpoint that responds before it has the whole request (RFC 9112 §9.3) may take the rest for the next one. A
+    // body that was read first waits in the socket, where the endpoint reads no more of it.
+    const isWritten = !this.#isUploading && !this.#socket.writableNeedDrain
+    this.#mayFollow = isWritten && this.#handler?.isLast === false
     this.#handler?.onHead(status, reason, fields)
   }
 
@@ -182,10 +190,7 @@ export class UpstreamConnection implements ResponseEvents {
     try {
       handler?.onEnd()
     } finally {
-      // A response may come before its request has been written (RFC 9112 §9.3): then no other request can follow. A
-      // body that was read first waits in the socket, where the endpoint reads no more of it.
-      const isWritten = !this.#isUploading && !this.#socket.writableNeedDrain
-      this.#release(this.#parser.isReusable && this.#writeError === null && isWritten)
+      this.#release(this.#parser.isReusable && this.#writeError === null && this.#mayFollow)
     }
   }
 

@@ -31,6 +31,7 @@ test('every key but upstreams has a default', () => {
       maxTarget: 8 * 1024,
       maxHeaders: 32 * 1024,
       maxHeaderFields: 100,
+      getContent: 'reject',
       maxConnections: 10_000,
       maxConnectionsPerAddress: null,
       maxRequestsPerConnection: null,
@@ -314,7 +315,7 @@ describe('precedence', () => {
         3 +
         3 +
         21 +
-        26 +
+        27 +
         20 +
         28 +
         16 +

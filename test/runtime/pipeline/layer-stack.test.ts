@@ -69,6 +69,7 @@ interface Settings extends Partial<OperationConfig> {
   readonly metrics?: Config['metrics']
   readonly caches?: CacheLease
   readonly candidateUse?: LayerStackOptions['candidateUse']
+  readonly getContent?: Config['listen']['getContent']
 }
 
 const allAuth: AuthConfig = {
@@ -98,6 +99,7 @@ const stackOptions = ({
   audit = null,
   caches = createEmptyCache(testConfig()),
   candidateUse = null,
+  getContent = 'forward',
   ...own
 }: Settings = {}): LayerStackOptions => {
   const config = testConfig()
@@ -122,6 +124,7 @@ const stackOptions = ({
     operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
     config: {
       ...config,
+      listen: { ...config.listen, getContent },
       limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
       operations: byOperation(() => operation),
       upstreams: byGroup((group) => ({
@@ -448,6 +451,7 @@ describe('the table', () => {
       { name: 'auth', setting: 'none', layer: null },
       { name: 'client-concurrency', setting: 'none', layer: null },
       { name: 'client-limit', setting: 'none', layer: null },
+      { name: 'get-content', setting: 'forward', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
       { name: 'request-contract', setting: 'off', layer: null },
       { name: 'cache', setting: 'none', layer: null },
@@ -478,6 +482,15 @@ describe('the order of the list', () => {
     first.finish()
     const body = fakeBody(2)
     await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'rate-limited' })
+  })
+
+  test('the content of a GET is rejected after the address is counted, whatever maxBody is', async () => {
+    const limits = { address: { ...address, rate: { count: 1, perMs: 3_600_000 }, burst: 1 } }
+    const handle = composeLayers(stackOptions({ limits, maxBody: 1, getContent: 'reject' }), fakeNext())
+    const exchange = () => fakeExchange({ body: fakeBody(2), client: '192.0.2.1' })
+
+    await expect(handle(exchange())).rejects.toMatchObject({ reason: 'get-content' })
+    await expect(handle(exchange())).rejects.toMatchObject({ kind: 'rate-limited' })
   })
 
   test('a body over its limit is rejected before the deadline has begun', async () => {

@@ -27,6 +27,7 @@ const createFakeConnector = (sockets: Socket[], remoteAddress?: string) => () =>
 
 const handler = {
   isSentOnce: false,
+  isLast: false,
   onInterim: () => {},
   onHead: () => {},
   onBody: () => {},

@@ -345,3 +345,37 @@ test('a response that comes before all of a large body was written leaves its co
 
   expect([outcomes, opened.accepted()]).toEqual([[200, 200], 2])
 })
+
+test('a response that comes before the rest of an upload leaves its connection to no other request', async () => {
+  // RFC 9112 §9.3: a server that does not read the content of a request has to close. This one may take the rest for
+  // the next request, though the rest comes before its response has ended.
+  const opened = await rawUpstream((socket) => {
+    let text = ''
+    socket.on('data', (chunk: Buffer) => {
+      if (text === '') socket.write(ok.slice(0, -2))
+      text += chunk.toString('latin1')
+      if (!text.endsWith(text.startsWith('GET') ? '\r\n\r\n' : '\r\n0\r\n\r\n')) return
+      socket.write('ok')
+      text = ''
+    })
+  })
+  const upstream = openTestUpstream(opened.url)
+  const responded = Promise.withResolvers<void>()
+  const upload = fakeExchange({ operation: 'valuation.score', body: fakeBody(null) })
+  upload.body.stream = () => ({
+    stop: () => {},
+    async *[Symbol.asyncIterator]() {
+      yield Buffer.from('a')
+      await responded.promise
+      yield Buffer.from('b')
+    },
+  })
+
+  const { body } = await upstream.send(upload)
+  responded.resolve()
+  const ended = await new Promise((resolve) =>
+    body.consume({ data: () => true, end: () => resolve('whole'), fail: ({ kind }) => resolve(kind) }),
+  )
+
+  expect([ended, await sendOutcome(upstream, fakeExchange()), opened.accepted()]).toEqual(['whole', 200, 2])
+})
