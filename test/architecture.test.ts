@@ -144,7 +144,7 @@ describe('libraries stay at the rim', () => {
     'ajv/dist/2020.js': /^config\/contract\//,
     'ajv/dist/standalone/index.js': /^config\/contract\//,
     ajv: /^config\/contract\//,
-    'ajv-formats/dist/formats.js': /^contract\/formats\.ts$/,
+    'idn-hostname': /^contract\/formats\/hostname\.ts$/,
     re2js: /^contract\/linear-regexp\.ts$/,
     'structured-headers': /^(shared\/rate-limiter|layers\/auth|layers\/cache|layers\/idempotency)\//,
     '@redis/client': /^shared\/redis\/redis-server\.ts$/,

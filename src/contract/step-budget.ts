@@ -38,6 +38,9 @@ export class StepBudget {
   /** Takes the steps of dividing a number of many digits, for `multipleOf`. */
   readonly takeLongNumber = (): void => this.#take(stepsPerLongNumber)
 
+  /** Takes the steps of a format of which the check takes long. */
+  readonly takeFormat = (steps: number): void => this.#take(steps)
+
   /** Compares two values of JSON, for `const` and `enum`: a step for each value in them. */
   readonly equal = (one: unknown, other: unknown): boolean => {
     if (--this.left < 0) throw new TooManyStepsError()

@@ -37,9 +37,6 @@ const maxSteps = 20_000_000
 // A body of 1 MiB can break a schema in a hundred thousand places, and Ajv makes an object of each.
 const maxDetailedBytes = 16 * 1024
 
-// The files beside this one that compiled code asks for.
-const ownModules = ['formats']
-
 /**
  * Evaluates the code of a contract. The slower code is evaluated when it is first needed. `names`: the names that
  * violations may tell, by default those that the contract knows; null: those of messages too.
@@ -104,7 +101,10 @@ const load = createRequire(import.meta.url)
 const allowedModules = ['ajv/dist/runtime/ucs2length']
 
 const requireModule = (name: string, steps: StepBudget): unknown => {
-  if (ownModules.some((own) => own === name)) return load(`./${name}.ts`)
+  if (name === 'formats') {
+    const { createFormats }: typeof import('./formats.ts') = load('./formats.ts')
+    return { formats: createFormats(steps.takeFormat) }
+  }
   if (name === 'linear-regexp') {
     const { countedRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
     return { linearRegExp: (pattern: string) => countedRegExp(pattern, steps) }

@@ -7,9 +7,12 @@ import { countedKeyword } from './own-keywords.ts'
 import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
 
-/** Computes the steps of looking for the members that a schema names. */
-const stepsOf = ({ properties, required }: Tree): number =>
-  Object.keys(asPlainObject(properties)).length + asItems(required).length
+/** Computes the steps of looking for the members that a schema names, and of its format. */
+const stepsOf = ({ properties, required, format }: Tree): number =>
+  Object.keys(asPlainObject(properties)).length + asItems(required).length + (format === undefined ? 0 : stepsPerFormat)
+
+// Formats take 50 to 500 ns for a short text.
+const stepsPerFormat = 60
 
 /** Collects the schemas that messages are checked against, as Ajv takes them. */
 export class SchemaCollector {

@@ -1,5 +1,5 @@
 /**
- * The formats that learning knows. Each accepts a part of what `ajv-formats` accepts under the same name, so that a
+ * The formats that learning knows. Each accepts a part of what a contract accepts under the same name, so that a
  * draft accepts the strings from which it was learnt. Every expression is linear: no two of its parts can match the
  * same characters in different ways.
  */
