@@ -3,8 +3,23 @@
 /** Returns monotonic time in milliseconds, for durations. */
 export const now = (): number => performance.now()
 
-/** Returns wall-clock time in milliseconds since the epoch, for records. */
+/**
+ * Returns wall-clock time in milliseconds since the epoch: for records, and to compare with a time that a client, an
+ * upstream or an issuer has written (`Date`, `exp`, `iat`). Operators and NTP set it forward and back, so no duration
+ * is measured by it.
+ */
 export const epochMs = (): number => Date.now()
+
+/** Returns a moment of the monotonic clock in milliseconds since the epoch, as the wall clock stands now. */
+export const toEpochMs = (at: number): number => Math.round(epochMs() + at - now())
+
+const startedAt = Number(process.hrtime.bigint()) / 1e6 - now()
+
+/** Returns the monotonic time of the system in milliseconds: it is the same in all processes of a machine. */
+export const systemMs = (): number => startedAt + now()
+
+/** Returns a moment of {@link systemMs} as {@link toEpochMs} does one of {@link now}. */
+export const systemToEpochMs = (at: number): number => toEpochMs(at - startedAt)
 
 /** Returns the monotonic time of the system in microseconds, which other processes read as CLOCK_MONOTONIC. */
 export const monotonicMicroseconds = (): bigint => process.hrtime.bigint() / 1000n

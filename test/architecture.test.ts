@@ -251,6 +251,29 @@ test('only clock.ts reads time', () => {
   expect(readers.map(({ path }) => path)).toEqual(['clock.ts'])
 })
 
+// A duration by the wall clock is wrong by two hours when an operator, NTP or a restored machine sets it by two hours.
+test('the wall clock is compared only with times that others have written, or that operators are shown', () => {
+  const users = sources.filter(
+    ({ path, text }) => path !== 'clock.ts' && /epochMs\(\) *[-+<>]|[-+<>]=? *epochMs\(\)/.test(text),
+  )
+
+  expect(users.map(({ path }) => path).sort()).toEqual([
+    'admin/api/upstream-status.ts', // a certificate's end; when a breaker lets a request through, to be shown
+    'admin/commands/endpoint-states.ts', // the ends of overrides, as operators are shown them
+    'admin/format-time.ts', // a certificate's end
+    'admin/session/session-store.ts', // `exp`
+    'cli/commands/check-online.ts', // a certificate's end
+    'config/warnings/warnings.ts', // certificates' ends
+    'downstream/tls/handshakes.ts', // a certificate's end
+    'layers/auth/dpop.ts', // `iat`
+    'layers/auth/token-cache.ts', // `exp`
+    'observe/process-stats.ts', // the start of the process, to be shown
+    'observe/tracing/tracing.ts', // the times of spans, to be shown
+    'runtime/overrides.ts', // the end of an override, to be shown
+    'shared/idempotency/redis-idempotency-store.ts', // the end of a record, to be shown
+  ])
+})
+
 test('each undocumented part of Node is used in one file, and listed', () => {
   const page = readFileSync(new URL('../docs/private-parts.md', import.meta.url), 'utf8')
   const used = sources.flatMap(({ path, text }) => {

@@ -1,4 +1,4 @@
-import { CoalescedTimer, epochMs } from '../clock.ts'
+import { CoalescedTimer, epochMs, systemMs, systemToEpochMs } from '../clock.ts'
 import type { OperationConfig } from '../config/config.ts'
 import type { RecordAdminEvent } from '../observe/audit/audit-line.ts'
 import type { Log } from '../observe/log.ts'
@@ -15,8 +15,10 @@ export interface Override<State = OperationConfig['state']> {
   readonly by: string
   /** When it was set, in milliseconds since the epoch. */
   readonly since: number
-  /** Milliseconds since the epoch. */
+  /** When it ends, in milliseconds since the epoch: for operators. */
   readonly until: number
+  /** When it ends, on the monotonic clock of the system. */
+  readonly endsAt: number
 }
 
 /** The states that an operator can set for an endpoint. */
@@ -84,13 +86,16 @@ export class Overrides implements OverridesView {
   }
 }
 
+// Two clocks are never read at the same moment: less than this is no step of the wall clock.
+const minStepMs = 1000
+
 type OverrideEntries<Key, State> = readonly (readonly [Key, Override<State>])[]
 
 /** A map of overrides that each hold for a time, at most one for a key. */
 export class TtlOverrides<Key extends string, State> {
   readonly #onExpiry: (key: Key) => void
   readonly #max: number
-  readonly #entries = new Map<Key, { readonly override: Override<State>; readonly timer: CoalescedTimer }>()
+  readonly #entries = new Map<Key, { override: Override<State>; readonly timer: CoalescedTimer }>()
 
   /** `onExpiry` is called with the key of an override that has expired. */
   constructor(onExpiry: (key: Key) => void, max = Number.POSITIVE_INFINITY) {
@@ -100,11 +105,13 @@ export class TtlOverrides<Key extends string, State> {
 
   /** Returns the override that holds now. Null: the configuration decides. */
   get(key: Key): Override<State> | null {
+    this.#correctTimes()
     return this.#entries.get(key)?.override ?? null
   }
 
   /** The overrides that hold now. */
   get all(): OverrideEntries<Key, State> {
+    this.#correctTimes()
     return [...this.#entries].map(([key, { override }]) => [key, override])
   }
 
@@ -122,7 +129,7 @@ export class TtlOverrides<Key extends string, State> {
       this.#onExpiry(key)
     })
     timer.set(ttlMs)
-    const override = { state, by, since, until: epochMs() + ttlMs }
+    const override = { state, by, since, until: epochMs() + ttlMs, endsAt: systemMs() + ttlMs }
     this.#entries.set(key, { override, timer })
     return override
   }
@@ -134,14 +141,22 @@ export class TtlOverrides<Key extends string, State> {
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
     if (before === null) return
-    const { state, until, by, since } = before
-    this.set(key, state, Math.max(1, until - epochMs()), by, since)
+    const { state, endsAt, by, since } = before
+    this.set(key, state, Math.max(1, endsAt - systemMs()), by, since)
   }
 
   /** Removes an override before it expires. */
   remove(key: Key): void {
     this.#entries.get(key)?.timer.clear()
     this.#entries.delete(key)
+  }
+
+  /** Corrects the ends that operators are shown, where the wall clock was set since. */
+  #correctTimes(): void {
+    for (const entry of this.#entries.values()) {
+      const until = systemToEpochMs(entry.override.endsAt)
+      if (Math.abs(until - entry.override.until) >= minStepMs) entry.override = { ...entry.override, until }
+    }
   }
 
   /** Removes all overrides. */

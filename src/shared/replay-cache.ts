@@ -12,9 +12,10 @@ export type FirstUseResult = number
 export interface ReplayCache {
   /**
    * Records a key for the owner whose room it takes: at once, or soon, when another process or Redis has to be asked.
-   * Never rejects, and never reports a first use that it cannot be sure of. A key has no blanks.
+   * Never rejects, and never reports a first use that it cannot be sure of. A key has no blanks. `madeAt`: when its
+   * sender says that it was made, in milliseconds since the epoch; null: it does not say.
    */
-  record(key: string, owner: string): FirstUseResult | Promise<FirstUseResult>
+  record(key: string, owner: string, madeAt?: number | null): FirstUseResult | Promise<FirstUseResult>
 }
 
 /** The result when it cannot be told whether a key was used. */
@@ -23,13 +24,16 @@ export const firstUseUnknown: FirstUseResult = 0
 /** Tells whether a key came for the first time. */
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
-/** Encodes a key and its owner in one text, for another process. */
-const encodeUse = (key: string, owner: string): string => `${key} ${owner}`
+/** Encodes the arguments of {@link ReplayCache.record} in one text, for another process. */
+const encodeUse = (key: string, owner: string, madeAt: number | null): string => `${key} ${madeAt ?? ''} ${owner}`
 
 /** Decodes it. The key is a string of its own: a slice of a text would keep all of that text in memory. */
-export const decodeUse = (encoded: string): readonly [key: string, owner: string] => {
-  const end = encoded.indexOf(' ')
-  return [Buffer.from(encoded.slice(0, end), 'latin1').toString('latin1'), encoded.slice(end + 1)]
+export const decodeUse = (encoded: string): readonly [key: string, owner: string, madeAt: number | null] => {
+  const keyEnd = encoded.indexOf(' ')
+  const timeEnd = encoded.indexOf(' ', keyEnd + 1)
+  const key = Buffer.from(encoded.slice(0, keyEnd), 'latin1').toString('latin1')
+  const madeAt = encoded.slice(keyEnd + 1, timeEnd)
+  return [key, encoded.slice(timeEnd + 1), madeAt === '' ? null : Number(madeAt)]
 }
 
 /** How long to wait for a reply that nothing can stand in for, in milliseconds. */
@@ -41,7 +45,10 @@ export const replayReplyTimeoutMs = 1000
  */
 export const remoteReplayCache = (callAll: BatchCall<string, FirstUseResult>, timeoutMs: number): ReplayCache => {
   const call = batchCalls(callAll, timeoutMs)
-  return { record: (key, owner) => call(encodeUse(key, owner)).then((result) => result ?? firstUseUnknown) }
+  return {
+    record: (key, owner, madeAt = null) =>
+      call(encodeUse(key, owner, madeAt)).then((result) => result ?? firstUseUnknown),
+  }
 }
 
 /** The options of a replay cache that several gateways share. */
@@ -72,8 +79,8 @@ export const redisReplayCache = (
     return (await link.consume(prefix + key, 1 / windowMs, 1, waitMs)) ?? fallback
   }
   return {
-    async record(key, owner) {
-      const result = await localCache.record(key, owner)
+    async record(key, owner, madeAt) {
+      const result = await localCache.record(key, owner, madeAt)
       return isFirstUse(result) ? recordInRedis(key) : result
     },
   }
@@ -93,6 +100,9 @@ export type ReplayWindowState = ReturnType<ReplayWindow['state']>
  * of the one before. Unlike a rate limiter's count, a key is never forgotten for want of room: a client that sends so
  * many that there is none has no proof of another client accepted twice. Nor does it have other clients rejected: an
  * owner takes no more room than is left, so n owners who take all that they can leave an (n+1)th of it free.
+ *
+ * A key is forgotten when its proof is too old for the wall clock. When that clock is set back, the proof is young
+ * enough again: for each time of which a proof was forgotten, the result is unknown.
  */
 export class ReplayWindow implements ReplayCache {
   #windowMs: number
@@ -101,11 +111,18 @@ export class ReplayWindow implements ReplayCache {
   /** How many of the current keys each owner has. */
   #countByOwner = new Map<string, number>()
   #previous = new Set<string>()
+  /** When the proofs behind the current keys, the previous ones, and those that were forgotten, were made. */
+  #currentTimes: TimeRanges
+  #previousTimes: TimeRanges
+  readonly #forgottenTimes: TimeRanges
   #rotatedAt = now()
 
   constructor(windowMs: number, max: number = maxReplayKeys) {
     this.#windowMs = windowMs
     this.#max = max
+    this.#currentTimes = new TimeRanges(windowMs)
+    this.#previousTimes = new TimeRanges(windowMs)
+    this.#forgottenTimes = new TimeRanges(windowMs)
   }
 
   /** Returns how much of its room is taken. */
@@ -119,13 +136,15 @@ export class ReplayWindow implements ReplayCache {
     this.#windowMs = Math.max(this.#windowMs, windowMs)
   }
 
-  record(key: string, owner: string): FirstUseResult {
+  record(key: string, owner: string, madeAt: number | null = null): FirstUseResult {
     this.#rotate()
     if (this.#current.has(key) || this.#previous.has(key)) return -1
+    if (madeAt !== null && this.#forgottenTimes.has(madeAt)) return firstUseUnknown
     const owned = this.#countByOwner.get(owner) ?? 0
     if (owned >= this.#max - this.#current.size) return firstUseUnknown
     this.#countByOwner.set(owner, owned + 1)
     this.#current.add(key)
+    if (madeAt !== null) this.#currentTimes.add(madeAt)
     return 1
   }
 
@@ -134,9 +153,69 @@ export class ReplayWindow implements ReplayCache {
     const age = at - this.#rotatedAt
     if (age < this.#windowMs) return
     // After two windows in which no key came, the current keys have had their time as well.
-    this.#previous = age < 2 * this.#windowMs ? this.#current : new Set()
+    const isPreviousKept = age < 2 * this.#windowMs
+    this.#forgottenTimes.addAll(this.#previousTimes)
+    if (!isPreviousKept) this.#forgottenTimes.addAll(this.#currentTimes)
+    this.#previousTimes = isPreviousKept ? this.#currentTimes : new TimeRanges(this.#windowMs)
+    this.#currentTimes = new TimeRanges(this.#windowMs)
+    this.#previous = isPreviousKept ? this.#current : new Set()
     this.#current = new Set()
     this.#countByOwner = new Map()
     this.#rotatedAt = at
   }
+}
+
+interface TimeRange {
+  readonly from: number
+  readonly to: number
+}
+
+// A clock is set now and then, and each time may begin one more range.
+const maxRanges = 8
+
+/**
+ * A set of times, kept as ranges: two times that are closer than `gapMs` have all between them in the set as well, and
+ * beyond eight ranges the closest two become one.
+ */
+class TimeRanges {
+  readonly #gapMs: number
+  #ranges: readonly TimeRange[] = []
+
+  constructor(gapMs: number) {
+    this.#gapMs = gapMs
+  }
+
+  has(at: number): boolean {
+    return this.#ranges.some(({ from, to }) => from <= at && at <= to)
+  }
+
+  add(at: number): void {
+    if (!this.has(at)) this.#add({ from: at, to: at })
+  }
+
+  addAll(others: TimeRanges): void {
+    for (const range of others.#ranges) this.#add(range)
+  }
+
+  #add(added: TimeRange): void {
+    const isNear = ({ from, to }: TimeRange): boolean =>
+      from - this.#gapMs <= added.to && added.from <= to + this.#gapMs
+    const near = this.#ranges.filter(isNear)
+    const apart = this.#ranges.filter((range) => !near.includes(range))
+    const ranges = [...apart, near.reduce(join, added)].toSorted((one, other) => one.from - other.from)
+    this.#ranges = ranges.length > maxRanges ? joinClosest(ranges) : ranges
+  }
+}
+
+const join = (one: TimeRange, other: TimeRange): TimeRange => ({
+  from: Math.min(one.from, other.from),
+  to: Math.max(one.to, other.to),
+})
+
+/** Joins the two neighbours of a sorted list that have the shortest time between them. */
+const joinClosest = (ranges: readonly TimeRange[]): readonly TimeRange[] => {
+  const gaps = ranges.slice(1).map(({ from }, i) => from - (ranges[i] as TimeRange).to)
+  const at = gaps.indexOf(Math.min(...gaps))
+  const [one, other] = ranges.slice(at, at + 2) as [TimeRange, TimeRange]
+  return [...ranges.slice(0, at), join(one, other), ...ranges.slice(at + 2)]
 }

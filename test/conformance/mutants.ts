@@ -117,8 +117,8 @@ export const mutants: readonly Mutant[] = [
     section: '9111 §4.2.3',
     parts: {
       ...policy,
-      assessStorability: (request, response, { receivedAt }, rules) =>
-        policy.assessStorability(request, response, { requestedAt: receivedAt, receivedAt }, rules),
+      assessStorability: (request, response, times, rules) =>
+        policy.assessStorability(request, response, { ...times, requestedAt: times.receivedAt }, rules),
     },
   },
   {

@@ -16,10 +16,28 @@ test('an override holds for its time, and its end is reported once', () => {
   const held = overrides.get(id)
   vi.advanceTimersByTime(2)
 
-  expect(set).toEqual({ state: 'refuse', by: 'anna', since: 1_000_000, until: 1_060_000 })
+  expect(set).toEqual({ state: 'refuse', by: 'anna', since: 1_000_000, until: 1_060_000, endsAt: expect.any(Number) })
   expect([held, overrides.get(id)]).toEqual([set, null])
   expect(onExpiry).toHaveBeenCalledOnce()
 })
+
+// The wall clock is set by an operator or NTP; an override ends when its time on the monotonic clock is over.
+test.each([-2, 2])(
+  'one whose wall clock is set by %d h says when it ends by that clock, and ends no later',
+  (hours) => {
+    const overrides = new TtlOverrides(() => {})
+    const set = overrides.set(id, 'refuse', 60_000, 'anna')
+
+    vi.setSystemTime(1_000_000 + hours * 3_600_000)
+    const shown = overrides.get(id)
+    overrides.restore(id, set)
+    const restored = overrides.get(id)
+    vi.advanceTimersByTime(60_001)
+
+    expect([shown?.until, restored?.until]).toEqual(new Array(2).fill(1_060_000 + hours * 3_600_000))
+    expect(overrides.get(id)).toBeNull()
+  },
+)
 
 test('a later override replaces an earlier one, and its time', () => {
   const onExpiry = vi.fn()

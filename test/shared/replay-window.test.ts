@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ReplayWindow } from '../../src/shared/replay-cache.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -90,4 +90,53 @@ test('a longer window holds for what has come before', () => {
   vi.advanceTimersByTime(4999)
 
   expect(replayWindow.record('a', 'bank-a')).toBe(-1)
+})
+
+describe('when the wall clock is set back, so that a proof that was forgotten is young enough again', () => {
+  const [start, hour] = [1_800_000_000_000, 3_600_000]
+
+  /** Uses a proof made at `start`, and lets it be forgotten. */
+  const afterForgetting = (): ReplayWindow => {
+    const replayWindow = new ReplayWindow(1000)
+    replayWindow.record('used', 'bank-a', start)
+    for (let ms = 0; ms < 3000; ms += 500) {
+      vi.advanceTimersByTime(500)
+      replayWindow.record(`other ${ms}`, 'bank-a', start + ms)
+    }
+    return replayWindow
+  }
+
+  test('it does not count as new (RFC 9449 §11.1)', () => {
+    expect(afterForgetting().record('used', 'bank-a', start)).toBe(0)
+  })
+
+  test('a proof of a time of which none was forgotten does', () => {
+    const replayWindow = afterForgetting()
+
+    expect(replayWindow.record('now', 'bank-a', start + 3000)).toBe(1)
+    expect(replayWindow.record('back', 'bank-a', start - 2 * hour)).toBe(1)
+    expect(replayWindow.record('forth', 'bank-a', start + 2 * hour)).toBe(1)
+  })
+
+  test('what came while the clock was ahead says nothing of the time between', () => {
+    const replayWindow = afterForgetting()
+    replayWindow.record('ahead', 'bank-a', start + 2 * hour)
+    vi.advanceTimersByTime(2000)
+
+    expect(['ahead', 'used'].map((key, i) => replayWindow.record(key, 'bank-a', start + i))).not.toContain(1)
+    expect(replayWindow.record('ahead', 'bank-a', start + 2 * hour)).toBe(0)
+    expect(replayWindow.record('between', 'bank-a', start + hour)).toBe(1)
+  })
+
+  test('however often it is set, few times are kept, and no forgotten one is lost', () => {
+    const replayWindow = new ReplayWindow(1000)
+    const times = Array.from({ length: 50 }, (_, n) => start + ((n * 37) % 50) * hour)
+    for (const time of times) {
+      replayWindow.record(`key ${time}`, 'bank-a', time)
+      vi.advanceTimersByTime(2000)
+    }
+
+    expect(times.map((time) => replayWindow.record(`key ${time}`, 'bank-a', time))).toEqual(times.map(() => 0))
+    expect(replayWindow.record('later', 'bank-a', start + 50 * hour)).toBe(1)
+  })
 })

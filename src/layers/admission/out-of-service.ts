@@ -1,4 +1,4 @@
-import { epochMs } from '../../clock.ts'
+import { systemMs } from '../../clock.ts'
 import type { Handler } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 
@@ -6,12 +6,12 @@ const retryAfterSeconds = 60
 
 /**
  * Creates the handler of an operation that the operator has taken out of service: by `state: refuse`, or by an override
- * until a moment in milliseconds since the epoch. It replaces every layer that would follow.
+ * that ends at a moment of the system's monotonic clock. It replaces every layer that would follow.
  */
-export const outOfServiceHandler = (until: number | null): Handler => {
+export const outOfServiceHandler = (endsAt: number | null): Handler => {
   const retryAfter = (): number =>
-    until === null ? retryAfterSeconds : Math.max(1, Math.ceil((until - epochMs()) / 1000))
-  const reason = until === null ? 'state-refuse' : 'kill-switch'
+    endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))
+  const reason = endsAt === null ? 'state-refuse' : 'kill-switch'
   return () =>
     Promise.reject(new GatewayError('refused-by-operator', { reason, fields: ['Retry-After', String(retryAfter())] }))
 }

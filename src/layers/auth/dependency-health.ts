@@ -42,7 +42,7 @@ export class DependencyHealth {
 
   /** Records a good response that another process got. Whether this one can reach the server stays as it was. */
   recordPeerSuccess(at: number): void {
-    this.#lastSuccess = Math.max(this.#lastSuccess ?? 0, at)
+    this.#lastSuccess = at
   }
 
   recordFailure(error: string): void {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { epochMs, now } from '../../clock.ts'
+import { now } from '../../clock.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { parseJsonObject } from '../../plain-object.ts'
 import type { HttpClient, HttpRequest } from '../../shared/http-client.ts'
@@ -126,9 +126,8 @@ export class Introspector {
         throw new CredentialRejected('not-active', 'the authorization server says that it is not active')
       const { claims, size } = result
       const expiresAt = checkClaims(claims, this.#options) ?? Number.POSITIVE_INFINITY
-      const until = Math.min(expiresAt, epochMs() + this.#options.cache)
       this.#activeLately.set(digest, true)
-      return { value: claims, expiresAt: until, size }
+      return { value: claims, expiresAt, believedMs: this.#options.cache, size }
     } catch (why) {
       this.#rejected.set(digest, { why, until: now() + rejectedMs })
       this.#activeLately.delete(digest)

@@ -1,14 +1,24 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { epochMs } from '../../clock.ts'
+import { epochMs, now } from '../../clock.ts'
 
 /** The verified result of a token. */
 export interface CachedToken<T> {
   readonly value: T
-  /** In milliseconds since the epoch, at the latest when the token itself is accepted no more. */
+  /** When the token itself is accepted no more, in milliseconds since the epoch; infinite: never. */
   readonly expiresAt: number
+  /** For how long the result is believed, in milliseconds; infinite: as long as the token is accepted. */
+  readonly believedMs: number
   /** The approximate size in bytes; at least 1. */
   readonly size: number
+}
+
+interface TokenEntry<T> extends CachedToken<T> {
+  /**
+   * Until when the result is believed, on the monotonic clock. The wall clock alone would believe a revoked token for
+   * as long as that clock is set back.
+   */
+  readonly believedUntil: number
 }
 
 // Only good tokens are cached, so only an issuer can fill it.
@@ -21,7 +31,7 @@ const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
  */
 export class TokenCache<T extends object> {
   readonly #isStillValid: (value: T) => boolean
-  readonly #tokens: LRUCache<string, CachedToken<T>>
+  readonly #tokens: LRUCache<string, TokenEntry<T>>
   readonly #pending = new Map<string, Promise<T>>()
 
   /** `isStillValid` tells whether what the token was verified with still holds. */
@@ -34,7 +44,7 @@ export class TokenCache<T extends object> {
   find(digest: string): T | null {
     const cached = this.#tokens.get(digest)
     if (cached === undefined) return null
-    if (cached.expiresAt > epochMs() && this.#isStillValid(cached.value)) return cached.value
+    if (isBelieved(cached) && this.#isStillValid(cached.value)) return cached.value
     this.#tokens.delete(digest)
     return null
   }
@@ -45,7 +55,9 @@ export class TokenCache<T extends object> {
     if (pending !== undefined) return pending
     const loading = verify()
       .then((cached) => {
-        if (cached.expiresAt > epochMs()) this.#tokens.set(digest, cached, { size: cached.size })
+        const believedMs = Math.min(cached.believedMs, cached.expiresAt - epochMs())
+        const entry = { ...cached, believedUntil: now() + believedMs }
+        if (isBelieved(entry)) this.#tokens.set(digest, entry, { size: cached.size })
         return cached.value
       })
       .finally(() => this.#pending.delete(digest))
@@ -57,6 +69,9 @@ export class TokenCache<T extends object> {
     return this.#tokens.size
   }
 }
+
+const isBelieved = ({ believedUntil, expiresAt }: TokenEntry<unknown>): boolean =>
+  believedUntil > now() && expiresAt > epochMs()
 
 /**
  * The largest length of a token that is verified or introspected. A longer one is no token: all fields together have

@@ -1,4 +1,4 @@
-import { CoalescedTimer, epochMs } from '../../clock.ts'
+import { CoalescedTimer, epochMs, now } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { createBackgroundExchange } from '../../shared/background-exchange.ts'
@@ -25,12 +25,12 @@ export class CacheFetch {
   /** The request of the exchange that began the fetch, and so what is fetched. */
   readonly request: CacheRequest
   readonly exchange: Exchange
-  /** On the wall clock. */
-  readonly startedAt = epochMs()
+  /** On the monotonic clock. */
+  readonly startedAt = now()
   /** The result, as long as its body can be read from the beginning; null: nothing yet. */
   result: SharedResult | null = null
   /** When the request was sent, and when the head of the response came. */
-  times: ResponseTimes = { requestedAt: 0, receivedAt: 0 }
+  times: ResponseTimes = { requestedAt: 0, receivedAt: 0, receivedEpoch: 0 }
   readonly context: FetchContext
   /**
    * Room for the response. Cancelled when its key became invalid after the fetch began: a later request must not get
@@ -82,10 +82,10 @@ export class CacheFetch {
   }
 
   #send(): void {
-    const requestedAt = epochMs()
+    const requestedAt = now()
     this.context.next(this.exchange).then(
       (response) => {
-        this.times = { requestedAt, receivedAt: epochMs() }
+        this.times = { requestedAt, receivedAt: now(), receivedEpoch: epochMs() }
         this.#onResponse(response)
       },
       (error) => {

@@ -1,4 +1,4 @@
-import { epochMs } from '../../clock.ts'
+import { now } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import { GatewayError } from '../../failures/errors.ts'
@@ -141,7 +141,7 @@ export class CacheFiller {
     }
     // A response that may not be stored is only for the exchange that began the fetch, also where a 304 forbids it.
     if (result.kind !== 'shared' || !result.isShareable) return this.#forward(miss)
-    const at = epochMs()
+    const at = now()
     if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
     if (decideReuse(result.head, request, at).kind !== 'fresh') return this.#forward(miss)
     const response = this.#respondShared(miss, result, storedFields(result.head, at))
@@ -172,7 +172,7 @@ export class CacheFiller {
     this.#record(miss, isValidated ? 'revalidated' : 'miss', {
       status: upstreamStatus === response.status ? null : upstreamStatus,
       stored: isStored && isKept,
-      ttlMs: head.freshUntil - epochMs(),
+      ttlMs: head.freshUntil - now(),
       detail: notStored,
     })
     return response
@@ -216,7 +216,7 @@ export class CacheFiller {
   /** Responds with what is stored although it is stale, where that is allowed; null: it is not. */
   #serveStale(miss: CacheMiss, trouble: UpstreamTrouble, status: number | null): ProxyResponse | null {
     const { exchange, request, stored } = miss
-    const at = epochMs()
+    const at = now()
     if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
     const { head, body } = stored
     const response = respondFromStored(head, body, request, storedFields(head, at))

@@ -1,4 +1,4 @@
-import { epochMs } from '../../clock.ts'
+import { now } from '../../clock.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { CacheFiller, isUnshareable } from './cache-filler.ts'
@@ -38,7 +38,7 @@ export const cacheLayer =
       joinsLeft: number,
       tierLookup: TierLookup | null | 'not-yet',
     ): Promise<ProxyResponse> => {
-      const at = epochMs()
+      const at = now()
       const variants = partition.find(key)?.variants
       const stored = variants === undefined ? null : selectVariant(variants, request)
       const verdict = stored === null ? null : decideReuse(stored.head, request, at)
@@ -97,7 +97,7 @@ export const cacheLayer =
       const loaded = tierLookup?.loaded ?? null
       if (loaded === null) return filler.revalidate(revalidation, tierLookup)
       const revalidateIfStale = (): void => {
-        const at = epochMs()
+        const at = now()
         const stored = selectVariant(partition.find(key)?.variants ?? [], request)
         // What was removed meanwhile is validated by no 304, or it would be stored again.
         if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')

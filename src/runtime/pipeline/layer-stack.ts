@@ -277,7 +277,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
  */
 export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler =>
   (override ?? options.config.operations[options.operation.id]).state === 'refuse'
-    ? outOfServiceHandler(override?.until ?? null)
+    ? outOfServiceHandler(override?.endsAt ?? null)
     : compose(
         layerTable(options).map(({ layer }) => layer),
         send,

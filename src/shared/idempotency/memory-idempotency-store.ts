@@ -1,4 +1,4 @@
-import { epochMs, now } from '../../clock.ts'
+import { now, toEpochMs } from '../../clock.ts'
 import type {
   CallOf,
   Claim,
@@ -81,7 +81,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       bytes: this.#settled.bytes,
       inProgress: this.#attempts.size,
       unknown: this.#settled.unknown,
-      oldestUnknown: oldestUnknown === null ? null : toEpoch(oldestUnknown, at),
+      oldestUnknown: oldestUnknown === null ? null : toEpochMs(oldestUnknown),
       dropped: this.#settled.dropped,
       refused: this.#refused,
     }
@@ -182,12 +182,12 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (attempt !== null) {
       const { claim, claimedAt, leaseUntil } = attempt
       const { requestId, ttlMs } = claim
-      const times = { claimedAt: toEpoch(claimedAt, at), expiresAt: toEpoch(leaseUntil + ttlMs, at) }
+      const times = { claimedAt: toEpochMs(claimedAt), expiresAt: toEpochMs(leaseUntil + ttlMs) }
       return { state: 'in-progress', requestId, ...times, responseBytes: null }
     }
     if (place === null) return false
     const { state, requestId, claimedAt, since, ttlMs } = this.#settled.read(place)
-    const times = { claimedAt: toEpoch(claimedAt, at), expiresAt: toEpoch(since + ttlMs, at) }
+    const times = { claimedAt: toEpochMs(claimedAt), expiresAt: toEpochMs(since + ttlMs) }
     return { state, requestId, ...times, responseBytes: this.#settled.responseLength(place) }
   }
 
@@ -235,5 +235,3 @@ const addTo = (counts: Map<string, number>, name: string, by: 1 | -1): void => {
   if (count > 0) counts.set(name, count)
   else counts.delete(name)
 }
-
-const toEpoch = (at: number, present: number): number => Math.round(epochMs() - (present - at))

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { epochMs } from '../../clock.ts'
+import { epochMs, systemMs } from '../../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
@@ -130,7 +130,7 @@ export class Endpoint {
     return startHealthCheck(config, () => probeEndpoint(connect, hostHeader, config), {
       onProbe: (last) => {
         this.health.lastProbe = last
-        if (last.reason === null) wellAt = last.at
+        if (last.reason === null) wellAt = systemMs()
       },
       onUp: () => this.#markUp('probes go well'),
       onDown: (reason) => {

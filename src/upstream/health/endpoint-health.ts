@@ -1,4 +1,4 @@
-import { epochMs, now } from '../../clock.ts'
+import { epochMs, now, systemMs } from '../../clock.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import { PeakEwma } from '../balancing/peak-ewma.ts'
@@ -30,7 +30,7 @@ export interface EndpointOutage {
 
 /** An outage that probes found. */
 export interface HealthCheckOutage extends EndpointOutage {
-  /** When a probe last succeeded, in ms since the epoch; null: none has. */
+  /** When a probe last succeeded, on the monotonic clock of the system; null: none has. */
   readonly wellAt: number | null
 }
 
@@ -44,6 +44,8 @@ export interface Ejection extends EndpointOutage {
 export interface LastFailure {
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** The same on the monotonic clock of the system: another process compares its probes with it. */
+  readonly systemAt: number
   /** The failure, or the status of a response that counts as one. */
   readonly errorOrStatus: GatewayError | number
 }
@@ -146,7 +148,7 @@ export class EndpointHealth {
    */
   markDown(down: HealthCheckOutage): void {
     this.down = down
-    if (!this.isFailing && this.lastFailure !== null && this.lastFailure.at < (down.wellAt ?? 0))
+    if (!this.isFailing && this.lastFailure !== null && this.lastFailure.systemAt < (down.wellAt ?? 0))
       this.failingSince = null
   }
 
@@ -173,7 +175,7 @@ export class EndpointHealth {
   #recordFailure(errorOrStatus: GatewayError | number): void {
     this.counts.failures++
     this.failuresInARow++
-    this.lastFailure = { at: epochMs(), errorOrStatus }
+    this.lastFailure = { at: epochMs(), systemAt: systemMs(), errorOrStatus }
     this.failingSince ??= this.lastFailure.at
   }
 

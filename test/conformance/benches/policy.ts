@@ -133,7 +133,8 @@ class PolicySession implements Session {
     const plain = parts.withoutConditions(request.fields)
     const requestedAt = this.#clock.now()
     const given = this.#send(validates === null ? plain : [...plain, ...parts.conditionFields(validates.head)])
-    const times = { requestedAt, receivedAt: this.#clock.now() }
+    const receivedAt = this.#clock.now()
+    const times = { requestedAt, receivedAt, receivedEpoch: receivedAt }
     if (typeof given === 'string') return this.#serveStale(found, request, 'disconnected', null) ?? failed
     if (given.status === 304 && validates !== null) {
       const update = parts.freshenStored(validates.head, request, { reason: '', ...given }, times, this.#rules)

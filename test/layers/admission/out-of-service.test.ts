@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { systemMs } from '../../../src/clock.ts'
 import { outOfServiceHandler } from '../../../src/layers/admission/out-of-service.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
@@ -16,11 +17,19 @@ test('every exchange is rejected, with the time to come again', async () => {
 })
 
 test('where the end is known, it is the time to come again, and never at once', async () => {
-  const handle = outOfServiceHandler(1_090_500)
+  const handle = outOfServiceHandler(systemMs() + 90_500)
 
   await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('91'))
-  vi.setSystemTime(1_090_499)
+  vi.advanceTimersByTime(90_499)
   await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('1'))
-  vi.setSystemTime(1_200_000)
+  vi.advanceTimersByTime(110_000)
   await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('1'))
+})
+
+test.each([-2, 2])('a wall clock that is set by %d h does not change it', async (hours) => {
+  const handle = outOfServiceHandler(systemMs() + 5000)
+
+  vi.setSystemTime(1_000_000 + hours * 3_600_000)
+
+  await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('5'))
 })

@@ -171,6 +171,19 @@ test('a clock that is set back keeps neither the server unavailable nor a token 
   expect(introspector.state()).toMatchObject({ error: null })
 })
 
+test('a token that was revoked is good for no longer than `cache` after the clock was set back', async () => {
+  const { server, getClaims } = introspecting({ active: true }, { cache: 1000 })
+  await getClaims()
+  server.reply = null
+
+  vi.setSystemTime(Date.now() - 2 * 3_600_000)
+  vi.advanceTimersByTime(999)
+  await getClaims()
+  vi.advanceTimersByTime(1)
+
+  await expect(getClaims()).rejects.toThrow(CredentialRejected)
+})
+
 test('a flood of different tokens does not become one at the server', async () => {
   let requests = 0
   const ask = (): Promise<null> => {

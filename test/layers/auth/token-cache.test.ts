@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type CachedToken, TokenCache, tokenDigest } from '../../../src/layers/auth/token-cache.ts'
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
 })
 
 afterEach(() => {
@@ -12,6 +12,7 @@ afterEach(() => {
 const known = (ms: number, name = 'a'): CachedToken<{ name: string }> => ({
   value: { name },
   expiresAt: Date.now() + ms,
+  believedMs: Number.POSITIVE_INFINITY,
   size: 1,
 })
 
@@ -25,6 +26,33 @@ test('a result is cached until it expires, to the millisecond', async () => {
 
   expect(cache.find('digest')).toBeNull()
   expect(cache.size).toBe(0)
+})
+
+// A duration is measured by the monotonic clock: an operator, NTP or a restored machine sets the wall clock.
+test.each([-2, 2])('a result is believed for its time, though the wall clock is set by %d h', async (hours) => {
+  const cache = new TokenCache<{ name: string }>(() => true)
+  const never = { expiresAt: Number.POSITIVE_INFINITY }
+  await cache.load('digest', async () => ({ ...known(0), ...never, believedMs: 1000 }))
+
+  vi.setSystemTime(Date.now() + hours * 3_600_000)
+  vi.advanceTimersByTime(999)
+  expect(cache.find('digest')).toEqual({ name: 'a' })
+  vi.advanceTimersByTime(1)
+
+  expect(cache.find('digest')).toBeNull()
+})
+
+test.each([
+  ['ahead, past the end of the token (RFC 7519 §4.1.4)', 2, 0],
+  ['back, so that the token would be good for longer than when it was verified', -2, 60_000],
+])('a result ends with its token when the wall clock is set %s', async (_, hours, afterMs) => {
+  const cache = new TokenCache<{ name: string }>(() => true)
+  await cache.load('digest', async () => known(60_000))
+
+  vi.setSystemTime(Date.now() + hours * 3_600_000)
+  vi.advanceTimersByTime(afterMs)
+
+  expect(cache.find('digest')).toBeNull()
 })
 
 test('simultaneous requests share a verification, and a failure is not cached', async () => {

@@ -42,6 +42,23 @@ describe('a stored response', () => {
     expect(response.body.isShared).toBe(true)
   })
 
+  // Age and freshness count from the arrival (RFC 9111 §4.2.3), and the wall clock is set by an operator or NTP.
+  test.each([-2, 2])('is as old, and as fresh, when the wall clock is set by %d h', async (hours) => {
+    const stage = openCache()
+    await storing(stage, createResponse(fresh))
+    const exchange = createExchange()
+
+    vi.setSystemTime(Date.now() + hours * 3_600_000)
+    secondsLater(59)
+    const hit = await stage.handle(exchange)
+    secondsLater(1)
+    void stage.handle(createExchange())
+
+    expect(getCacheStatus(exchange)).toBe('lender-gateway;hit;ttl=1')
+    expect(hit.fields.slice(-2)).toEqual(['Age', '59'])
+    expect(stage.sent).toHaveLength(2)
+  })
+
   test('is fetched without the condition of the client, which is applied to the result', async () => {
     const stage = openCache()
     const exchange = createExchange(['If-None-Match', '"a"'])

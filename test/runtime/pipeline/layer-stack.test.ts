@@ -268,7 +268,13 @@ test.each([
 ] as const)('an operation of state %s behaves as %s when an operator overrides it', async (state, override) => {
   const next = fakeNext()
 
-  const handle = composeLayers(stackOptions({ state }), next, { state: override, by: 'anna', since: 0, until: 0 })
+  const handle = composeLayers(stackOptions({ state }), next, {
+    state: override,
+    by: 'anna',
+    since: 0,
+    until: 0,
+    endsAt: 0,
+  })
 
   if (override === 'serve') return expect(handle).toBe(next)
   await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { systemMs } from '../../../src/clock.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { EndpointHealth } from '../../../src/upstream/health/endpoint-health.ts'
 
@@ -55,7 +56,7 @@ test('probes that find it up again end it, and what fails after that is the same
 })
 
 describe('what probes find down after they found it well', () => {
-  const down = { since: 2000, reason: 'connection refused', wellAt: 1500 }
+  const down = { since: 2000, reason: 'connection refused', wellAt: Number.POSITIVE_INFINITY }
 
   test('is not failing since the few requests that failed before that', () => {
     const health = failed(2)
@@ -67,7 +68,7 @@ describe('what probes find down after they found it well', () => {
 
   test.each([
     ['so many failed that probes do not show how requests fare', 5, down],
-    ['the last of them failed after that', 2, { ...down, wellAt: 1000 }],
+    ['the last of them failed after that', 2, { ...down, wellAt: 0 }],
     ['no probe has ever succeeded', 2, { ...down, wellAt: null }],
   ])('is, where %s', (_why, failures, outage) => {
     const health = failed(failures)
@@ -76,6 +77,16 @@ describe('what probes find down after they found it well', () => {
 
     expect(health.failingSince).toBe(1001)
   })
+})
+
+test('failures before the last good probe are no part of the outage after a step of the wall clock', () => {
+  const health = failed(2)
+  vi.setSystemTime(Date.now() - 7_200_000)
+  vi.advanceTimersByTime(1)
+
+  health.markDown({ since: Date.now(), reason: 'connection refused', wellAt: systemMs() })
+
+  expect(health.failingSince).toBeNull()
 })
 
 test('neither an ejection nor its end by an operator does', () => {

@@ -1,4 +1,4 @@
-import { epochMs, now, unrefTimeout } from '../../../clock.ts'
+import { epochMs, now, systemMs, systemToEpochMs, unrefTimeout } from '../../../clock.ts'
 import { errorMessage } from '../../../failures/error-message.ts'
 import { type JwkSet, parseJwkSet } from '../../../shared/jwk-set.ts'
 import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
@@ -36,7 +36,7 @@ export interface IssuerKeysState extends DependencyHealthState {
 /** A JWK Set as it was fetched: plain data, for other processes. */
 export interface FetchedJwks {
   readonly text: string
-  /** When it was asked for, in milliseconds since the epoch: it holds no key that was withdrawn before. */
+  /** When it was asked for, on the monotonic clock of the system: it holds no key that was withdrawn before. */
   readonly fetchedAt: number
 }
 
@@ -105,7 +105,7 @@ export class JwksCache implements IssuerKeys {
    */
   adopt(set: FetchedJwks): void {
     if (this.#fetched !== null && this.#fetched.fetchedAt >= set.fetchedAt) return
-    if (this.#accept(set) === null) this.#health.recordPeerSuccess(set.fetchedAt)
+    if (this.#accept(set) === null) this.#health.recordPeerSuccess(systemToEpochMs(set.fetchedAt))
   }
 
   state(): IssuerKeysState {
@@ -127,7 +127,7 @@ export class JwksCache implements IssuerKeys {
 
   async #run(): Promise<void> {
     this.#stop()
-    const [before, fetchedAt] = [this.#fetched, epochMs()]
+    const [before, fetchedAt] = [this.#fetched, systemMs()]
     const error = await this.#options.fetch().then(
       (text) => {
         const set = { text, fetchedAt }

@@ -194,7 +194,7 @@ export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): Jwt
       if (known !== null) return known
       const loaded = cache.load(digest, async () => {
         const value = await verifyToken(token, settings, keys)
-        return { value, expiresAt: value.expiresAt, size: token.length }
+        return { value, expiresAt: value.expiresAt, believedMs: Number.POSITIVE_INFINITY, size: token.length }
       })
       return loaded.then(({ claims }) => claims)
     },

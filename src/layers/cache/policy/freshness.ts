@@ -10,10 +10,12 @@ import { parseValidators } from './validators.ts'
 /** The head of a response as it came: end-to-end fields only. */
 export type ReceivedHead = Omit<ProxyResponse, 'body'>
 
-/** When a request went out and when the head of its response came: wall clock, in milliseconds. */
+/** When a request went out and when the head of its response came, in milliseconds of the monotonic clock. */
 export interface ResponseTimes {
   readonly requestedAt: number
   readonly receivedAt: number
+  /** When the head came by the wall clock, in milliseconds since the epoch: to compare with its `Date`. */
+  readonly receivedEpoch: number
 }
 
 /** Reads when a response was made: its Date; null: there is none that can be read. */
@@ -27,8 +29,12 @@ export const readDate = (fields: HeaderFields, now: number): number | null => {
  * whichever is greater. The time since the request counts as age. `date` is the response's own; without one, the time
  * of its arrival (RFC 9110 §6.6.1).
  */
-export const initialAge = (fields: HeaderFields, date: number, { requestedAt, receivedAt }: ResponseTimes): number => {
-  const apparentAge = Math.max(0, receivedAt - date)
+export const initialAge = (
+  fields: HeaderFields,
+  date: number,
+  { requestedAt, receivedAt, receivedEpoch }: ResponseTimes,
+): number => {
+  const apparentAge = Math.max(0, receivedEpoch - date)
   const responseDelay = Math.max(0, receivedAt - requestedAt)
   return Math.max(apparentAge, readAge(fields) + responseDelay)
 }
@@ -76,15 +82,15 @@ export type ResponseMetadata = ReturnType<typeof readMetadata>
 export const readMetadata = (
   { status, fields }: ReceivedHead,
   directives: readonly CacheDirective[],
-  receivedAt: number,
+  receivedEpoch: number,
   { heuristic }: CacheRules,
 ) => {
-  const ownDate = readDate(fields, receivedAt)
-  const date = ownDate ?? receivedAt
-  const validators = parseValidators(fields, ownDate, receivedAt)
+  const ownDate = readDate(fields, receivedEpoch)
+  const date = ownDate ?? receivedEpoch
+  const validators = parseValidators(fields, ownDate, receivedEpoch)
   const privateFields = directiveFields(directives, 'private')
   const noCacheFields = directiveFields(directives, 'no-cache')
-  const explicitMs = explicitLifetime(fields, directives, date, receivedAt)
+  const explicitMs = explicitLifetime(fields, directives, date, receivedEpoch)
   // §4.2.2: by its status, or because it says that it may be cached.
   const mayBeHeuristic = isHeuristicallyCacheable(status) || allows(directives, 'public')
   return {

@@ -103,7 +103,7 @@ const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: Cache
     return head.etag !== null && listMatchesWeakly(ifNoneMatch, head.etag)
   }
   if (ifModifiedSince === null) return false
-  const since = parseHttpDate(ifModifiedSince, head.receivedAt)
+  const since = parseHttpDate(ifModifiedSince, head.receivedEpoch)
   if (since === null) return false // §13.1.3: what is no single date is not there
   // Without Last-Modified, the response was modified no later than it was made. Dates are in whole seconds.
   return (head.lastModifiedAt ?? head.date - (head.date % 1000)) <= since
@@ -145,6 +145,6 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
 const rangeApplies = (head: StoredHead, { ifRange }: CacheRequest): boolean => {
   if (ifRange === null) return true
   if (isEntityTag(ifRange.trim())) return head.etag !== null && matchesStrongly(ifRange.trim(), head.etag)
-  const date = parseHttpDate(ifRange, head.receivedAt)
+  const date = parseHttpDate(ifRange, head.receivedEpoch)
   return date !== null && head.isLastModifiedStrong && date === head.lastModifiedAt
 }

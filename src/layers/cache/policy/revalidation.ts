@@ -37,10 +37,10 @@ export const freshenStored = (
   times: ResponseTimes,
   rules: CacheRules,
 ): FreshenResult => {
-  const match = matchNotModified(head, parseValidators(notModified.fields, null, times.receivedAt))
+  const match = matchNotModified(head, parseValidators(notModified.fields, null, times.receivedEpoch))
   if (match === 'other') return { kind: 'other' }
   if (match === 'unnamed') return { kind: 'reused', fields: head.fields }
-  const fields = updateFields(head.fields, notModified.fields, times.receivedAt)
+  const fields = updateFields(head.fields, notModified.fields, times.receivedEpoch)
   const stored = assessStorability(request, { status: head.status, reason: head.reason, fields }, times, rules)
   return { kind: 'updated', stored, fields }
 }

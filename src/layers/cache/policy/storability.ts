@@ -58,7 +58,7 @@ export const assessStorability = (
   rules: CacheRules,
 ): Storability => {
   const directives = parseCacheControl(response.fields) ?? []
-  const metadata = readMetadata(response, directives, times.receivedAt, rules)
+  const metadata = readMetadata(response, directives, times.receivedEpoch, rules)
   const forbidden =
     forbiddenBy(request, response.status, directives) ??
     privacyReason(response, metadata) ??
@@ -143,6 +143,7 @@ const buildStoredHead = (
     fields: storableFields(fields, metadata),
     date,
     receivedAt: times.receivedAt,
+    receivedEpoch: times.receivedEpoch,
     bornAt,
     freshUntil,
     isHeuristic: metadata.isHeuristic,

@@ -4,7 +4,7 @@ import type { Validators } from './validators.ts'
 
 /**
  * The head of a stored response. All that a hit needs is computed when it is stored. Plain data: it can be written as
- * JSON. Times are milliseconds of the wall clock.
+ * JSON. Times are milliseconds of the monotonic clock, unless they say that they are since the epoch.
  */
 export interface StoredHead extends Validators {
   readonly status: number
@@ -14,10 +14,12 @@ export interface StoredHead extends Validators {
    * always a `Date`.
    */
   readonly fields: HeaderFields
-  /** The time of its `Date`: of two matching responses, the later one is selected (§4.1). */
+  /** The time of its `Date`, since the epoch: of two matching responses, the later one is selected (§4.1). */
   readonly date: number
   /** The time of its arrival. */
   readonly receivedAt: number
+  /** The same by the wall clock of the gateway that received it, since the epoch. */
+  readonly receivedEpoch: number
   /** The time at which its age was 0: its current age is the time since then (§4.2.3). */
   readonly bornAt: number
   /** The end of its freshness lifetime (§4.2.1). */

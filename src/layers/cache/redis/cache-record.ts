@@ -15,18 +15,26 @@ export interface RecordKey extends CacheKey {
 
 /** The record of a response in Redis. Its reader computes the rest of the head again, by its own configuration. */
 export interface CacheRecord extends Pick<StoredHead, 'status' | 'reason' | 'fields' | 'selecting'> {
-  /** When the response arrived and when it was written, by the writer's clock. */
+  /**
+   * When the response arrived by the writer's wall clock, in milliseconds since the epoch; and the same plus the time
+   * until it was written, which the writer has measured.
+   */
   readonly receivedAt: number
   readonly writtenAt: number
   /** Its age when it arrived, in milliseconds. */
   readonly initialAgeMs: number
 }
 
-/** Encodes the head of a stored response; the checksum also covers `body`. */
-export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, writtenAt: number): Buffer => {
+/**
+ * Encodes the head of a stored response; the checksum also covers `body`. `now`: when that is written, on the monotonic
+ * clock, which means nothing to the gateway that reads it.
+ */
+export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, now: number): Buffer => {
   const { operation, shape, client, site, query } = key
-  const { status, reason, fields, selecting, receivedAt, bornAt } = head
-  const initialAgeMs = receivedAt - bornAt
+  const { status, reason, fields, selecting, bornAt } = head
+  const receivedAt = head.receivedEpoch
+  const writtenAt = receivedAt + (now - head.receivedAt)
+  const initialAgeMs = head.receivedAt - bornAt
   const of = { operation, shape, client, site, query }
   const text = JSON.stringify({ of, status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs })
   return Buffer.from(checksum(text, body) + text)
@@ -43,15 +51,15 @@ export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheR
 
 /**
  * Computes from a record the head that this request would have stored; null: it would store none, or another one.
- * `ageMs`: how long the record was in Redis. All times become those of this gateway's clock, `now`: an error of the
- * writer's clock does not matter, and no response is younger than when it was written.
+ * `ageMs`: how long the record was in Redis. All times become those of this gateway's monotonic clock, `now`: an
+ * error of the writer's clock does not matter, and no response is younger than when it was written.
  */
 export const toStoredHead = (
   { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs }: CacheRecord,
   bodyBytes: number,
   { request, rules, now, ageMs }: { request: CacheRequest; rules: CacheRules; now: number; ageMs: number },
 ): StoredHead | null => {
-  const times = { requestedAt: receivedAt - initialAgeMs, receivedAt }
+  const times = { requestedAt: receivedAt - initialAgeMs, receivedAt, receivedEpoch: receivedAt }
   const { head } = assessStorability(request, { status, reason, fields }, times, rules)
   if (head === null || head.selecting !== selecting) return null
   const complete = withContentLength(head, bodyBytes)

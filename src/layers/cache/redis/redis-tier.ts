@@ -1,4 +1,4 @@
-import { epochMs, withTimeout } from '../../../clock.ts'
+import { now, withTimeout } from '../../../clock.ts'
 import type { CacheKey } from '../cache-store.ts'
 import type { CacheEvents } from '../fetch-context.ts'
 import type { CachePartition } from '../partition.ts'
@@ -40,7 +40,7 @@ interface ReadResponse {
   readonly record: CacheRecord
   readonly body: StoredBody
   readonly ageMs: number
-  /** When it was asked for: it was not younger then. */
+  /** When it was asked for, on the monotonic clock: it was not younger then. */
   readonly askedAt: number
 }
 
@@ -185,7 +185,7 @@ export class RedisTier implements SharedTier {
 
   async #fetch(cacheKey: CacheKey, key: string): Promise<TierRead> {
     const { store, partition } = this.#options
-    const askedAt = epochMs()
+    const askedAt = now()
     const found = await store.find(key, generationKeys(store.space, partition.operation, cacheKey))
     if (found === null) return emptyRead
     const { content, ...read } = found
@@ -228,7 +228,7 @@ export class RedisTier implements SharedTier {
       isError,
       varies: head.varies,
       bytes,
-      head: () => encodeRecord(this.#recordKey(cacheKey), head, body.bytes, epochMs()),
+      head: () => encodeRecord(this.#recordKey(cacheKey), head, body.bytes, now()),
       body: body.bytes,
     })
   }
@@ -260,7 +260,7 @@ const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequ
  */
 const usefulMs = (head: StoredHead): number => {
   const isValidatedLater = hasValidator(head) && !isServerError(head.status)
-  return Math.min(maxLifetimeMs, servableUntil(head) - epochMs() + (isValidatedLater ? revalidatableMs : 0))
+  return Math.min(maxLifetimeMs, servableUntil(head) - now() + (isValidatedLater ? revalidatableMs : 0))
 }
 
 const ignore = (): void => {}

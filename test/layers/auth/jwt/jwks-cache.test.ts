@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { systemMs } from '../../../../src/clock.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../../../src/layers/auth/errors.ts'
 import { type FetchedJwks, JwksCache } from '../../../../src/layers/auth/jwt/jwks-cache.ts'
 import { jwtVerifier } from '../../../../src/layers/auth/jwt/jwt-verifier.ts'
@@ -239,13 +240,13 @@ test('while unknown keys flood in, a new one of the issuer is known within a sec
 test('keys that another process has fetched are good at once, while the issuer is down, and keep their age', async () => {
   const { changes, fetched, keys, getClaims } = openCache(null)
   await expect(getClaims(goodFor(first, minute))).rejects.toThrow(VerifierUnavailable)
-  const fetchedAt = Date.now() - 10 * minute
+  const fetchedAt = systemMs() - 10 * minute
 
   keys.adopt({ text: jwks(first), fetchedAt })
 
   expect(await getClaims(goodFor(first, minute))).toMatchObject({ client_id: 'bank-a' })
   await expect(getClaims(goodFor(second, minute))).rejects.toThrow(VerifierUnavailable)
-  expect(keys.state()).toMatchObject({ keys: 1, error: 'connect ECONNREFUSED', lastSuccess: fetchedAt })
+  expect(keys.state()).toMatchObject({ keys: 1, error: 'connect ECONNREFUSED', lastSuccess: Date.now() - 10 * minute })
   expect(keys.fetched).toEqual({ text: jwks(first), fetchedAt })
   expect(changes).toEqual(['connect ECONNREFUSED'])
   // Only what a process has fetched itself is handed on.
@@ -257,7 +258,7 @@ test('of the sets that several processes have fetched the newest counts, so a wi
   const { server, fetched, keys, getClaims } = openCache()
   const token = goodFor(first, 60 * minute)
   await getClaims(token)
-  const fetchedAt = Date.now()
+  const [at, fetchedAt] = [Date.now(), systemMs()]
   server.text = null
   await pass(minute)
 
@@ -267,8 +268,22 @@ test('of the sets that several processes have fetched the newest counts, so a wi
   expect(await getClaims(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
   await expect(getClaims(token)).rejects.toThrow(VerifierUnavailable)
   keys.adopt({ text: '{"keys":[]}', fetchedAt: fetchedAt + 2 })
-  expect(keys.state()).toMatchObject({ keys: 0, lastSuccess: fetchedAt + 1 })
+  expect(keys.state()).toMatchObject({ keys: 0, lastSuccess: at + 1 })
   expect(fetched).toEqual([{ text: jwks(first), fetchedAt }])
+  keys.close()
+})
+
+test('the newest set counts after the wall clock was set back, so a new key is good at once', async () => {
+  const { server, keys, getClaims } = openCache()
+  await keys.firstSet()
+  vi.setSystemTime(Date.now() - 120 * minute)
+  server.text = null
+  await pass(minute)
+
+  keys.adopt({ text: jwks(second), fetchedAt: systemMs() })
+
+  expect(await getClaims(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
+  expect(keys.state()).toMatchObject({ lastSuccess: Date.now() })
   keys.close()
 })
 
@@ -280,7 +295,7 @@ test('a set that was asked for before the one that another process has fetched d
   await pass(5 * minute)
   server.text = jwks(second)
   await pass(1000)
-  const newest = { text: jwks(second), fetchedAt: Date.now() }
+  const newest = { text: jwks(second), fetchedAt: systemMs() }
 
   keys.adopt(newest)
   late.resolve()

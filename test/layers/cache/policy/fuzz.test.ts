@@ -78,7 +78,7 @@ test('for any fields, nothing throws, and the decisions are consistent', () => {
           head,
           request,
           { status: 304, reason: '', fields: notModifiedFields },
-          { requestedAt: now, receivedAt: now },
+          { requestedAt: now, receivedAt: now, receivedEpoch: now },
           rules(given),
         )
 

@@ -49,7 +49,7 @@ export const assess = (
   assessStorability(
     createRequest(request, overrides),
     { status, reason: '', fields },
-    { requestedAt: noon - delay, receivedAt: noon },
+    { requestedAt: noon - delay, receivedAt: noon, receivedEpoch: noon },
     rules(overrides),
   )
 

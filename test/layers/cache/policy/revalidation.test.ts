@@ -11,7 +11,7 @@ const freshen = (head: ReturnType<typeof stored>, fields: string[], request: str
     head,
     createRequest(request),
     { status: 304, reason: '', fields },
-    { requestedAt: later - delay, receivedAt: later },
+    { requestedAt: later - delay, receivedAt: later, receivedEpoch: later },
     rules(),
   )
 const updatedBy = (head: ReturnType<typeof stored>, fields: string[], request: string[] = []) => {

@@ -174,6 +174,16 @@ describe('the age of a found response', () => {
     }
   })
 
+  test('counts the time until it was written by the monotonic clock of the writer', () => {
+    const uptime = 60_000
+    const [head, wall] = [stored(responseFields, body), noon]
+    const received = { ...head, receivedAt: uptime, bornAt: uptime - 5000, receivedEpoch: wall }
+
+    const found = read(encodeRecord(key, received, body, uptime + 2000), body, noon, 10_000)
+
+    expect(found).toMatchObject({ bornAt: noon - 17_000, freshUntil: noon + 43_000, receivedEpoch: wall })
+  })
+
   test('is never less than when it was written, whatever the clocks say', () => {
     const found = read(encodeRecord(key, head, body, noon - 60_000), body, noon, -60_000)
 
