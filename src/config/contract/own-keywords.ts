@@ -9,14 +9,15 @@ import { hasUniqueItems } from '../../contract/unique-items.ts'
  */
 export const countedKeyword = 'x-counted'
 
-const counted: CodeKeywordDefinition = {
+const counted = (onSchema: () => void): CodeKeywordDefinition => ({
   keyword: countedKeyword,
   schemaType: 'number',
   before: '$ref',
   code({ gen, data, schema }: KeywordCxt) {
+    onSchema()
     gen.code(_`takeStep(${data}, ${Number(schema)})`)
   },
-}
+})
 
 const uniqueItems: CodeKeywordDefinition = {
   keyword: 'uniqueItems',
@@ -78,5 +79,13 @@ const enumeration: CodeKeywordDefinition = {
   },
 }
 
-/** The keywords that are checked in another way than by Ajv, or in addition. */
-export const ownKeywords: readonly CodeKeywordDefinition[] = [counted, uniqueItems, multipleOf, enumeration]
+/**
+ * Returns the keywords that are checked in another way than by Ajv, or in addition. `onSchema` is called for each
+ * schema that is compiled.
+ */
+export const ownKeywords = (onSchema: () => void): readonly CodeKeywordDefinition[] => [
+  counted(onSchema),
+  uniqueItems,
+  multipleOf,
+  enumeration,
+]
