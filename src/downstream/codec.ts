@@ -69,8 +69,8 @@ export interface DownstreamResponse {
   end(body?: Buffer | string): unknown
   /** Tells the client to send the body. `onSent` is called when that is out, or need not be said. */
   writeContinue(onSent: () => void): void
-  /** Cuts it off, so that it cannot pass for a complete one. `secure`: it goes over TLS. */
-  reset(secure: boolean): void
+  /** Cuts it off, so that it cannot pass for a complete one. */
+  reset(): void
   /** Notifies of an event; `close` and `finish` come once. */
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
 }

@@ -25,12 +25,18 @@ export interface Haproxy {
 /**
  * Starts HAProxy on a free loopback port, with the lines of a `backend` section of which there is one. It keeps
  * connections alive on both sides and reuses them as it does by default, but tries nothing twice: no request that fails
- * is hidden. With `tcp` it passes connections on as they are. Throws with what HAProxy said when it does not start.
+ * is hidden. With `tcp` it passes connections on as they are. `bindOptions` stand behind its address. Throws with what
+ * HAProxy said when it does not start.
  */
-export const startHaproxy = async (path: string, backend: string, mode: 'http' | 'tcp' = 'http'): Promise<Haproxy> => {
+export const startHaproxy = async (
+  path: string,
+  backend: string,
+  mode: 'http' | 'tcp' = 'http',
+  bindOptions = '',
+): Promise<Haproxy> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(path, await freePort(), backend, mode)
+      return await startOnce(path, await freePort(), backend, mode, bindOptions)
     } catch (error) {
       // The port may have been taken since it was found free.
       if (attempt === 3) throw error
@@ -38,11 +44,17 @@ export const startHaproxy = async (path: string, backend: string, mode: 'http' |
   }
 }
 
-const startOnce = async (path: string, port: number, backend: string, mode: 'http' | 'tcp'): Promise<Haproxy> => {
+const startOnce = async (
+  path: string,
+  port: number,
+  backend: string,
+  mode: 'http' | 'tcp',
+  bindOptions: string,
+): Promise<Haproxy> => {
   const directory = await mkdtemp(join(tmpdir(), 'haproxy-'))
   const configFile = join(directory, 'haproxy.cfg')
   const socket = join(directory, 'stats.sock')
-  await writeFile(configFile, config(port, socket, backend, mode))
+  await writeFile(configFile, config(port, socket, backend, mode, bindOptions))
   const child = spawn(path, ['-db', '-f', configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
   const log: string[] = []
   let rest = ''
@@ -118,7 +130,7 @@ const end = async (child: ChildProcess): Promise<void> => {
   clearTimeout(timer)
 }
 
-const config = (port: number, socket: string, backend: string, mode: 'http' | 'tcp'): string => `
+const config = (port: number, socket: string, backend: string, mode: 'http' | 'tcp', bindOptions: string): string => `
 global
     stats socket ${socket} mode 600 level user
     log stdout format raw local0
@@ -135,7 +147,7 @@ defaults
     timeout server 60s
     timeout http-keep-alive 60s
 frontend clients
-    bind 127.0.0.1:${port}
+    bind 127.0.0.1:${port} ${bindOptions}
     default_backend ${/^\s*backend (\S+)/m.exec(backend)?.[1]}
 ${backend}
 `

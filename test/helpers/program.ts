@@ -36,6 +36,7 @@ const packages: Readonly<Record<string, string>> = {
   promtool: 'prometheus',
   'redis-cli': 'redis-tools',
   script: 'bsdutils',
+  stunnel: 'stunnel4',
   'systemd-analyze': 'systemd',
   'systemd-notify': 'systemd',
   testssl: 'testssl.sh',

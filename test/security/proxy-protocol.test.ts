@@ -133,6 +133,61 @@ describe('from a load balancer, the client is whom the header names', () => {
     },
   )
 
+  const secureTlv = (client: number) => tlv(0x20, Buffer.from([client, 0, 0, 0, 0]))
+
+  test.each([
+    ['version 1, and nothing in the file', proxyV1(client), {}, 'http'],
+    ['version 1, and https in the file', proxyV1(client), { scheme: 'https' }, 'https'],
+    ['version 2 without TLS in it, and https in the file', proxyV2(client), { scheme: 'https' }, 'https'],
+    ['version 2 that says TLS', proxyV2(client, secureTlv(1)), {}, 'https'],
+    ['version 2 that says no TLS, whatever the file says', proxyV2(client, secureTlv(0)), { scheme: 'https' }, 'http'],
+    ['a connection of its own', local, { scheme: 'https' }, 'http'],
+  ])('in X-Forwarded-Proto, Forwarded and the port of Host: %s', async (_, header, more, scheme) => {
+    const gateway = await boot({
+      proxyProtocol: { ...proxyProtocol, ...more },
+      forwarded: 'both',
+      hosts: [scheme === 'https' ? 'a:443' : 'a:80'],
+    })
+
+    const received = await exchangeRaw(gateway.port, withRequest(header))
+
+    expect(parseStatus(received)).toBe(200)
+    expect(receivedValues(gateway.upstream.requests[0], 'x-forwarded-proto')).toEqual([scheme])
+    expect(receivedValues(gateway.upstream.requests[0], 'forwarded')).toEqual([
+      expect.stringContaining(`proto=${scheme}`),
+    ])
+  })
+
+  test('in X-Forwarded-Proto, and an edit of it holds for the next request on the connection', async () => {
+    const upstream = await httpUpstream()
+    const live = await bootLiveGateway({ upstream: upstream.url, listen: { proxyProtocol } })
+    const { until, send } = await dial(live.gateway.address.port)
+    send(withRequest(proxyV1(client)))
+    await until(isWholeResponse)
+
+    live.edit({ upstream: upstream.url, listen: { proxyProtocol: { ...proxyProtocol, scheme: 'https' } } })
+    await live.gateway.reload('request')
+    send(get)
+    await until((text) => text.split('HTTP/1.1 200').length === 3)
+
+    const protos = upstream.requests.flatMap((request) => receivedValues(request, 'x-forwarded-proto'))
+    expect(protos).toEqual(['http', 'https'])
+  })
+
+  test.skipIf(missing)(
+    'in X-Forwarded-Proto: a header without TLS in it says nothing of TLS that ends here',
+    async () => {
+      const upstream = await httpUpstream()
+      const gateway = await bootHttp2({ upstream: upstream.url, listen: { proxyProtocol } })
+      const session = dialHttp2(await tcpBalancer(gateway.port, proxyV2(client, secureTlv(0))))
+      const head = Object.fromEntries(http2Get().flatMap((each, i, all) => (i % 2 ? [] : [[each, all[i + 1]]])))
+
+      await requestHttp2(session, head)
+
+      expect(receivedValues(upstream.requests[0], 'x-forwarded-proto')).toEqual(['https'])
+    },
+  )
+
   test('for every limit, and for audit', async () => {
     const audit = createAuditLog(onTestFinished)
     const live = await bootLiveGateway({

@@ -50,14 +50,16 @@ response is the upstream's. What is not specified stands in \`x-gap\` of each op
  * or else where the document came from. A `publicUrl` that does not end with `basePath` belongs to a proxy which
  * rewrites paths: what clients write is `publicUrl` and the path of the operation. `pathPrefix` begins each path.
  */
-export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies }: ListenConfig) => {
+export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies, proxyProtocol }: ListenConfig) => {
   if (publicUrl !== null) {
     const pathPrefix = new URL(publicUrl).pathname.endsWith(basePath) ? basePath : ''
     const url = publicUrl.slice(0, publicUrl.length - pathPrefix.length)
     return { servers: [{ url }], pathPrefix }
   }
-  // Behind a proxy that is trusted, TLS may end there: without a scheme, the one of the document holds.
-  const scheme = tls !== null ? 'https:' : trustedProxies.length === 0 ? 'http:' : ''
+  const isTls = tls !== null || proxyProtocol?.scheme === 'https'
+  // TLS may end in front, at a proxy or a load balancer: without a scheme, the one of the document holds.
+  const isDirect = trustedProxies.length === 0 && proxyProtocol === null
+  const scheme = isTls ? 'https:' : isDirect ? 'http:' : ''
   const servers = hosts.length === 0 ? [{ url: '/' }] : hosts.map((host) => ({ url: `${scheme}//${host}` }))
   return { servers, pathPrefix: basePath }
 }

@@ -99,6 +99,9 @@ const proxyProtocolSchema = z
       cidrOrAddress('An IP address or a CIDR'),
       { min: 1, max: 1000 },
     ),
+    scheme: choice('What clients speak with a load balancer whose header does not say it', ['http', 'https']).prefault(
+      'http',
+    ),
   })
   .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
 

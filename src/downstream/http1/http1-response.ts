@@ -158,11 +158,11 @@ export class Http1Response implements DownstreamResponse {
     socket.uncork()
   }
 
-  reset(secure: boolean): void {
+  reset(): void {
     const { socket } = this.#connection
     if (!this.isHeadOfLine) return this.#withdraw()
     // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
-    if (secure) socket.destroy()
+    if ('encrypted' in socket) socket.destroy()
     else socket.resetAndDestroy()
   }
 

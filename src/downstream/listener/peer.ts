@@ -11,24 +11,31 @@ export type TrustedProxyMatcher = (address: string) => boolean
 export interface Peer {
   readonly address: string
   readonly trusted: boolean
+  /** Whether the client speaks TLS: with the gateway, or with the load balancer in front that passes TCP on. */
   readonly secure: boolean
   /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
   certificate(): X509Certificate | null
 }
 
-/** Describes the other end of a connection: of one with a PROXY protocol header, the client that this names. */
-export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
+/**
+ * Describes the other end of a connection: of one with a PROXY protocol header, the client that this names.
+ * `isTlsInFront`: clients speak TLS with a load balancer whose header does not say so.
+ */
+export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher, isTlsInFront = false): Peer => {
+  const header = getProxyHeader(socket)
   const address = getRemoteAddress(socket)
   // The fields of a client of which the load balancer says nothing are its own, however much the balancer is trusted.
-  const trusted = getProxyHeader(socket)?.origin !== 'unknown' && isTrusted(address)
-  const secure = 'encrypted' in socket && socket.encrypted === true
+  const trusted = header?.origin !== 'unknown' && isTrusted(address)
+  const isEncrypted = 'encrypted' in socket && socket.encrypted === true
+  // A load balancer that only passes TLS on says that it has seen none.
+  const isSecureInFront = header !== undefined && header.origin !== 'local' && (header.secure ?? isTlsInFront)
   // Always the same object for one connection: facts about it may be keyed by it.
   let cachedCertificate: X509Certificate | null | undefined
   const certificate = (): X509Certificate | null => {
-    cachedCertificate ??= (secure && socket.authorized && socket.getPeerX509Certificate()) || null
+    cachedCertificate ??= (isEncrypted && socket.authorized && socket.getPeerX509Certificate()) || null
     return cachedCertificate
   }
-  return { address, trusted, secure, certificate }
+  return { address, trusted, secure: isEncrypted || isSecureInFront, certificate }
 }
 
 /** Returns the address of the client, or of the load balancer where that names no client. */

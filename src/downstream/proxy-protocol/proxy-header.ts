@@ -15,6 +15,8 @@ export interface ProxyHeader {
   readonly address: string | null
   /** The name that the client asked the load balancer for, for the log; null: not said. */
   readonly authority: string | null
+  /** Whether the client speaks TLS with the load balancer; null: not said. */
+  readonly secure: boolean | null
 }
 
 // The whole of a line, by §2.1.
@@ -63,7 +65,7 @@ const parseLine = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   const found = linePattern.exec(start.slice(0, end))
   if (found === null) return createHeaderFlaw('version 1: the line is malformed')
   const [, family, source = '', destination = '', ...ports] = found
-  const header = { length: end + 2, authority: null }
+  const header = { length: end + 2, authority: null, secure: null }
   if (family === undefined) return { ...header, origin: 'unknown', address: null }
   const address = parseLineAddress(source, family)
   if (address === null || parseLineAddress(destination, family) === null || ports.some((text) => Number(text) > 65_535))
@@ -90,7 +92,7 @@ const parseBinary = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   const size = addressBytes[family]
   // Unix sockets and datagrams too: §2.2 has a receiver that does not know them take them for unspecified.
   if (isLocal || size === undefined)
-    return { length, origin: isLocal ? 'local' : 'unknown', address: null, authority: null }
+    return { length, origin: isLocal ? 'local' : 'unknown', address: null, authority: null, secure: null }
   const tlvsAt = 16 + 2 * size + 4
   if (length < tlvsAt) return createHeaderFlaw('version 2: too short for its addresses')
   const tlvs = parseTlvs(bytes.subarray(0, length), tlvsAt)
@@ -101,11 +103,16 @@ const parseBinary = (bytes: Buffer): ProxyHeader | GatewayError | null => {
 const formatAddress = (bytes: Buffer): string | null =>
   bytes.length === 4 ? bytes.join('.') : canonicalAddress(bytes.toString('hex').replace(/(.{4})(?!$)/g, '$1:'))
 
-const tlvTypes = { authority: 0x02, crc32c: 0x03 } as const
+const tlvTypes = { authority: 0x02, crc32c: 0x03, ssl: 0x20 } as const
 
-/** Walks over what stands behind the addresses: type, length, value. All but a name and a checksum are skipped. */
-const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority'> | GatewayError => {
+// PP2_CLIENT_SSL, in the first byte of PP2_TYPE_SSL; four for the verdict on a certificate come behind it (§2.2.6).
+const clientSsl = 0x01
+const minSslBytes = 5
+
+/** Walks over what stands behind the addresses: type, length, value. Skips all but a name, a checksum and TLS. */
+const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority' | 'secure'> | GatewayError => {
   let authority: string | null = null
+  let secure: boolean | null = null
   let at = start
   while (at < header.length) {
     const end = at + 3 <= header.length ? at + 3 + header.readUInt16BE(at + 1) : Number.POSITIVE_INFINITY
@@ -115,9 +122,13 @@ const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority'
       if (value.length !== 4 || value.readUInt32BE() !== crc32c(header, at + 3))
         return createHeaderFlaw('version 2: the checksum is wrong')
     } else if (header[at] === tlvTypes.authority) authority = parseAuthority(value)
+    else if (header[at] === tlvTypes.ssl) {
+      if (value.length < minSslBytes) return createHeaderFlaw('version 2: what it says of TLS is cut short')
+      secure = ((value[0] as number) & clientSsl) !== 0
+    }
     at = end
   }
-  return { authority }
+  return { authority, secure }
 }
 
 // What a client may write is bounded, and none of it needs care where it is shown.

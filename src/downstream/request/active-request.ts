@@ -99,7 +99,7 @@ export class ActiveRequest implements ExchangeRecord {
    */
   reset(reason: GatewayError): void {
     this.failure ??= reason
-    this.response.reset(this.peer.secure)
+    this.response.reset()
   }
 }
 

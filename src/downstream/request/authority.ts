@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
 
-/** Returns whether clients may ask this gateway for an authority. `secure`: the request came over TLS. */
+/** Returns whether clients may ask this gateway for an authority. `secure`: the client speaks TLS. */
 export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
 
 /** Matches every name. */

@@ -56,8 +56,8 @@ export const nullTracerLease: TracerLease = { tracing: null, release: async () =
 /**
  * Returns the server address of spans: where clients find the gateway, if the file says so, or else where it listens.
  */
-const toServerAddress = ({ publicUrl, tls, host, port }: ListenConfig): ServerAddress => {
-  const scheme = tls === null ? 'http' : 'https'
+const toServerAddress = ({ publicUrl, tls, proxyProtocol, host, port }: ListenConfig): ServerAddress => {
+  const scheme = tls === null && proxyProtocol?.scheme !== 'https' ? 'http' : 'https'
   if (publicUrl === null) return { scheme, address: host === '0.0.0.0' || host === '::' ? null : host, port }
   const { protocol, hostname, port: explicitPort } = new URL(publicUrl)
   const isTls = protocol === 'https:'

@@ -85,7 +85,7 @@ test('a client is read from again once a response is cut that has waited for it,
   await receive(`ket/insights HTTP/1.1\r\nHost: a\r\n\r\n`)
   const before = socket.isPaused()
 
-  second?.reset(false)
+  second?.reset()
   first?.writeFields(204, '', [])
   first?.end()
   await take()

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createPeer, getClientAddress, type Peer } from '../../../src/downstream/listener/peer.ts'
+import { setProxyHeader } from '../../../src/downstream/proxy-protocol/proxied-connections.ts'
 import { cidrMatcher } from '../../../src/shared/cidr.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
@@ -52,6 +53,39 @@ describe('the other end of a connection', () => {
       trusted: true,
       secure: false,
     })
+  })
+
+  describe.each([
+    ['no header', undefined, null, [false, false], [true, true]],
+    ['a header that says nothing of TLS', 'client', null, [false, true], [true, true]],
+    ['a header of no client', 'unknown', null, [false, true], [true, true]],
+    ['a header that says TLS', 'client', true, [true, true], [true, true]],
+    // HAProxy says so of TLS that it only passes on.
+    ['a header that says no TLS', 'client', false, [false, false], [true, true]],
+    ['a header of the load balancer itself', 'local', null, [false, false], [true, true]],
+  ] as const)('behind %s speaks', (_, origin, secure, plain, encrypted) => {
+    test.each([
+      [false, false, plain[0]],
+      [false, true, plain[1]],
+      [true, false, encrypted[0]],
+      [true, true, encrypted[1]],
+    ])('TLS: here %s, in front by the file %s: %s', (here, inFront, expected) => {
+      const connection = socket('10.1.2.3', here)
+      if (origin !== undefined)
+        setProxyHeader(connection, { length: 28, origin, address: null, authority: null, secure })
+
+      expect(createPeer(connection, isTrusted, inFront).secure).toBe(expected)
+    })
+  })
+
+  test('that speaks TLS in front has shown no certificate here', () => {
+    const connection = Object.assign(socket('10.1.2.3'), {
+      authorized: true,
+      getPeerX509Certificate: () => expect.unreachable(),
+    })
+    setProxyHeader(connection, { length: 28, origin: 'client', address: null, authority: null, secure: true })
+
+    expect(createPeer(connection, isTrusted).certificate()).toBeNull()
   })
 
   test('of a connection that has closed has no address', () => {

@@ -8,7 +8,7 @@ import {
 
 test('the header was received by the connection below TLS alone', () => {
   const [raw, secured] = [new Socket(), new Socket()]
-  setProxyHeader(raw, { length: 28, origin: 'client', address: '192.0.2.1', authority: null })
+  setProxyHeader(raw, { length: 28, origin: 'client', address: '192.0.2.1', authority: null, secure: null })
 
   inheritProxyHeader(secured, raw)
 

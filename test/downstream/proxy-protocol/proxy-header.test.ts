@@ -43,6 +43,7 @@ describe('a header names its client', () => {
       origin: 'client',
       address,
       authority: null,
+      secure: null,
     })
   })
 })
@@ -64,7 +65,7 @@ describe('a header names no client', () => {
     ['version 2, a Unix socket', proxyV2Raw(1, 0x31, block), 'unknown'],
     ['version 2, a datagram', proxyV2Raw(1, 0x12, block.subarray(0, 12)), 'unknown'],
   ])('%s', (_, header, origin) => {
-    expect(parse(header)).toEqual({ length: header.length, origin, address: null, authority: null })
+    expect(parse(header)).toEqual({ length: header.length, origin, address: null, authority: null, secure: null })
   })
 })
 
@@ -82,6 +83,36 @@ describe('a name behind the addresses', () => {
       expect(authorityOf(name)).toBeNull()
     },
   )
+})
+
+// proxy-protocol.txt §2.2.6: PP2_CLIENT_SSL is the lowest bit of the first byte; four of the verdict on a certificate,
+// and fields of its own, come behind it.
+describe('TLS between the client and the load balancer', () => {
+  const ssl = (client: number, ...more: readonly Buffer[]): Buffer =>
+    tlv(0x20, Buffer.concat([Buffer.from([client, 0, 0, 0, 0]), ...more]))
+  const secureOf = (...tlvs: readonly Buffer[]): unknown => (parse(proxyV2('192.0.2.7', ...tlvs)) as ProxyHeader).secure
+
+  test.each([
+    ['as HAProxy says it', [ssl(1, tlv(0x21, 'TLSv1.3'))], true],
+    ['with a certificate, and behind other fields', [tlv(1, 'h2'), tlv(2, 'a'), ssl(7)], true],
+    ['that is none', [ssl(0)], false],
+    ['that is none, though a certificate is said to be', [ssl(6)], false],
+    ['of which nothing is said', [tlv(2, 'a')], null],
+  ])('%s', (_, tlvs, secure) => {
+    expect(secureOf(...tlvs)).toBe(secure)
+  })
+
+  test.each([0, 1, 4])('of which %i bytes are said is a malformed header', (length) => {
+    expect(parse(proxyV2('192.0.2.7', tlv(0x20, Buffer.alloc(length, 1))))).toMatchObject({
+      reason: 'bad-proxy-header',
+    })
+  })
+
+  test('of a connection of the load balancer’s own is not read', () => {
+    const block = Buffer.concat([Buffer.alloc(12), ssl(1)])
+
+    expect(parse(proxyV2Raw(0, 0x11, block))).toMatchObject({ origin: 'local', secure: null })
+  })
 })
 
 describe('a checksum', () => {
