@@ -1,13 +1,35 @@
 import { RE2JS } from 're2js'
+import { splitLookaheads, withoutNeedlessEscapes } from './leading-lookaheads.ts'
 import type { StepBudget } from './step-budget.ts'
 import { translatePattern } from './translate-pattern.ts'
+
+/** A pattern that can be compared with texts. */
+interface TextPattern {
+  readonly test: (text: string) => boolean
+}
 
 /**
  * Compiles a pattern of ECMA-262 (flag `u`). RE2 runs it, which never goes back in its text: a client could otherwise
  * send a text that keeps the gateway busy for hours. JavaScript runs the simplest ones, five times as fast. Throws for
- * what cannot be run so: lookahead, lookbehind and backreferences.
+ * what cannot be run so: lookahead elsewhere than at the start, lookbehind and backreferences.
  */
-export const linearRegExp = (pattern: string, _flags: string): RegExp | RE2JS => {
+export const linearRegExp = (pattern: string, _flags: string): TextPattern => compileParts(pattern, compile)
+
+/** Compiles a pattern as {@link linearRegExp} does. What it does with a text takes steps. */
+export const countedRegExp = (pattern: string, steps: StepBudget): TextPattern =>
+  compileParts(pattern, (part) => count(compile(part), steps))
+
+/** Compiles the parts of a pattern: one that begins with lookaheads has several. */
+const compileParts = (pattern: string, toMatcher: (part: string) => TextPattern): TextPattern => {
+  const stated = withoutNeedlessEscapes(pattern)
+  new RegExp(stated, 'u') // it throws where the whole is invalid
+  const [first, ...others] = splitLookaheads(stated).map((part) => ({ ...part, matcher: toMatcher(part.pattern) }))
+  if (first === undefined || others.length === 0) return first?.matcher ?? toMatcher(stated)
+  const matchers = [first, ...others]
+  return { test: (text) => matchers.every(({ matcher, isNegated }) => matcher.test(text) !== isNegated) }
+}
+
+const compile = (pattern: string): RegExp | RE2JS => {
   const native = new RegExp(pattern, 'u')
   if (isLinearNatively(pattern)) return native
   const compiled = RE2JS.compile(translatePattern(pattern), 0)
@@ -15,9 +37,7 @@ export const linearRegExp = (pattern: string, _flags: string): RegExp | RE2JS =>
   return compiled
 }
 
-/** Compiles a pattern as {@link linearRegExp} does. What it does with a text takes steps. */
-export const countedRegExp = (pattern: string, steps: StepBudget): { readonly test: (text: string) => boolean } => {
-  const compiled = linearRegExp(pattern, 'u')
+const count = (compiled: RegExp | RE2JS, steps: StepBudget): TextPattern => {
   if (compiled instanceof RegExp)
     return {
       test: (text) => {

@@ -82,7 +82,7 @@ const atom = fc.constantFrom(
 )
 const quantifier = fc.constantFrom('', '', '', '*', '+', '?', '*?', '+?', '??', '{2}', '{1,}', '{0,3}', '{1,2}?')
 const isAssertion = (text: string): boolean => ['\\b', '\\B', '^', '$'].includes(text)
-const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
+const { pattern, lookaheads } = fc.letrec<{ pattern: string; piece: string; lookaheads: string }>((tie) => ({
   piece: fc.oneof(
     { maxDepth: 3 },
     fc.tuple(atom, quantifier).map(([text, times]) => (isAssertion(text) ? text : text + times)),
@@ -93,6 +93,12 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
   pattern: fc
     .array(fc.array(tie('piece'), { maxLength: 4 }), { minLength: 1, maxLength: 2 })
     .map((alternatives) => alternatives.map((pieces) => pieces.join('')).join('|')),
+  lookaheads: fc
+    .tuple(
+      fc.array(fc.tuple(fc.constantFrom('(?!', '(?='), fc.oneof(atom, tie('pattern'))), { minLength: 1, maxLength: 2 }),
+      tie('pattern'),
+    )
+    .map(([ahead, rest]) => `^${ahead.map((each) => `${each.join('')})`).join('')}${rest}`),
 }))
 const text = fc.array(fc.constantFrom(...characters), { maxLength: 8 }).map((parts) => parts.join(''))
 
@@ -132,6 +138,39 @@ describe('the translation', () => {
     )
   })
 
+  test('accepts the texts that JavaScript accepts, also where lookaheads stand at the start', () => {
+    const seen = { true: 0, false: 0 }
+    fc.assert(
+      fc.property(lookaheads.filter(isValid), fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
+        const native = new RegExp(source, 'u')
+        const translated = compile(source)
+        for (const each of texts) {
+          seen[`${native.test(each)}`]++
+          expect([each, translated.test(each)]).toEqual([each, native.test(each)])
+        }
+      }),
+      { numRuns: 150, seed: 20 },
+    )
+    expect(Math.min(seen.true, seen.false)).toBeGreaterThan(50)
+  })
+
+  // In patterns of UK Open Banking and the Berlin Group.
+  test.each<[source: string, accepted: readonly string[], rejected: readonly string[]]>([
+    ['^(?!\\s)(.*)(\\S)$', ['a', 'a b', '-'], ['', ' a', 'a ', '\u00a0a', '\na']],
+    ['^(?!0)\\d+$', ['10'], ['01', '0', '', 'a']],
+    ['^(?![)(|\\]])[^]*$', ['', 'a|'], ['|', ']', ')']],
+    ['^(?!\\s*$).{1,5}$', ['a', ' a'], ['', '   ']],
+    ['^(?=.*[A-Z])(?=.*\\d).{4,}$', ['aB3d'], ['ab3d', 'aBcd', 'B3']],
+    ['^(?!a|b)c?', ['', 'c', 'xa'], ['a', 'b']],
+    ['\\+[0-9]{1,3}\\-[0-9()+\\-]{1,30}', ['+44-1(2)-3'], ['+44 1', '44-1']],
+    ['^\\@\\"\\ [\\:\\-a]$', ['@" :', '@" -', '@" a'], ['@" b', '@":']],
+  ])('%s is accepted', (source, accepted, rejected) => {
+    const { test } = compile(source)
+
+    expect(accepted.filter((each) => !test(each))).toEqual([])
+    expect(rejected.filter(test)).toEqual([])
+  })
+
   // Both are one character to RE2, and one of the two takes its other case as well.
   test.each([
     ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['false', 'true', 'xalse', 'frue', 'TRUE', 'tRUE', 'FALSE']],
@@ -149,6 +188,11 @@ describe('the translation', () => {
   test.each([
     ['(?=a)', 'it looks ahead or behind'],
     ['a(?!b)', 'it looks ahead or behind'],
+    ['^(?!a)b|c', 'it looks ahead or behind'],
+    ['^(?:(?!a)b)', 'it looks ahead or behind'],
+    ['^(?!(?=a)b)c', 'it looks ahead or behind'],
+    ['(?!a)b', 'it looks ahead or behind'],
+    ['\\a', 'Invalid escape'],
     ['(?<=a)b', 'it looks ahead or behind'],
     ['(?<!a)b', 'it looks ahead or behind'],
     ['(a)\\1', 'it refers back to a group'],

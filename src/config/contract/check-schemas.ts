@@ -1,5 +1,6 @@
 import { formats } from '../../contract/formats.ts'
 import { unescapeSegment } from '../../contract/json-pointer.ts'
+import { withoutNeedlessEscapes } from '../../contract/leading-lookaheads.ts'
 import { linearRegExp } from '../../contract/linear-regexp.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { asPlainObject } from '../../plain-object.ts'
@@ -121,13 +122,13 @@ const checkPatterns = (schema: Tree, bundle: ContractBundle): void => {
 
 const findFault = (pattern: string): NodeIssue | null => {
   try {
-    new RegExp(pattern, 'u')
+    new RegExp(withoutNeedlessEscapes(pattern), 'u')
   } catch (error) {
     return {
       message: 'the pattern is invalid',
       expected: 'a pattern of ECMA-262 (flag u)',
       found: errorMessage(error).replace(/^Invalid regular expression: \/.*\/u: /s, ''),
-      hint: 'a backslash stands before letters with a meaning, and before ^$\\.*+?()[]{}|/ alone',
+      hint: 'a backslash stands before letters with a meaning, and before punctuation',
     }
   }
   try {
@@ -136,7 +137,7 @@ const findFault = (pattern: string): NodeIssue | null => {
   } catch (error) {
     return {
       message: 'the pattern cannot be run',
-      expected: 'a pattern without lookahead, lookbehind and backreferences, which RE2 can run',
+      expected: 'a pattern without lookbehind, backreferences, and lookahead behind its start ^, which RE2 can run',
       found: errorMessage(error),
       hint: 'a client could make such patterns run for hours: write it without, or split it over allOf',
     }
