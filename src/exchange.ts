@@ -141,6 +141,8 @@ export class Exchange {
   wasSent = false
   /** Whether the request's body has been sent completely: none of it waits to be written. */
   bodySent = false
+  /** The client's own id of the interaction, which the response repeats; null: none, or the request id is it. */
+  interactionId: string | null = null
   /** Fields that layers add to every response, the gateway's own errors included; flat. Null: none. */
   addedResponseFields: string[] | null = null
   /** The SHA-256 of the bodies, in hex, as far as a layer asks for them; null: no layer does. */

@@ -34,11 +34,14 @@ const hopByHop = [
   'upgrade',
 ]
 
+/** The field by which clients and banks name an interaction (Open Banking, FAPI). */
+export const interactionIdField = 'x-fapi-interaction-id'
+
 /**
  * The fields, in lower case, in which an upstream repeats what one request said. Kept for another request, they would
  * tell it of the first.
  */
-export const perExchangeFields: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
+export const perExchangeFields: ReadonlySet<string> = new Set([interactionIdField])
 
 // Most names have a length that no dropped field has: they pass without being folded to lower case.
 const hopByHopByLength: (readonly string[] | undefined)[] = []
@@ -60,6 +63,17 @@ export const fieldNameEquals = (name: string, lower: string): boolean =>
 /** Compares the first letters without case. Some pairs of other characters compare as equal too. */
 const startWithSameLetter = (one: string, other: string): boolean =>
   (one.charCodeAt(0) | 0x20) === (other.charCodeAt(0) | 0x20)
+
+/**
+ * Fields, in lower case, that are lists by their definitions: several lines say what one line says that has a comma
+ * between them (RFC 9110 §5.3). A proxy may add a line, as the gateway does.
+ */
+export const listFields: ReadonlySet<string> = new Set([
+  ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'accept-ranges', 'allow', 'cache-control'],
+  ...['cache-status', 'content-encoding', 'content-language', 'forwarded', 'if-match', 'if-none-match', 'link'],
+  ...['pragma', 'prefer', 'preference-applied', 'proxy-status', 'ratelimit', 'ratelimit-policy', 'server-timing'],
+  ...['tracestate', 'vary', 'via', 'warning', 'www-authenticate', 'x-forwarded-for'],
+])
 
 /** Finds the first value of a field, or undefined; `lower` is the name in lower case. */
 export const getFirstFieldValue = (fields: HeaderFields, lower: string): string | undefined => {
@@ -142,3 +156,38 @@ export const namesCredential = (name: string): boolean => credentialWords.test(n
 
 /** Tells whether a text has the form of a bearer token (RFC 6750 §2.1). The empty text has not. */
 export const isBearerToken = (text: string): boolean => /^[A-Za-z0-9._~+/-]+=*$/.test(text)
+
+/** What an exchange adds to the fields of its response. */
+export interface AddedResponseFields {
+  readonly requestId: string
+  readonly interactionId: string | null
+  readonly addedResponseFields: HeaderFields | null
+}
+
+/**
+ * Lists the fields of a response as the client gets them: the end-to-end ones of the upstream, and the few that
+ * docs/operations.md says the gateway adds. `requestIdField` and `via` null: there is none.
+ */
+export const toClientFields = (
+  { requestId, interactionId, addedResponseFields }: AddedResponseFields,
+  status: number,
+  upstreamFields: HeaderFields,
+  requestIdField: string | null,
+  via: string | null,
+): string[] => {
+  const lowerRequestIdField = requestIdField?.toLowerCase()
+  const fields: string[] = []
+  for (let i = 0; i < upstreamFields.length; i += 2) {
+    const name = upstreamFields[i] as string
+    if (lowerRequestIdField !== undefined && fieldNameEquals(name, lowerRequestIdField)) continue
+    // RFC 9110 §8.6: never on a 204.
+    if (status === 204 && fieldNameEquals(name, 'content-length')) continue
+    fields.push(name, upstreamFields[i + 1] as string)
+  }
+  if (via !== null) fields.push('Via', via)
+  if (requestIdField !== null) fields.push(requestIdField, requestId)
+  if (addedResponseFields !== null) fields.push(...addedResponseFields)
+  if (interactionId !== null && getFirstFieldValue(upstreamFields, interactionIdField) === undefined)
+    fields.push(interactionIdField, interactionId)
+  return fields
+}

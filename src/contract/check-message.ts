@@ -83,10 +83,13 @@ export const missingBody: Violation = {
   detail: 'the request has to have a body',
 }
 
-/** The head of a response. `hasContent` false: it is known to be followed by none. */
+/** The head of a response, as the client gets it. */
 export interface ResponseHeadParts {
   readonly status: number
   readonly fields: HeaderFields
+  /** Fields, in lower case, that are added later: they count as there. Left out: none. */
+  readonly laterFields?: ReadonlySet<string>
+  /** False: it is known to be followed by none. */
   readonly hasContent: boolean
 }
 
@@ -94,7 +97,7 @@ export interface ResponseHeadParts {
 export const checkResponseHead = (
   responses: readonly ResponseContract[],
   validators: ContractValidators,
-  { status, fields, hasContent }: ResponseHeadParts,
+  { status, fields, laterFields, hasContent }: ResponseHeadParts,
 ): HeadCheck => {
   // RFC 9110 §15.4.5: it repeats a response that was sent before.
   if (status === 304) return { violations: [], body: noBody }
@@ -107,7 +110,7 @@ export const checkResponseHead = (
       body: noBody,
     }
   const violations: Violation[] = []
-  checkParameters(contract.headers, validators, '', fields, violations)
+  checkParameters(contract.headers, validators, '', fields, violations, laterFields)
   // RFC 9110 §15.3.5: there is no content, whatever its fields say.
   if (contract.content === null || status === 204) return { violations, body: noBody }
   // OpenAPI 3.1 §4.8.17: `content` lists potential payloads, and requires none.
@@ -200,6 +203,7 @@ const checkParameters = (
   query: string,
   fields: HeaderFields,
   violations: Violation[],
+  laterFields?: ReadonlySet<string>,
 ): void => {
   if (contracts.length === 0) return
   validators.beginHead()
@@ -208,7 +212,11 @@ const checkParameters = (
   for (const contract of contracts) {
     if (contract.in === 'query') {
       if (inQuery !== null) checkParameter(contract, validators, readQueryParameter(contract, inQuery), violations)
-    } else checkParameter(contract, validators, readHeaderParameter(contract, fields), violations)
+    } else {
+      const read = readHeaderParameter(contract, fields)
+      if (read.kind === 'absent' && laterFields?.has(contract.name) === true) continue
+      checkParameter(contract, validators, read, violations)
+    }
     if (violations.length < maxViolations) continue
     violations.length = maxViolations
     return

@@ -1,5 +1,5 @@
 import { tryOrNull } from '../failures/try-or-null.ts'
-import { foldUnderscores, type HeaderFields, trimBlanks } from '../header-fields.ts'
+import { foldUnderscores, type HeaderFields, listFields, trimBlanks } from '../header-fields.ts'
 import { ownMember } from '../plain-object.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -85,7 +85,8 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
     if (!types.includes('array')) return readPairs(parameter, withoutEmptyNames(parameter, parts), (text) => text)
     return { kind: 'value', value: parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes)) }
   }
-  return values.length > 1 ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values[0] ?? '')
+  const isSeveral = values.length > 1 && !listFields.has(parameter.name)
+  return isSeveral ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values.join(', '))
 }
 
 // RFC 9110 §5.6.1.2: a recipient ignores empty elements of a list, as they come about where lines are joined.

@@ -17,6 +17,8 @@ export const createBackgroundExchange = (cause: Exchange, isDetached = false): E
   own.identity = cause.identity
   own.trace = cause.trace
   own.side = cause.side
+  own.interactionId = cause.interactionId
+  own.addedResponseFields = cause.addedResponseFields
   return own
 }
 

@@ -189,6 +189,16 @@ describe('a list in a header field', () => {
   })
 })
 
+// RFC 9110 §5.3
+test.each<[string, object]>([
+  ['via', value('1.1 a, 1.1 b')],
+  ['x-p', fault('duplicate-parameter')],
+])('two lines of %s', (name, expected) => {
+  const field = parameter({ in: 'header', name, style: 'simple', explode: false, types: ['string'] })
+
+  expect(readHeaderParameter(field, [name, '1.1 a', 'Other', 'x', name, '1.1 b'])).toEqual(expected)
+})
+
 describe('a header field', () => {
   const readField = (fields: readonly string[], more: Partial<ParameterContract>) =>
     readHeaderParameter(parameter({ in: 'header', name: 'x-p', style: 'simple', explode: false, ...more }), fields)

@@ -1,10 +1,11 @@
 import type { Config } from '../../config/config.ts'
 import { reasonPhrase } from '../../failures/kinds.ts'
+import { interactionIdField } from '../../header-fields.ts'
 import type { Operation } from '../../operations.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../plain-object.ts'
 import type { ComponentRegistry } from './component-registry.ts'
 import type { ContractOperation, ContractSource } from './contract-source.ts'
-import { mergeResponses } from './merge-responses.ts'
+import { mergeResponse, mergeResponses } from './merge-responses.ts'
 import { memberOf, withoutMembers } from './openapi-node.ts'
 import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
 import { isInteractionId, type ResponseField, relayedFields } from './response-fields.ts'
@@ -127,16 +128,24 @@ const describeResponses = (
       fields.map(({ field, component, header }) => [field, components.refer('headers', component, header)]),
     )
   const relayed = toHeaders(relayedFields(operation, config))
+  const isStated = Object.keys(stated).length > 0
+  const upstreamResponse = { description: relayedDescription, headers: relayed, content: anyContent }
   const { $ref: problem } = components.refer('schemas', 'Problem', problemSchema(config))
   const own: Record<string, PlainObject> = {}
   if (config.operations[operation.id].cache !== null)
     for (const [status, response] of Object.entries(cacheResponses)) own[status] = { ...response, headers: relayed }
   for (const each of problemResponses(operation, config)) {
     const { description, content } = describeProblem(each, problem)
-    own[each.status] = { description, headers: toHeaders(each.fields), content }
+    const response = { description, headers: toHeaders(each.fields), content }
+    // An exact status hides `default`, and the upstream may respond with it too.
+    own[each.status] = isStated
+      ? response
+      : {
+          ...mergeResponse(upstreamResponse, response, contract.resolve),
+          description: `${description}\n\nOr of the upstream, unchanged and not specified.`,
+        }
   }
-  const isStated = Object.keys(stated).length > 0
-  if (!isStated) own.default = { description: relayedDescription, headers: relayed, content: anyContent }
+  if (!isStated) own.default = upstreamResponse
 
   const merged = mergeResponses(stated, own, relayed, contract.resolve)
   return Object.fromEntries(
@@ -178,7 +187,7 @@ const describeParameters = (
       : [header('RequestId', requestId.header, "The client's own id of the request; a valid one is kept.")]),
     ...(isInteractionId(requestId.header)
       ? []
-      : [header('InteractionId', 'x-fapi-interaction-id', 'An id that the response repeats.')]),
+      : [header('InteractionId', interactionIdField, 'An id that the response repeats.')]),
     ...(own.idempotency === null
       ? []
       : [

@@ -31,7 +31,11 @@ export const mergeResponses = (
 }
 
 /** Merges two responses with one status. A field that only one of them has is not required any more. */
-const mergeResponse = (one: PlainObject, other: PlainObject, resolve: ContractSource['resolve']): PlainObject => {
+export const mergeResponse = (
+  one: PlainObject,
+  other: PlainObject,
+  resolve: ContractSource['resolve'],
+): PlainObject => {
   const optional = Object.entries(asPlainObject(one.headers)).map(([name, header]) => [
     name,
     withoutMembers(resolve(header) ?? asPlainObject(header), ['required']),

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
+import { interactionIdField } from '../../header-fields.ts'
 import { type Operation, sides } from '../../operations.ts'
 import type { PlainObject } from '../../plain-object.ts'
 import { listSides } from '../../sides.ts'
@@ -24,7 +25,7 @@ const field = (name: string, component: string, description: string, schema: Pla
 })
 
 const interactionId = field(
-  'x-fapi-interaction-id',
+  interactionIdField,
   'InteractionId',
   "The client's own id of the interaction, when the request has a valid one and the upstream answers with none.",
 )

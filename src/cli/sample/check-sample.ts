@@ -12,12 +12,14 @@ import { noViolations } from '../../contract/violations.ts'
 import { parseRequestHead } from '../../downstream/request/request-head.ts'
 import { createRequestId } from '../../downstream/request/request-id.ts'
 import { type FailureKind, failureTable } from '../../failures/kinds.ts'
-import { foldUnderscores, type HeaderFields, isHopByHop } from '../../header-fields.ts'
+import { type AddedResponseFields, foldUnderscores, type HeaderFields, isHopByHop } from '../../header-fields.ts'
 import { createCredentialFilter } from '../../layers/auth/auth.ts'
 import { refuseUnchecked, whyUnchecked } from '../../layers/contract/contract-options.ts'
 import { rejectionKindOf } from '../../layers/contract/request-contract.ts'
+import { type ClientFields, toClientHead } from '../../layers/contract/response-contract.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
+import { createClientFields } from '../../runtime/pipeline/contract-layers.ts'
 import { TokenVerifiers } from '../../runtime/resources/token-verifiers.ts'
 import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { weakMemo } from '../../shared/weak-memo.ts'
@@ -40,6 +42,13 @@ export interface CheckedMessage {
 export interface CheckedSample {
   readonly request: CheckedMessage | null
   readonly response: CheckedMessage | null
+}
+
+/** What an exchange of a sample adds to the fields of its response: no limit has counted it, and no cache knows it. */
+const addedFields = ({ requestId: { header, format } }: Config, request: SampleRequest | null): AddedResponseFields => {
+  const head = parseRequestHead(request?.fields ?? [], header?.toLowerCase() ?? null, false)
+  const requestId = head.requestId ?? createRequestId[format]()
+  return { requestId, interactionId: head.interactionId, addedResponseFields: null }
 }
 
 /** Checks a sample as the two layers of the contract check what passes. */
@@ -76,9 +85,12 @@ export const checkSample = (
     return toResult(checked, modes.request, rejectionKindOf(decisive))
   }
   const checkResponse = (message: SampleResponse): CheckedMessage => {
-    const fields = change.response(toResponseFields(message.fields))
     const { status, body } = message
-    const head = checkResponseHead(contract.responses, validators, { status, fields, hasContent: body.length > 0 })
+    const fields = change.response(toResponseFields(message.fields))
+    const head = checkResponseHead(contract.responses, validators, {
+      ...toClientHead(addedFields(config, request), status, fields, change),
+      hasContent: body.length > 0,
+    })
     return toResult(finish(head, message, modes.response), modes.response, 'invalid-response')
   }
   return { request: request && checkRequest(request), response: response && checkResponse(response) }
@@ -114,7 +126,8 @@ const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, Fie
   const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), limiters)
   const forged = auth?.identityField ? [auth.identityField] : []
   const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
-  return byOperation(({ id, group }): FieldChanges => {
+  return byOperation((operation): FieldChanges => {
+    const { id, group } = operation
     const own = operations[id].auth
     const toUpstreamFields = own && createCredentialFilter(provider.authOptions(own))
     // A sample does not say whose it is: any client of the file stands for it.
@@ -122,10 +135,13 @@ const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, Fie
     return {
       request: (fields) => identify(removeForged(fields)),
       response: compileHeaderMutation(upstreams[group].response) ?? keepAll,
+      clientFields: createClientFields({ operation, config, candidateUse: null }),
     }
   })
 })
 
-type FieldChanges = Readonly<Record<'request' | 'response', HeaderMutation>>
+interface FieldChanges extends Readonly<Record<'request' | 'response', HeaderMutation>> {
+  readonly clientFields: ClientFields
+}
 
 const keepAll: HeaderMutation = (fields) => fields

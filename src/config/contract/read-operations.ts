@@ -5,6 +5,7 @@ import type {
   ResponseContract,
 } from '../../contract/compiled-contract.ts'
 import { formatMediaType, isJson, parseParameters } from '../../contract/media-type.ts'
+import { isHopByHop } from '../../header-fields.ts'
 import { allOperations, type Operation, type OperationId } from '../../operations.ts'
 import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { quote } from '../problem.ts'
@@ -69,10 +70,18 @@ class OperationReader {
     const response = this.#bundle.followObject(stated) ?? {}
     const headers = Object.entries(asPlainObject(response.headers)).flatMap(([name, header]) => {
       const followed = this.#bundle.followObject(header)
+      const lower = name.toLowerCase()
+      if (isHopByHop(lower))
+        this.#bundle.warn(asPlainObject(response.headers), [name], {
+          message: 'this does nothing: the field is about one connection, and no client gets that of the upstream',
+          expected: 'a field that goes end to end',
+          found: quote(name),
+          atKey: true,
+        })
       // OpenAPI 3.1 §4.8.17: content says it.
-      return followed === null || name.toLowerCase() === 'content-type'
+      return followed === null || lower === 'content-type' || isHopByHop(lower)
         ? []
-        : [readValues(this.#bundle, followed, 'header', name.toLowerCase())]
+        : [readValues(this.#bundle, followed, 'header', lower)]
     })
     return {
       status,

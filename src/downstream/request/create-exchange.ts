@@ -41,6 +41,7 @@ export const createExchange = (
       : null,
   })
   exchange.servedBy = snapshot
+  exchange.interactionId = head.interactionId
   body.onFailure = (error) => exchange.abort(error)
   activeRequest.body = body
   activeRequest.exchange = exchange

@@ -89,7 +89,7 @@ export const createRequestHandler = ({
       if (matched instanceof GatewayError) return sendLocalReply(activeRequest, matched)
       const exchange = createExchange(activeRequest, matched, `${request.httpVersion} ${pseudonym}`)
       activeRequest.snapshot.handlers[exchange.operation.id](exchange).then(
-        (proxyResponse) => batchWrite(() => relayResponse(activeRequest, proxyResponse, responseVia)),
+        (proxyResponse) => batchWrite(() => relayResponse(activeRequest, exchange, proxyResponse, responseVia)),
         fail,
       )
     } catch (error) {

@@ -2,7 +2,7 @@ import { epochMs, now } from '../../clock.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { type FailureKind, failureTable, reasonPhrase } from '../../failures/kinds.ts'
-import type { HeaderFields } from '../../header-fields.ts'
+import { type HeaderFields, interactionIdField } from '../../header-fields.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { awaitFlush } from './response-flush.ts'
 
@@ -37,7 +37,7 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
   if (requestIdField !== null) fields.push(requestIdField, activeRequest.requestId)
   fields.push(...(activeRequest.exchange?.addedResponseFields ?? []))
-  if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
+  if (head.interactionId !== null) fields.push(interactionIdField, head.interactionId)
   if (closesConnection(activeRequest)) response.markLast(activeRequest, true)
   if (activeRequest.request.method !== 'HEAD') activeRequest.bytesOut = body.length
   response.writeFields(error.status, reasonPhrase(error.status), fields)

@@ -1,7 +1,7 @@
 import { now } from '../../clock.ts'
-import type { ProxyResponse } from '../../exchange.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { fieldNameEquals, getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import { type HeaderFields, toClientFields } from '../../header-fields.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { ClientSink } from './client-sink.ts'
 import { sendLocalReply } from './local-reply.ts'
@@ -12,10 +12,19 @@ import { sliceBody, sliceBytes } from './sliced-body.ts'
  * Writes a response to the client: a body that has already arrived in one write, any other as it comes and as the
  * client takes it.
  */
-export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: ProxyResponse, via: string): void => {
-  const { response } = activeRequest
+export const relayResponse = (
+  activeRequest: ActiveRequest,
+  exchange: Exchange,
+  proxyResponse: ProxyResponse,
+  via: string,
+): void => {
+  const { response, snapshot, body, draining } = activeRequest
   if (response.destroyed) return proxyResponse.body.discard() // layers may wait for its end
-  const fields = buildResponseFields(activeRequest, proxyResponse, via)
+  const { status } = proxyResponse
+  const fields = toClientFields(exchange, status, proxyResponse.fields, snapshot.config.requestId.header, via)
+  // Where the response came before the request was complete, what is still on its way is not another request.
+  const unread = body?.received === false
+  if (unread || draining()) response.markLast(activeRequest, unread)
   if (!writeHead(activeRequest, proxyResponse, fields)) return
 
   const buffered = proxyResponse.body.takeBuffered()
@@ -32,33 +41,6 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
   activeRequest.bytesOut = buffered.length
   response.end(buffered)
   awaitFlush(activeRequest)
-}
-
-/**
- * Builds the response's fields: the upstream's end-to-end ones, and the few that docs/operations.md says the gateway
- * adds.
- */
-const buildResponseFields = (activeRequest: ActiveRequest, proxyResponse: ProxyResponse, via: string): HeaderFields => {
-  const { snapshot, requestId, head, body, draining, exchange } = activeRequest
-  const requestIdField = snapshot.config.requestId.header
-  const lowerRequestIdField = requestIdField?.toLowerCase()
-  const fields: string[] = []
-  for (let i = 0; i < proxyResponse.fields.length; i += 2) {
-    const name = proxyResponse.fields[i] as string
-    if (lowerRequestIdField !== undefined && fieldNameEquals(name, lowerRequestIdField)) continue
-    // RFC 9110 §8.6: never on a 204.
-    if (proxyResponse.status === 204 && fieldNameEquals(name, 'content-length')) continue
-    fields.push(name, proxyResponse.fields[i + 1] as string)
-  }
-  fields.push('Via', via)
-  if (requestIdField !== null) fields.push(requestIdField, requestId)
-  if (exchange !== null && exchange.addedResponseFields !== null) fields.push(...exchange.addedResponseFields)
-  if (head.interactionId !== null && getFirstFieldValue(proxyResponse.fields, 'x-fapi-interaction-id') === undefined)
-    fields.push('x-fapi-interaction-id', head.interactionId)
-  // Where the response came before the request was complete, what is still on its way is not another request.
-  const unread = body?.received === false
-  if (unread || draining()) activeRequest.response.markLast(activeRequest, unread)
-  return fields
 }
 
 /** Writes the head; false: the upstream sent something that cannot be written, and the client has been sent a 502. */

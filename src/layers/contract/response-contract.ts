@@ -1,8 +1,9 @@
-import { checkBody, checkResponseHead, lacksType } from '../../contract/check-message.ts'
+import { checkBody, checkResponseHead, lacksType, type ResponseHeadParts } from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
 import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
+import { type AddedResponseFields, type HeaderFields, omitFields, toClientFields } from '../../header-fields.ts'
 import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
 import { clientShare } from '../../shared/bodies/client-share.ts'
@@ -17,13 +18,39 @@ import {
 } from './contract-options.ts'
 import { copyResponseBody } from './copy-response-body.ts'
 
+/** What the layers for responses are made from. */
+export interface ResponseLayerOptions extends ContractLayerOptions {
+  readonly clientFields: ClientFields
+}
+
+/** What the gateway makes of a response's fields, outside this layer. */
+export interface ClientFields {
+  /** The field that carries the request id; null: none does. */
+  readonly requestIdField: string | null
+  /** Fields of the upstream, in lower case, in whose place the gateway writes its own. */
+  readonly replaced: ReadonlySet<string>
+  /** Fields, in lower case, that every response has in the end. Their values are not known before. */
+  readonly later: ReadonlySet<string>
+}
+
+/** Returns the head of a response as the client gets it: that is what the contract is about. */
+export const toClientHead = (
+  exchange: AddedResponseFields,
+  status: number,
+  fields: HeaderFields,
+  { clientFields: { requestIdField, replaced, later } }: Pick<ResponseLayerOptions, 'clientFields'>,
+): Omit<ResponseHeadParts, 'hasContent'> => {
+  const kept = replaced.size === 0 ? fields : omitFields(fields, replaced)
+  return { status, fields: toClientFields(exchange, status, kept, requestIdField, null), laterFields: later }
+}
+
 /**
  * Counts the responses that break the contract. It reads a copy in a turn of the event loop after the last byte was
  * handed on: no byte waits for a check. The end of the exchange is not waited for, since a fetch of the cache's own has
  * none.
  */
 export const reportResponseLayer =
-  (contract: readonly ResponseContract[], options: ContractLayerOptions): Layer =>
+  (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
   (next) =>
   (exchange) =>
     isSampled(options.sample)
@@ -32,15 +59,15 @@ export const reportResponseLayer =
 
 const reportResponse = (
   contract: readonly ResponseContract[],
-  options: ContractLayerOptions,
+  options: ResponseLayerOptions,
   exchange: Exchange,
   { status, reason, fields, body }: ProxyResponse,
 ): ProxyResponse => {
   const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
   const check = (): void => {
     const hasContent = copy.failure !== null || copy.bytes.length > 0
-    const head = { status, fields, hasContent }
-    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, head)
+    const head = toClientHead(exchange, status, fields, options)
+    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, { ...head, hasContent })
     const unread = whyUnchecked(toCheck, copy.failure)
     const isBodyKnown = toCheck.kind === 'schema' && unread === null
     const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
@@ -61,18 +88,19 @@ const reportResponse = (
  * has gone out cannot be taken back. The client learns nothing of what is wrong.
  */
 export const enforceResponseLayer =
-  (contract: readonly ResponseContract[], options: ContractLayerOptions): Layer =>
+  (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
   (next) =>
   async (exchange) => {
     const room = clientShare(options.checks.responses, exchange)
     const { status, reason, fields, body: arriving } = await next(exchange)
     let body = arriving
-    let head = checkResponseHead(contract, options.validators, { status, fields, hasContent: true })
+    const clientHead = toClientHead(exchange, status, fields, options)
+    let head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: true })
     if (lacksType(head.violations)) {
       const begun = await bufferResponseBody(body, exchange, 0, room)
       body = begun.body
       if (begun.whole !== null)
-        head = checkResponseHead(contract, options.validators, { status, fields, hasContent: false })
+        head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: false })
     }
     const { violations, body: toCheck } = head
     if (violations.length > 0) {

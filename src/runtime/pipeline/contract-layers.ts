@@ -4,8 +4,13 @@ import type { Layer } from '../../exchange.ts'
 import { type ContractLearningOptions, contractLearningLayer } from '../../layers/contract/contract-learning.ts'
 import type { ContractLayerOptions } from '../../layers/contract/contract-options.ts'
 import { enforceRequestLayer, reportRequestLayer } from '../../layers/contract/request-contract.ts'
-import { enforceResponseLayer, reportResponseLayer } from '../../layers/contract/response-contract.ts'
+import {
+  type ClientFields,
+  enforceResponseLayer,
+  reportResponseLayer,
+} from '../../layers/contract/response-contract.ts'
 import type { Operation } from '../../operations.ts'
+import type { CandidateUse } from '../shift/candidate-use.ts'
 
 /** What the layers of the contract share in a process. */
 export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>
@@ -18,6 +23,12 @@ export interface ContractStackOptions {
   readonly contract: ContractResources | null
   /** What the contract is learnt with. Null: nothing is learnt, or the handler serves no traffic. */
   readonly learning: Pick<ContractLearningOptions, 'learner' | 'checks'> | null
+}
+
+/** What the layer that holds responses to the contract is made from. */
+export interface ResponseStackOptions extends ContractStackOptions {
+  /** Which clients of the operation's group are on its candidate. Null: none are. */
+  readonly candidateUse: CandidateUse | null
 }
 
 /** A mode in which messages are held to the contract. */
@@ -39,11 +50,37 @@ export const createRequestContractLayer = (options: ContractStackOptions, mode: 
 }
 
 /** Creates the layer that holds responses to the contract; null: it says nothing of them. */
-export const createResponseContractLayer = (options: ContractStackOptions, mode: ActiveMode): Layer | null => {
+export const createResponseContractLayer = (options: ResponseStackOptions, mode: ActiveMode): Layer | null => {
   const layerOptions = toLayerOptions(options)
   const contract = options.config.compiledContract?.operations[options.operation.id]
   if (layerOptions === null || contract === undefined || contract.responses.length === 0) return null
-  return (mode === 'enforce' ? enforceResponseLayer : reportResponseLayer)(contract.responses, layerOptions)
+  return (mode === 'enforce' ? enforceResponseLayer : reportResponseLayer)(contract.responses, {
+    ...layerOptions,
+    clientFields: createClientFields(options),
+  })
+}
+
+/**
+ * Lists what layers outside the contract's, and the writer of responses, make of the fields of an operation's
+ * responses.
+ */
+export const createClientFields = ({
+  operation: { id, group },
+  config: { requestId, tracing, operations, upstreams },
+  candidateUse,
+}: Pick<ResponseStackOptions, 'operation' | 'config' | 'candidateUse'>): ClientFields => {
+  const expose = candidateUse === null ? null : (upstreams[group].candidate?.expose?.toLowerCase() ?? null)
+  const side = expose === null ? [] : [expose]
+  return {
+    requestIdField: requestId.header,
+    replaced: new Set(side),
+    later: new Set([
+      ...['via', 'date'], // RFC 9110 §7.6.3, §6.6.1
+      ...(tracing?.serverTiming === true ? ['server-timing'] : []),
+      ...(operations[id].cache === null ? [] : ['cache-status']),
+      ...side,
+    ]),
+  }
 }
 
 /** Creates the layer that learns the contract; null: nothing is learnt. */

@@ -28,18 +28,18 @@ import type { LearningMode } from '../resources/contract-learning.ts'
 import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
-import { type CandidateUse, formatCandidateUse } from '../shift/candidate-use.ts'
+import { formatCandidateUse } from '../shift/candidate-use.ts'
 import type { AuthProvider } from './auth-provider.ts'
 import { createCacheLayer } from './cache-layer.ts'
 import { createCandidateRetries, createGuardOptions, createSideLayer, formatGuard } from './candidate-layers.ts'
 import {
   type ActiveMode,
-  type ContractStackOptions,
   createLearningLayer,
   createRequestContractLayer,
   createResponseContractLayer,
   formatMode,
   heldTo,
+  type ResponseStackOptions,
 } from './contract-layers.ts'
 import { createIdempotencyLayer, formatIdempotency, keyFieldOf } from './idempotency-layer.ts'
 import {
@@ -67,7 +67,7 @@ export interface LayerRow {
 }
 
 /** Everything that the layers of one operation are made from. */
-export interface LayerStackOptions extends ContractStackOptions {
+export interface LayerStackOptions extends ResponseStackOptions {
   /**
    * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
    * traffic.
@@ -92,8 +92,6 @@ export interface LayerStackOptions extends ContractStackOptions {
   readonly shadow: ShadowDestination | null
   /** How the contract is learnt. Null: it is not. */
   readonly learningMode: LearningMode | null
-  /** Which clients of the operation's group are on its candidate. Null: none are. */
-  readonly candidateUse: CandidateUse | null
   /** What the guard of the candidate counts with. Null: there is none, or nothing is to be counted. */
   readonly guard: GuardOptions | null
 }

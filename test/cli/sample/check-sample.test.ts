@@ -61,6 +61,25 @@ describe('a sample', () => {
     expect(samples).toMatchObject([{ operation: 'valuation.score', line: 1, request: kept, response: kept }])
   })
 
+  test('of a response needs none of the fields that the gateway adds', async () => {
+    const required = { required: true, schema: { type: 'string' } }
+    const response = { description: 'ok', headers: { 'X-Request-Id': required, Via: required, 'X-Version': required } }
+    const folder = folderWith({
+      'contract.json': JSON.stringify({
+        openapi: '3.1.0',
+        info: { title: 't', version: '1' },
+        paths: { '/market/insights': { get: { responses: { 200: response } } } },
+      }),
+      'gateway.yaml': `${sandbox}\ncontract: { file: contract.json }`,
+      'sample.json': JSON.stringify({ operation: 'market.insights', response: { status: 200, body: {} } }),
+    })
+
+    const { out } = await runCheck(folder, 'sample.json', '--format', 'json')
+
+    const [sample]: readonly Row[] = JSON.parse(out).samples
+    expect(placesOf(sample?.response)).toEqual(['header /x-version required'])
+  })
+
   test('that breaks it exits with 1, with every place in request and response', async () => {
     const sample = {
       operation: 'valuation.score',

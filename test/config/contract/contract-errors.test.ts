@@ -64,3 +64,17 @@ test('of more than a hundred warnings the rest is counted', () => {
   expect(warnings).toHaveLength(101)
   expect(warnings.at(-1)?.message).toMatch(/^\d+ more warnings are not shown$/)
 })
+
+// RFC 9110 §7.6.1: they end at the gateway, whatever the upstream sends.
+test('fields of one connection in a response do nothing, with a warning', () => {
+  const headers = { 'Transfer-Encoding': { required: true, schema: {} }, 'X-A': { required: true, schema: {} } }
+  const paths = { '/market/insights': { get: { responses: { 200: { description: 'ok', headers } } } } }
+  const folder = folderWith({ 'contract.json': JSON.stringify({ openapi: '3.1.1', paths }) })
+
+  const { contract, warnings } = loadContract(folder, 'contract.json')
+
+  expect(contract?.operations['market.insights']?.responses[0]?.headers.map(({ name }) => name)).toEqual(['x-a'])
+  expect(warnings.map(({ path }) => path)).toContain(
+    'paths."/market/insights".get.responses.200.headers.Transfer-Encoding',
+  )
+})

@@ -7,6 +7,7 @@ import type { ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { ObservedResponseBody } from '../../../src/shared/bodies/observed-response-body.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
 
 /** A response on its way, as a layer observes it that must know when it is over; and the attempt that is aborted. */
 const observed = () => {
@@ -60,7 +61,7 @@ const streamed = () => {
 
 /** Relays it to the end of the turn. */
 const relay = async (response: Http1Response, proxyResponse: ProxyResponse): Promise<void> => {
-  relayResponse(activeRequest(response), proxyResponse, '1.1 gateway')
+  relayResponse(activeRequest(response), fakeExchange(), proxyResponse, '1.1 gateway')
   await new Promise((resolve) => setImmediate(resolve))
 }
 
@@ -111,7 +112,7 @@ test('nothing is left to do at the end of the turn where the body has taken the 
   const { body, proxyResponse } = streamed()
   body.push(Buffer.from('ok'))
 
-  relayResponse(activeRequest(response), proxyResponse, '1.1 gateway')
+  relayResponse(activeRequest(response), fakeExchange(), proxyResponse, '1.1 gateway')
 
   expect(writes.map(shorten)).toEqual(['the head, 2\r\nok\r\n'])
   expect(schedule).not.toHaveBeenCalled()
@@ -121,7 +122,7 @@ test('layers are told that a response is over whose client left before any of it
   const { response, ends, abort } = observed()
   abort(new GatewayError('client-gone'))
 
-  relayResponse(activeRequest({ destroyed: true }), response, '1.1 gateway')
+  relayResponse(activeRequest({ destroyed: true }), fakeExchange(), response, '1.1 gateway')
 
   expect(ends).toEqual(['cut'])
 })
@@ -141,7 +142,7 @@ test('layers are told that a response is over whose head cannot be written', () 
     end: () => {},
   }
 
-  relayResponse(activeRequest(written, abort), response, '1.1 gateway')
+  relayResponse(activeRequest(written, abort), fakeExchange(), response, '1.1 gateway')
 
   expect([statuses, ends]).toEqual([[502], ['cut']])
 })

@@ -5,9 +5,8 @@ import type { ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import type { HeaderFields } from '../../../src/header-fields.ts'
 import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
-import type { ContractLayerOptions } from '../../../src/layers/contract/contract-options.ts'
 import { enforceRequestLayer } from '../../../src/layers/contract/request-contract.ts'
-import { enforceResponseLayer } from '../../../src/layers/contract/response-contract.ts'
+import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/layers/contract/response-contract.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { chunkedBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
@@ -16,13 +15,14 @@ import { schemaName, validatorsOf } from '../../helpers/validators.ts'
 const json = ['Content-Type', 'application/json']
 const content = [{ type: 'application/json', schema: schemaName }]
 
-const options: ContractLayerOptions = {
+const options: ResponseLayerOptions = {
   validators: validatorsOf({ type: 'object' }),
   driftCounts: new DriftCounts(''),
   checks: new CheckQueue(() => {}),
   maxBytes: 10,
   refusesUnchecked: false,
   sample: 1,
+  clientFields: { requestIdField: null, replaced: new Set(), later: new Set() },
 }
 
 const missingParameter: ParameterContract = {
@@ -71,7 +71,7 @@ describe('a chunked request that turns out to be empty', () => {
   const csv = [{ type: 'text/csv', schema: null }]
   const any = [{ type: '*/*', schema: schemaName }]
 
-  test.each<[string, MediaTypeContract[], boolean, HeaderFields, Partial<ContractLayerOptions>, string]>([
+  test.each<[string, MediaTypeContract[], boolean, HeaderFields, Partial<ResponseLayerOptions>, string]>([
     ['without a type, where none is required', content, false, [], {}, 'served'],
     ['without a type, where one is required', content, true, [], {}, 'contract-body'],
     ['of a type without a schema, where one is required', csv, true, ['Content-Type', 'text/csv'], {}, 'contract-body'],

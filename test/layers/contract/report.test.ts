@@ -4,9 +4,8 @@ import type { ResponseContract } from '../../../src/contract/compiled-contract.t
 import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
-import type { ContractLayerOptions } from '../../../src/layers/contract/contract-options.ts'
 import { reportRequestLayer } from '../../../src/layers/contract/request-contract.ts'
-import { reportResponseLayer } from '../../../src/layers/contract/response-contract.ts'
+import { type ResponseLayerOptions, reportResponseLayer } from '../../../src/layers/contract/response-contract.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
@@ -17,7 +16,7 @@ const content = [{ type: 'application/json', schema: schemaName }]
 const responses: readonly ResponseContract[] = [{ status: '200', headers: [], content }]
 const request = { parameters: [], body: { required: true, content } }
 
-const layerOptions = (more: Partial<ContractLayerOptions> = {}): ContractLayerOptions => ({
+const layerOptions = (more: Partial<ResponseLayerOptions> = {}): ResponseLayerOptions => ({
   validators: validatorsOf({ type: 'object', required: ['a'] }, {}, ['a']),
   driftCounts: new DriftCounts(''),
   checks: new CheckQueue((error) => {
@@ -26,18 +25,19 @@ const layerOptions = (more: Partial<ContractLayerOptions> = {}): ContractLayerOp
   maxBytes: 1000,
   refusesUnchecked: false,
   sample: 1,
+  clientFields: { requestIdField: null, replaced: new Set(), later: new Set() },
   ...more,
 })
 
 /** Lets a response pass through the layer; its body comes from a queue. */
-const respond = async (options: ContractLayerOptions, exchange: Exchange = fakeExchange(), fields = json) => {
+const respond = async (options: ResponseLayerOptions, exchange: Exchange = fakeExchange(), fields = json) => {
   const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
   const response: ProxyResponse = { status: 200, reason: '', fields, body }
   const handler = reportResponseLayer(responses, options)(() => Promise.resolve(response))
   return { body, response: await handler(exchange) }
 }
 
-const totalsOf = ({ driftCounts }: ContractLayerOptions) =>
+const totalsOf = ({ driftCounts }: ResponseLayerOptions) =>
   driftCounts.report.totals.map(({ checked, broken, unchecked }) => ({ checked, broken, ...unchecked }))
 
 const none = { checked: 0, broken: 0, 'too-large': 0, coded: 0, 'not-json': 0, partial: 0, 'too-complex': 0, busy: 0 }
@@ -113,7 +113,7 @@ test('what is not in the sample is passed on as it is', async () => {
 })
 
 /** Sends a request whose body comes as the layers inside read it. */
-const send = (options: ContractLayerOptions, chunks: readonly (Buffer | null)[]): Exchange => {
+const send = (options: ResponseLayerOptions, chunks: readonly (Buffer | null)[]): Exchange => {
   const body: RequestBody = fakeBody(null)
   const exchange = fakeExchange({ body, fields: json })
   reportRequestLayer(request, options)(fakeNext())(exchange)
